@@ -1,0 +1,41 @@
+"""Train a model for the metric it will be judged by: metric-optimized example weights.
+
+The names are resolved when first used (PEP 562), so that importing moew loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from moew.compare import compare as compare
+    from moew.estimator import ExampleWeightSearch as ExampleWeightSearch
+    from moew.metrics import make_metric as make_metric
+    from moew.nets import NetworkClassifier as NetworkClassifier
+    from moew.nets import NetworkRegressor as NetworkRegressor
+    from moew.state import load_state as load_state
+    from moew.study import WeightStudy as WeightStudy
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ExampleWeightSearch": "moew.estimator",
+    "NetworkClassifier": "moew.nets",
+    "NetworkRegressor": "moew.nets",
+    "WeightStudy": "moew.study",
+    "compare": "moew.compare",
+    "load_state": "moew.state",
+    "make_metric": "moew.metrics",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'moew' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

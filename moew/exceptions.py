@@ -1,0 +1,29 @@
+"""One base for every error and one for every warning, so that callers can catch them all."""
+
+
+class MoewError(Exception):
+    """Base of every error that moew raises on purpose."""
+
+
+class InvalidInputError(MoewError, ValueError):
+    """What was passed in cannot be used; the message says what was got and what to do."""
+
+
+class UnsupportedEstimatorError(MoewError, TypeError):
+    """The estimator cannot be trained with example weights the way it is set up."""
+
+
+class UndefinedMetricError(MoewError, ValueError):
+    """The metric has no value on these rows (a class is missing, nothing was selected, …)."""
+
+
+class SearchFailedError(MoewError, RuntimeError):
+    """No candidate could be trained and scored; the message shows the first failure."""
+
+
+class StateError(MoewError, ValueError):
+    """A saved state cannot be written or read; the message says what to do."""
+
+
+class MoewWarning(UserWarning):
+    """Base of every warning that moew gives."""

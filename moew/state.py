@@ -1,0 +1,86 @@
+"""JSON states: how embeddings, weights and decision rules are saved and loaded without pickle.
+
+A state is a JSON-able dict whose "kind" names one of moew's own classes. Loading imports nothing but
+moew itself: functions and transformers of the user's are named in the state and handed in by the user.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from moew.exceptions import StateError
+
+State = dict[str, Any]
+
+
+class Stateful:
+    """Mixin: an object whose fitted content is a JSON-able dict."""
+
+    state_home: ClassVar[str]  # public "package.module" the class is found in, e.g. "moew.embedding"
+
+    def state(self) -> State:
+        """The fitted object as a JSON-able dict, for `load_state`."""
+        return {"kind": f"{self.state_home}:{type(self).__name__}", **self._content()}
+
+    def _content(self) -> State:
+        raise StateError(f"{type(self).__name__} has no state to save.")
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Make the object again from `state`; `objects` holds the user's own objects by name."""
+        raise StateError(f"{cls.__name__} cannot be loaded from a state.")
+
+
+def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
+    """Make again what `state()` described; `objects` maps names in it to the user's own objects."""
+    kind = state.get("kind", "")
+    home, _, name = str(kind).partition(":")
+    found = None
+    if home == "moew" or home.startswith("moew."):
+        try:
+            found = getattr(import_module(home), name, None)
+        except ImportError as error:
+            raise StateError(f"the state's kind {kind!r} is not part of this version of moew.") from error
+    if not (isinstance(found, type) and issubclass(found, Stateful)):
+        raise StateError(f"the state's kind {kind!r} is not one that moew can load.")
+    return found.from_state(state, {} if objects is None else objects)
+
+
+def pack_array(array: np.ndarray[Any, Any]) -> State:
+    """An array of numbers or booleans as a JSON-able dict, bit for bit."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "biuf":
+        raise StateError(f"cannot save an array of dtype {array.dtype}; only numbers and booleans.")
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return {
+        "dtype": little.dtype.str,
+        "shape": list(array.shape),
+        "data": base64.b64encode(little.tobytes()).decode("ascii"),
+    }
+
+
+def unpack_array(packed: State) -> np.ndarray[Any, Any]:
+    """The array that `pack_array` packed."""
+    flat = np.frombuffer(base64.b64decode(packed["data"]), dtype=np.dtype(packed["dtype"]))
+    return flat.reshape(packed["shape"]).astype(flat.dtype.newbyteorder("="))
+
+
+def name_object(thing: Any) -> str:
+    """The name under which a user's own function or object stands in a state."""
+    owner = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{owner.__module__}:{owner.__qualname__}"
+
+
+def find_object(name: str, objects: Mapping[str, Any]) -> Any:
+    """The user's own object called `name`, or an error that says how to hand it in."""
+    if name not in objects:
+        raise StateError(
+            f"the state uses {name!r}, which is yours, not moew's, and is never imported by itself: "
+            f"pass it as objects={{{name!r}: …}} when loading."
+        )
+    return objects[name]

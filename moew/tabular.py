@@ -1,0 +1,243 @@
+"""Rows of any table as numbers: what embeddings, baselines and networks see of X and y.
+
+Numeric columns are scaled, two-valued ones become 0/1, categories one-hot. A missing number becomes the
+column's mean and raises a flag column; a missing or unknown category is all zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import BoolArray, FloatArray, Labels, Rows, Task
+from moew.state import State
+
+Kind = Literal["numeric", "binary", "categorical"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Which encoded columns, start to stop, stand for one original column, and how to compare them."""
+
+    kind: Kind
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class _Column:
+    """How one column is encoded: (value − offset) / scale, value == levels[1], or one-hot of levels."""
+
+    kind: Kind
+    levels: tuple[Any, ...] = ()
+    offset: float = 0.0
+    scale: float = 1.0
+    fill: float = 0.0  # stands for a missing number
+    flag_missing: bool = False
+
+
+class TabularEncoder:
+    """X of any kind → float64 (n, D). `scale=False` leaves numbers as they are."""
+
+    def __init__(self, scale: bool = True) -> None:
+        self.scale = scale
+
+    def fit(self, X: Rows) -> Self:
+        self.names_ = column_names(X)
+        self.columns_ = [_learn(values, self.scale) for _, values in _columns(X)]
+        if not self.columns_:
+            raise InvalidInputError("X has no columns; at least one feature is needed.")
+        self.blocks_ = _blocks(self.columns_)
+        return self
+
+    def transform(self, X: Rows) -> FloatArray:
+        check_same_columns(X, self.names_, len(self.columns_), "the rows to encode")
+        parts = [
+            part
+            for column, (name, values) in zip(self.columns_, _columns(X), strict=True)
+            for part in _encode(column, name, values)
+        ]
+        return np.column_stack(parts).astype(np.float64)
+
+    def state(self) -> State:
+        return {
+            "scale": self.scale,
+            "names": self.names_,
+            "columns": [{**asdict(c), "levels": list(c.levels)} for c in self.columns_],
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        self = cls(scale=state["scale"])
+        self.names_ = state["names"]
+        self.columns_ = [_Column(**{**c, "levels": tuple(c["levels"])}) for c in state["columns"]]
+        self.blocks_ = _blocks(self.columns_)
+        return self
+
+
+class TargetEncoder:
+    """y → float64 (n, C): a number (scaled), one 0/1 column for two classes, one-hot for more."""
+
+    def __init__(self, scale: bool = True) -> None:
+        self.scale = scale
+
+    def fit(self, y: Labels, task: Task) -> Self:
+        values = np.asarray(y)
+        if task == "regression":
+            self.column_ = _learn_numeric(np.asarray(values, dtype=np.float64), self.scale)
+        else:
+            levels = tuple(level.item() for level in np.unique(values))
+            self.column_ = _Column("binary" if len(levels) <= 2 else "categorical", levels)
+        self.block_ = _blocks([self.column_])[0]
+        return self
+
+    def transform(self, y: Labels) -> FloatArray:
+        values = np.asarray(y)
+        if self.column_.kind != "numeric" and (unseen := set(np.unique(values)) - set(self.column_.levels)):
+            raise InvalidInputError(
+                f"labels {sorted(unseen, key=str)!r} were not in the training rows, "
+                f"which have {list(self.column_.levels)!r}."
+            )
+        return np.column_stack(_encode(self.column_, "y", values)).astype(np.float64)
+
+    def state(self) -> State:
+        return {"scale": self.scale, **asdict(self.column_), "levels": list(self.column_.levels)}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        fields = dict(state)
+        self = cls(scale=fields.pop("scale"))
+        self.column_ = _Column(**{**fields, "levels": tuple(fields["levels"])})
+        self.block_ = _blocks([self.column_])[0]
+        return self
+
+
+def column_names(X: Rows) -> list[str] | None:
+    """The column names of a data frame, None for an array."""
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
+
+
+def check_same_columns(X: Rows, names: list[str] | None, n_columns: int, what: str) -> None:
+    """Raise unless X has the columns (names, or number) seen in training, in the same order."""
+    _refuse_sparse(X)
+    got = column_names(X)
+    if names is not None and got is not None and got != names:
+        missing, extra = [n for n in names if n not in got], [n for n in got if n not in names]
+        detail = (
+            f"missing: {missing}, extra: {extra}" if missing or extra else "they are in another order"
+        )
+        raise InvalidInputError(f"{what} must have the columns of the training rows ({detail}).")
+    width = len(got) if got is not None else np.asarray(X).shape[1]
+    if width != n_columns:
+        raise InvalidInputError(f"{what} have {width} columns, the training rows have {n_columns}.")
+
+
+def _refuse_sparse(X: Rows) -> None:
+    if hasattr(X, "tocsr"):
+        raise InvalidInputError(
+            "sparse X cannot be encoded here; pass a dense array (X.toarray()), or choose an embedding "
+            "and a baseline that do not look at X, such as embedding='label'."
+        )
+
+
+def _columns(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
+    """Name and values of every column; categories come as objects with None for missing."""
+    _refuse_sparse(X)
+    if hasattr(X, "columns"):
+        return [(str(name), _frame_column(X[name])) for name in X.columns]
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {values.shape}.")
+    return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
+
+
+def _frame_column(series: Any) -> np.ndarray[Any, Any]:
+    """A data frame's column as a plain array; nullable and string dtypes become object or float."""
+    dtype = str(series.dtype)
+    if dtype.startswith(("datetime", "timedelta", "period", "Date", "Duration")):
+        raise InvalidInputError(
+            f"column {series.name!r} holds dates ({dtype}); turn it into numbers first, such as days."
+        )
+    values = np.asarray(series)
+    if values.dtype.kind in "biuf":
+        return values
+    return np.asarray(series, dtype=object)
+
+
+def _is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "O":
+        # None, NaN and pandas' NA alike: none of them equals itself, or none says so.
+        return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)
+    return np.zeros(len(values), dtype=bool)
+
+
+def _learn(values: np.ndarray[Any, Any], scale: bool) -> _Column:
+    missing = _is_missing(values)
+    seen = values[~missing]
+    if values.dtype.kind == "O" and len(seen) and all(isinstance(v, float | int | np.number) for v in seen):
+        values = np.where(missing, np.nan, values).astype(np.float64)  # numbers in an object array
+        seen = values[~missing]
+    numeric = values.dtype.kind in "biuf"
+    if numeric and len(np.unique(seen)) != 2:
+        return _learn_numeric(values.astype(np.float64), scale)
+    levels = tuple(sorted({_plain(v) for v in seen}, key=lambda v: (type(v).__name__, v)))
+    if len(levels) == 2:
+        return _Column("binary", levels, flag_missing=bool(missing.any()))
+    return _Column("categorical", levels)
+
+
+def _learn_numeric(values: FloatArray, scale: bool) -> _Column:
+    finite = values[np.isfinite(values)]
+    mean = float(finite.mean()) if len(finite) else 0.0
+    spread = float(finite.std()) if len(finite) else 0.0
+    # A constant column has no spread to divide by; rounding leaves a speck that must not be blown up.
+    flat = spread <= 1e-12 * max(1.0, abs(mean))
+    flag = bool(np.isnan(values).any())
+    if not scale:
+        return _Column("numeric", fill=mean, flag_missing=flag)
+    return _Column("numeric", (), mean, 1.0 if flat else spread, mean, flag)
+
+
+def _encode(column: _Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
+    """The encoded columns (each (n,)) of one original column."""
+    missing = _is_missing(values)
+    if column.kind == "numeric":
+        coded = [(_numbers(name, values, missing, column.fill) - column.offset) / column.scale]
+    else:
+        plain = [None if m else _plain(v) for v, m in zip(values, missing, strict=True)]
+        levels = column.levels[1:] if column.kind == "binary" else column.levels
+        coded = [np.array([v == level for v in plain], dtype=np.float64) for level in levels]
+        coded = coded or [np.zeros(len(values))]  # one class, or nothing but missing values
+    return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
+
+
+def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: float) -> FloatArray:
+    try:
+        numbers = np.where(missing, fill, values).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} was numeric in the training rows, but now: {error}.") from error
+    if np.isinf(numbers).any():
+        raise InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
+    return numbers
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value that JSON can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _blocks(columns: list[_Column]) -> list[Block]:
+    blocks: list[Block] = []
+    for column in columns:
+        start = blocks[-1].stop if blocks else 0
+        width = max(1, len(column.levels)) if column.kind == "categorical" else 1
+        blocks.append(Block(column.kind, start, start + width))
+        if column.flag_missing:
+            blocks.append(Block("binary", start + width, start + width + 1))
+    return blocks
