@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from moew.compare import compare as compare
+    from moew.comparison import compare as compare
     from moew.estimator import ExampleWeightSearch as ExampleWeightSearch
     from moew.metrics import make_metric as make_metric
     from moew.nets import NetworkClassifier as NetworkClassifier
@@ -24,11 +24,20 @@ _HOMES = {
     "NetworkClassifier": "moew.nets",
     "NetworkRegressor": "moew.nets",
     "WeightStudy": "moew.study",
-    "compare": "moew.compare",
+    "compare": "moew.comparison",
     "load_state": "moew.state",
     "make_metric": "moew.metrics",
 }
-__all__ = ["__version__", *_HOMES]
+__all__ = [
+    "ExampleWeightSearch",
+    "NetworkClassifier",
+    "NetworkRegressor",
+    "WeightStudy",
+    "__version__",
+    "compare",
+    "load_state",
+    "make_metric",
+]
 
 
 def __getattr__(name: str) -> Any:

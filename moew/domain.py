@@ -41,11 +41,11 @@ class Ball:
     def project(self, points: FloatArray) -> FloatArray:
         """The nearest points of the ball to `points` (n, n_dims)."""
         norm = np.linalg.norm(points, axis=-1, keepdims=True)
-        return points * np.minimum(1.0, self.radius / np.maximum(norm, np.finfo(float).tiny))
+        return np.asarray(points * (self.radius / np.maximum(norm, self.radius)))  # a factor of 1 inside
 
     def edge_distance(self, points: FloatArray) -> FloatArray:
         """Distance (n,) to the edge as a share of the radius: 0 on the edge, 1 at the centre."""
-        return 1 - np.linalg.norm(points, axis=-1) / self.radius
+        return np.asarray(1 - np.linalg.norm(points, axis=-1) / self.radius)
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ class Box:
 
     def edge_distance(self, points: FloatArray) -> FloatArray:
         """Distance (n,) to the nearest face as a share of the half width."""
-        return 1 - np.abs(points).max(axis=-1) / self.half_width
+        return np.asarray(1 - np.abs(points).max(axis=-1) / self.half_width)

@@ -17,8 +17,12 @@ class UndefinedMetricError(MoewError, ValueError):
     """The metric has no value on these rows (a class is missing, nothing was selected, …)."""
 
 
-class SearchFailedError(MoewError, RuntimeError):
-    """No candidate could be trained and scored; the message shows the first failure."""
+class SearchFailedError(MoewError, ValueError, TypeError):
+    """No candidate could be trained and scored; the message shows the first failure.
+
+    Where all fail, the cause is nearly always bad input, which the estimator would have reported as one
+    of the two built-in errors.
+    """
 
 
 class StateError(MoewError, ValueError):

@@ -92,18 +92,23 @@ class Trainer(Protocol):
     """Trains one model for each weighting."""
 
     def train(
-        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int | None]
+        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int]
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or the exception that stopped it) as each of the K weightings
-        (K, n) is done. A seed of None leaves the model's own `random_state` as the user set it."""
+        (K, n) is done. A `random_state` that the user fixed stays; one left open gets the seed."""
 
 
 @runtime_checkable
 class DecisionRule(Protocol):
     """Turns a score of the positive class into a decision."""
 
-    fit_on: Literal["train", "validation"] | None
-    columns: tuple[str, ...]
+    @property
+    def fit_on(self) -> Literal["train", "validation"] | None:
+        """The rows the rule is fitted on; None where there is nothing to fit."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The per-row columns the rule needs."""
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from the scores (n,) and the labels (n,) of the rows named by `fit_on`."""

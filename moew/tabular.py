@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import BoolArray, FloatArray, Labels, Rows, Task
+from moew.protocols import BoolArray, FloatArray, IntArray, Labels, Rows, Task
 from moew.state import State
 
 Kind = Literal["numeric", "binary", "categorical"]
@@ -85,34 +85,73 @@ class TargetEncoder:
         self.scale = scale
 
     def fit(self, y: Labels, task: Task) -> Self:
-        values = np.asarray(y)
         if task == "regression":
-            self.column_ = _learn_numeric(np.asarray(values, dtype=np.float64), self.scale)
+            self.column_ = _learn_numeric(number_labels(y), self.scale)
         else:
-            levels = tuple(level.item() for level in np.unique(values))
+            levels = tuple(label_levels(y))
             self.column_ = _Column("binary" if len(levels) <= 2 else "categorical", levels)
         self.block_ = _blocks([self.column_])[0]
         return self
 
     def transform(self, y: Labels) -> FloatArray:
-        values = np.asarray(y)
-        if self.column_.kind != "numeric" and (unseen := set(np.unique(values)) - set(self.column_.levels)):
-            raise InvalidInputError(
-                f"labels {sorted(unseen, key=str)!r} were not in the training rows, "
-                f"which have {list(self.column_.levels)!r}."
-            )
-        return np.column_stack(_encode(self.column_, "y", values)).astype(np.float64)
+        if self.column_.kind == "numeric":
+            coded = _encode(self.column_, "y", number_labels(y))
+        else:
+            positions = label_positions(y, list(self.column_.levels))
+            coded = _one_hot(self.column_, positions)
+        return np.column_stack(coded).astype(np.float64)
 
     def state(self) -> State:
-        return {"scale": self.scale, **asdict(self.column_), "levels": list(self.column_.levels)}
+        column = {**asdict(self.column_), "levels": list(self.column_.levels)}
+        return {"scale": self.scale, "column": column}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        fields = dict(state)
-        self = cls(scale=fields.pop("scale"))
-        self.column_ = _Column(**{**fields, "levels": tuple(fields["levels"])})
+        self = cls(scale=state["scale"])
+        self.column_ = _Column(**{**state["column"], "levels": tuple(state["column"]["levels"])})
         self.block_ = _blocks([self.column_])[0]
         return self
+
+
+def label_levels(y: Labels) -> list[Any]:
+    """The different labels in y, sorted, as values that JSON can hold."""
+    return sorted(set(_plain_labels(y)), key=lambda v: (type(v).__name__, v))
+
+
+def label_positions(y: Labels, levels: list[Any]) -> IntArray:
+    """Where each label of y (n,) stands in `levels`; an error on a label that is not there."""
+    labels = _plain_labels(y)
+    place = {level: position for position, level in enumerate(levels)}
+    if unseen := set(labels) - set(place):
+        raise InvalidInputError(
+            f"labels {sorted(unseen, key=str)!r} were not in the training rows, which have {levels!r}."
+        )
+    return np.array([place[label] for label in labels], dtype=np.intp)
+
+
+def number_labels(y: Labels) -> FloatArray:
+    """The targets of a regression as float64 (n,); an error where one is not a finite number."""
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"the targets of a regression must be numbers: {error}.") from error
+    _check_one_dimension(values)
+    if not np.isfinite(values).all():
+        raise InvalidInputError("the targets hold missing or infinite values; drop those rows first.")
+    return values
+
+
+def _plain_labels(y: Labels) -> list[Any]:
+    values = np.asarray(y)
+    _check_one_dimension(values)
+    if _is_missing(values).any():
+        raise InvalidInputError("the labels hold missing values; drop those rows first.")
+    return [_plain(value) for value in values.tolist()]
+
+
+def _check_one_dimension(values: np.ndarray[Any, Any]) -> None:
+    if values.ndim != 1 or len(values) == 0:
+        raise InvalidInputError(f"y must be one label for each row, got shape {values.shape}.")
 
 
 def column_names(X: Rows) -> list[str] | None:
@@ -126,11 +165,12 @@ def check_same_columns(X: Rows, names: list[str] | None, n_columns: int, what: s
     got = column_names(X)
     if names is not None and got is not None and got != names:
         missing, extra = [n for n in names if n not in got], [n for n in got if n not in names]
-        detail = (
-            f"missing: {missing}, extra: {extra}" if missing or extra else "they are in another order"
-        )
+        detail = f"missing: {missing}, extra: {extra}" if missing or extra else "they are in another order"
         raise InvalidInputError(f"{what} must have the columns of the training rows ({detail}).")
-    width = len(got) if got is not None else np.asarray(X).shape[1]
+    shape = np.shape(X)
+    if got is None and len(shape) != 2:
+        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {shape}.")
+    width = len(got) if got is not None else shape[1]
     if width != n_columns:
         raise InvalidInputError(f"{what} have {width} columns, the training rows have {n_columns}.")
 
@@ -147,8 +187,15 @@ def _columns(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
     """Name and values of every column; categories come as objects with None for missing."""
     _refuse_sparse(X)
     if hasattr(X, "columns"):
-        return [(str(name), _frame_column(X[name])) for name in X.columns]
+        names = column_names(X) or []
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise InvalidInputError(f"X has more than one column named {repeated}; give each its own name.")
+        return [(f"column {name!r}", _frame_column(X[name])) for name in X.columns]
     values = np.asarray(X)
+    if values.dtype.kind in "mM":
+        raise InvalidInputError(
+            f"X holds dates ({values.dtype}); turn them into numbers first, such as days."
+        )
     if values.ndim != 2:
         raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {values.shape}.")
     return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
@@ -169,7 +216,7 @@ def _frame_column(series: Any) -> np.ndarray[Any, Any]:
 
 def _is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
         # None, NaN and pandas' NA alike: none of them equals itself, or none says so.
         return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)
@@ -183,6 +230,8 @@ def _learn(values: np.ndarray[Any, Any], scale: bool) -> _Column:
         values = np.where(missing, np.nan, values).astype(np.float64)  # numbers in an object array
         seen = values[~missing]
     numeric = values.dtype.kind in "biuf"
+    if numeric and np.isinf(seen).any():
+        raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
     if numeric and len(np.unique(seen)) != 2:
         return _learn_numeric(values.astype(np.float64), scale)
     levels = tuple(sorted({_plain(v) for v in seen}, key=lambda v: (type(v).__name__, v)))
@@ -209,11 +258,17 @@ def _encode(column: _Column, name: str, values: np.ndarray[Any, Any]) -> list[Fl
     if column.kind == "numeric":
         coded = [(_numbers(name, values, missing, column.fill) - column.offset) / column.scale]
     else:
-        plain = [None if m else _plain(v) for v, m in zip(values, missing, strict=True)]
-        levels = column.levels[1:] if column.kind == "binary" else column.levels
-        coded = [np.array([v == level for v in plain], dtype=np.float64) for level in levels]
-        coded = coded or [np.zeros(len(values))]  # one class, or nothing but missing values
+        place = {level: position for position, level in enumerate(column.levels)}
+        known = [-1 if m else place.get(_plain(v), -1) for v, m in zip(values, missing, strict=True)]
+        coded = _one_hot(column, np.array(known, dtype=np.intp))
     return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
+
+
+def _one_hot(column: _Column, positions: IntArray) -> list[FloatArray]:
+    """One 0/1 column for each level (for the second of two levels); position −1 is none of them."""
+    first = 1 if column.kind == "binary" else 0
+    coded = [(positions == j).astype(np.float64) for j in range(first, len(column.levels))]
+    return coded or [np.zeros(len(positions))]  # one class, or nothing but missing values
 
 
 def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: float) -> FloatArray:

@@ -1,0 +1,101 @@
+"""What a finished search amounts to: the honest score of its winner and the notes a user should read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from moew.evaluation import Evaluator, Observation
+from moew.loop import Outcome
+from moew.problem import Part, Problem, strata_of
+from moew.protocols import IntArray
+from moew.result import SearchResult
+from moew.selection import HonestScore, honest_score
+from moew.study import WeightStudy
+
+_EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
+
+
+def honest_from_halves(
+    observations: Mapping[int, Observation],
+    values: Mapping[int, float],
+    problem: Problem,
+    evaluator: Evaluator,
+    rng: np.random.Generator,
+) -> HonestScore:
+    """Play the choice again on halves of the validation rows; see docs/honest-score.md."""
+    numbers = sorted(observations)
+    validation = problem.validation
+
+    @lru_cache(maxsize=4)
+    def part_of(key: bytes) -> Part:  # every candidate is asked for the same few halves in turn
+        return validation.take(np.frombuffer(key, dtype=np.int64))
+
+    def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
+        observation = observations[numbers[k]]
+        fit_on = None
+        if observation.scores is not None:
+            fit_on = observation.scores[fit_rows], part_of(fit_rows.astype(np.int64).tobytes())
+        return evaluator.value(observation.take(rows), part_of(rows.astype(np.int64).tobytes()), fit_on)
+
+    return honest_score(
+        evaluate,
+        np.array([values[number] for number in numbers]),
+        strata_of(validation.y, problem.task),
+        greater_is_better=evaluator.metric.greater_is_better,
+        rng=rng,
+    )
+
+
+def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:
+    """`value` is the winner's metric on rows that no search saw."""
+    sign = 1.0 if evaluator.metric.greater_is_better else -1.0
+    return HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0)
+
+
+def no_honest_score(best: float) -> HonestScore:
+    """The user asked for none."""
+    nan = math.nan
+    return HonestScore(nan, best, nan, nan, nan, 0, 0, "not asked for (honest=None)")
+
+
+def summarize(
+    outcome: Outcome, problem: Problem, evaluator: Evaluator, study: WeightStudy, honest: HonestScore
+) -> SearchResult:
+    """The record of the search."""
+    best = outcome.best.candidate
+    baseline = [told.value for told in outcome.candidates[: study.baseline_repeats]]
+    scored = [value for value in baseline if math.isfinite(value)]
+    return SearchResult(
+        metric=evaluator.metric.name,
+        greater_is_better=evaluator.metric.greater_is_better,
+        candidates=tuple(outcome.candidates),
+        best_number=best.number,
+        best_score=outcome.best.value,
+        honest=honest,
+        baseline_score=float(np.mean(scored)) if scored else math.nan,
+        n_validation=len(problem.validation),
+        notes=tuple(_notes(outcome, study, honest)),
+    )
+
+
+def _notes(outcome: Outcome, study: WeightStudy, honest: HonestScore) -> list[str]:
+    notes = []
+    best = outcome.best.candidate
+    if best.number < study.baseline_repeats:
+        notes.append("no weighting beat the baseline (alpha = 0); the winner is the baseline itself.")
+    elif float(study.domain.edge_distance(best.alpha)) < _EDGE:
+        notes.append(
+            f"the winner lies at the edge of the domain (radius {study.domain.size:g}); "
+            "a larger radius may find better weights."
+        )
+    failed = [told for told in outcome.candidates if told.error is not None]
+    if failed:
+        number, error = failed[0].candidate.number, failed[0].error
+        notes.append(f"{len(failed)} candidates failed; the first, number {number}: {error}")
+    if honest.reason is not None:
+        notes.append(f"no honest score: {honest.reason}")
+    return notes

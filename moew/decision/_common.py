@@ -1,0 +1,100 @@
+"""What the rules share: checks of their input, and thresholds that lie between scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import BoolArray, FloatArray, IntArray
+
+
+def check_fraction(value: Any, name: str) -> None:
+    """Raise unless `value` is a number in (0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+        raise InvalidInputError(f"{name} must be a number above 0 and at most 1, got {value!r}.")
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_scores(score: Any) -> FloatArray:
+    """The scores (n,) as float64; raise unless they are finite numbers in one dimension."""
+    try:
+        scores = np.asarray(score, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"scores must be numbers: {error}.") from error
+    if scores.ndim != 1:
+        raise InvalidInputError(f"scores must have one dimension (rows), got shape {scores.shape}.")
+    if not np.isfinite(scores).all():
+        bad = int((~np.isfinite(scores)).sum())
+        raise InvalidInputError(
+            f"{bad} of {len(scores)} scores are NaN or infinite, so no decision can be made; "
+            "the model has probably diverged."
+        )
+    return scores
+
+
+def check_some_scores(score: Any) -> FloatArray:
+    """As `check_scores`, and at least one row, as fitting needs."""
+    scores = check_scores(score)
+    if not len(scores):
+        raise InvalidInputError("a decision rule cannot be fitted on no rows.")
+    return scores
+
+
+def check_positive(positive: Any, n_rows: int) -> BoolArray:
+    """The labels (n,) as booleans; raise unless they are booleans (or 0 and 1), one for each score."""
+    labels = np.asarray(positive)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(
+            f"positive must have the shape of the scores ({n_rows},), got {labels.shape}."
+        )
+    if labels.dtype != np.bool_:
+        if labels.dtype.kind not in "iuf" or not np.isin(labels, (0, 1)).all():
+            raise InvalidInputError("positive must be True or False for each row; compare y with the label.")
+        labels = labels.astype(np.bool_)
+    return labels
+
+
+def threshold_between(low: float, high: float) -> float:
+    """A threshold that `high` lies strictly above and `low` does not: their midpoint where floats allow."""
+    middle = low / 2 + high / 2  # halves first: the sum of two large scores may overflow
+    return middle if low <= middle < high else low
+
+
+def threshold_selecting(descending: FloatArray, count: int) -> float:
+    """The threshold that the first `count` of the scores (n,), sorted downwards, lie above.
+
+    Selecting nothing or everything is meant for new rows too: +inf or −inf.
+    """
+    if count <= 0:
+        return float("inf")
+    if count >= len(descending):
+        return float("-inf")
+    return threshold_between(float(descending[count]), float(descending[count - 1]))
+
+
+def count_of_share(share: float, n_rows: int) -> int:
+    """How many of `n_rows` are `share` of them: the nearest number, halves up, and at least one."""
+    return min(n_rows, max(1, int(np.floor(share * n_rows + 0.5))))
+
+
+def nearest_cut(is_cut: BoolArray, count: int) -> int:
+    """The number of rows nearest to `count` after which rows in order may be cut, fewer where two tie.
+
+    `is_cut` (n−1,): whether rows i and i+1 may be parted; after all n rows a cut is always possible.
+    """
+    cuts: IntArray = np.append(np.flatnonzero(is_cut) + 1, len(is_cut) + 1)
+    return int(cuts[np.argmin(np.abs(cuts - count))])
+
+
+def number_to_json(value: float) -> float | str:
+    """A float as JSON can hold it: infinities, which JSON has not, as words that float() reads."""
+    return float(value) if np.isfinite(value) else str(float(value))

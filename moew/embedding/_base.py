@@ -1,0 +1,131 @@
+"""What every embedding shares: checks, standardising on the training rows, the JSON state."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import FloatArray, Labels, Rows, Task
+from moew.state import State, Stateful, pack_array, unpack_array
+
+
+class BaseEmbedding(Stateful, BaseEstimator):
+    """Base of moew's embeddings. A subclass says how to learn and how to embed one set of rows."""
+
+    state_home = "moew.embedding"
+    standardize: bool
+    # A dimension that varies less than this share of its largest value is constant up to rounding.
+    _speck: ClassVar[float] = 1e-10
+
+    @abstractmethod
+    def _learn(self, X: Rows, y: Labels, task: Task) -> None:
+        """Learn from the training rows."""
+
+    @abstractmethod
+    def _embed(self, X: Rows, y: Labels) -> Any:
+        """Coordinates (n, d) of any rows, not standardised."""
+
+    def _fitted_content(self) -> State:
+        """What `_learn` found, JSON-able."""
+        return {}
+
+    def _restore(self, content: State, objects: Mapping[str, Any]) -> None:
+        """Take back what `_fitted_content` gave."""
+
+    def fit(self, X: Rows, y: Labels, *, task: Task) -> Self:
+        """Learn from the n training rows; `task` says what y is."""
+        if task not in ("classification", "regression"):
+            raise InvalidInputError(f"task must be 'classification' or 'regression', got {task!r}.")
+        self._learn(X, y, task)
+        Z = self._checked(self._embed(X, y), len(y))
+        self.offset_, self.spread_ = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
+        if self.standardize:
+            self.offset_, self.spread_ = Z.mean(axis=0), Z.std(axis=0)
+            if not np.isfinite(self.spread_).all():
+                raise InvalidInputError(f"{self._name}: the embedding's values are too large to standardise.")
+            # Infinite spread sends a constant dimension to exactly 0, wherever new rows lie.
+            self.spread_[self.spread_ <= self._speck * np.abs(Z).max(axis=0)] = np.inf
+        return self
+
+    def transform(self, X: Rows, y: Labels) -> FloatArray:
+        """Z (n, d) of any rows, standardised on the training rows if so set."""
+        check_is_fitted(self)
+        Z = self._checked(self._embed(X, y), len(y))
+        if Z.shape[1] != len(self.offset_):
+            raise InvalidInputError(
+                f"{self._name} gave {Z.shape[1]} dimensions here and {len(self.offset_)} in training; "
+                "it must give the same number for any rows."
+            )
+        return np.asarray((Z - self.offset_) / self.spread_)
+
+    def _content(self) -> State:
+        check_is_fitted(self)
+        return {
+            "params": {name: _plain(value) for name, value in self._plain_params().items()},
+            "offset": pack_array(self.offset_),
+            "spread": pack_array(self.spread_),
+            "fitted": self._fitted_content(),
+        }
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        self = cls(**state["params"])
+        self.offset_, self.spread_ = unpack_array(state["offset"]), unpack_array(state["spread"])
+        self._restore(state["fitted"], objects)
+        return self
+
+    def _plain_params(self) -> dict[str, Any]:
+        """The settings that a state holds as they are."""
+        params: dict[str, Any] = self.get_params(deep=False)
+        return params
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def _checked(self, raw: Any, n_rows: int) -> FloatArray:
+        Z = np.asarray(raw.toarray() if hasattr(raw, "tocsr") else raw)
+        if Z.ndim != 2 or len(Z) != n_rows or Z.shape[1] < 1:
+            raise InvalidInputError(
+                f"{self._name} must give one row of numbers for each of the {n_rows} rows, "
+                f"an array of shape ({n_rows}, d); it gave shape {Z.shape}."
+            )
+        try:
+            Z = Z.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"{self._name} must give numbers: {error}.") from error
+        if not np.isfinite(Z).all():
+            bad = np.flatnonzero(~np.isfinite(Z).all(axis=1))
+            raise InvalidInputError(
+                f"{self._name} gave NaN or infinite values in {len(bad)} rows (first: row {bad[0]}); "
+                "impute or drop such values first, or choose another embedding."
+            )
+        return Z
+
+
+def side_by_side(left: FloatArray, right: FloatArray) -> FloatArray:
+    """The columns of X's part (n, a) and of y's part (n, b) together (n, a + b)."""
+    if len(left) != len(right):
+        raise InvalidInputError(f"X has {len(left)} rows and y has {len(right)}; they must be the same.")
+    return np.hstack([left, right])
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed for one training, from scikit-learn's kind of `random_state`."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON can hold it; a random generator's position is not kept."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) else None

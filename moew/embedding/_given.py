@@ -1,0 +1,80 @@
+"""Embeddings that the user gives: a scikit-learn transformer, or a function of (X, y)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from moew.embedding._base import BaseEmbedding, side_by_side
+from moew.protocols import Labels, Rows, Task
+from moew.state import State, find_object, name_object
+from moew.tabular import TargetEncoder
+
+
+class TransformerEmbedding(BaseEmbedding):
+    """What a scikit-learn transformer makes of X as it is given, and the label beside it.
+
+    The transformer is cloned and fitted as `fit(X, y)` on the training rows. A state only names it:
+    to load, pass the fitted transformer (`embedding.transformer_`) as objects={name: transformer}.
+    """
+
+    def __init__(self, transformer: Any, label: bool = True, standardize: bool = True) -> None:
+        self.transformer = transformer
+        self.label = label
+        self.standardize = standardize
+
+    def _learn(self, X: Rows, y: Labels, task: Task) -> None:
+        self.transformer_ = clone(self.transformer).fit(X, y)
+        self.target_ = TargetEncoder().fit(y, task)
+
+    def _embed(self, X: Rows, y: Labels) -> Any:
+        raw = self.transformer_.transform(X)
+        if not self.label:
+            return raw
+        dense = self._checked(raw, len(y))
+        return side_by_side(dense, self.target_.transform(y))
+
+    def _plain_params(self) -> dict[str, Any]:
+        return {"label": self.label, "standardize": self.standardize}
+
+    def _fitted_content(self) -> State:
+        return {"transformer": name_object(self.transformer_), "target": self.target_.state()}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        transformer = find_object(state["fitted"]["transformer"], objects)
+        return super().from_state(
+            {**state, "params": {**state["params"], "transformer": transformer}}, objects
+        )
+
+    def _restore(self, content: State, objects: Mapping[str, Any]) -> None:
+        self.transformer_ = self.transformer
+        self.target_ = TargetEncoder.from_state(content["target"])
+
+
+class FunctionEmbedding(BaseEmbedding):
+    """`function(X, y)` → (n, d), the same d for any rows. A state only names the function."""
+
+    def __init__(self, function: Callable[[Rows, Labels], Any], standardize: bool = True) -> None:
+        self.function = function
+        self.standardize = standardize
+
+    def _learn(self, X: Rows, y: Labels, task: Task) -> None:
+        """Nothing to learn: the function is taken as it is."""
+
+    def _embed(self, X: Rows, y: Labels) -> Any:
+        return np.asarray(self.function(X, y))
+
+    def _plain_params(self) -> dict[str, Any]:
+        return {"standardize": self.standardize}
+
+    def _fitted_content(self) -> State:
+        return {"function": name_object(self.function)}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        function = find_object(state["fitted"]["function"], objects)
+        return super().from_state({**state, "params": {**state["params"], "function": function}}, objects)

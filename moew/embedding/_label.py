@@ -1,0 +1,51 @@
+"""The label alone: one dimension for each class, as the paper uses for MNIST, or for each quantile bin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from moew.embedding._base import BaseEmbedding
+from moew.exceptions import InvalidInputError
+from moew.protocols import FloatArray, Labels, Rows, Task
+from moew.state import State
+from moew.tabular import label_levels, label_positions, number_labels
+
+
+class LabelEmbedding(BaseEmbedding):
+    """One-hot of the class, also of two classes; in regression, one-hot of `n_bins` quantile bins of y.
+
+    X is not looked at, so it may be sparse, None or anything. The bins' edges are quantiles of the
+    training targets (equal edges are merged); a value beyond the ends falls in the end bin.
+    """
+
+    def __init__(self, n_bins: int = 10, standardize: bool = True) -> None:
+        self.n_bins = n_bins
+        self.standardize = standardize
+
+    def _learn(self, X: Rows, y: Labels, task: Task) -> None:
+        if self.n_bins < 1:
+            raise InvalidInputError(f"n_bins must be at least 1, got {self.n_bins}.")
+        self.task_ = task
+        if task == "classification":
+            self.levels_ = label_levels(y)
+        else:
+            values = number_labels(y)
+            # Edges that are values of the data leave no bin empty; nothing lies below the smallest.
+            inner = np.linspace(0, 1, self.n_bins + 1)[1:-1]
+            edges = np.unique(np.quantile(values, inner, method="inverted_cdf"))
+            self.levels_ = [float(edge) for edge in edges if edge > values.min()]
+
+    def _embed(self, X: Rows, y: Labels) -> FloatArray:
+        if self.task_ == "classification":
+            return np.eye(len(self.levels_))[label_positions(y, self.levels_)]
+        bins = np.searchsorted(self.levels_, number_labels(y), side="right")
+        return np.eye(len(self.levels_) + 1)[bins]
+
+    def _fitted_content(self) -> State:
+        return {"task": self.task_, "levels": self.levels_}
+
+    def _restore(self, content: State, objects: Mapping[str, Any]) -> None:
+        self.task_, self.levels_ = content["task"], content["levels"]

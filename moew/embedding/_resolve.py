@@ -1,0 +1,63 @@
+"""From what the user wrote to an embedding object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from moew.embedding._autoencoder import AutoencoderEmbedding
+from moew.embedding._base import BaseEmbedding
+from moew.embedding._columns import ColumnsEmbedding
+from moew.embedding._discriminative import DiscriminativeEmbedding
+from moew.embedding._given import FunctionEmbedding, TransformerEmbedding
+from moew.embedding._label import LabelEmbedding
+from moew.exceptions import InvalidInputError
+from moew.protocols import Embedding
+
+_BY_NAME: dict[str, type[BaseEmbedding]] = {
+    "autoencoder": AutoencoderEmbedding,
+    "label": LabelEmbedding,
+    "discriminative": DiscriminativeEmbedding,
+}
+
+
+def resolve_embedding(thing: Any, random_state: Any = None) -> Embedding:
+    """An embedding to fit, from a name, an embedding, columns, a transformer or a function.
+
+    An embedding of moew's is copied, so that what the user passed is never changed. `random_state`
+    seeds it where it has a `random_state` that is None.
+    """
+    embedding = _find(thing)
+    if isinstance(embedding, BaseEmbedding) and random_state is not None:
+        params = embedding.get_params(deep=False)
+        if "random_state" in params and params["random_state"] is None:
+            embedding.set_params(random_state=random_state)
+    return embedding
+
+
+def _find(thing: Any) -> Embedding:
+    if isinstance(thing, str) and thing in _BY_NAME:
+        return _BY_NAME[thing]()
+    if isinstance(thing, BaseEmbedding):
+        copy: BaseEmbedding = clone(thing)
+        return copy
+    if isinstance(thing, list | tuple) and thing and all(_is_column(item) for item in thing):
+        return ColumnsEmbedding(list(thing))
+    if not isinstance(thing, str | type):  # a class has the methods too, but is no object to fit
+        if isinstance(thing, Embedding):
+            return thing
+        if hasattr(thing, "fit") and hasattr(thing, "transform"):
+            return TransformerEmbedding(thing)
+        if callable(thing):
+            return FunctionEmbedding(thing)
+    raise InvalidInputError(
+        f"embedding must be one of {sorted(_BY_NAME)}, a list of column names or positions, an embedding "
+        f"object such as LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function of "
+        f"(X, y) that gives an array (n, d); got {thing!r}."
+    )
+
+
+def _is_column(item: Any) -> bool:
+    return isinstance(item, str | int | np.integer) and not isinstance(item, bool)

@@ -1,0 +1,319 @@
+"""ExampleWeightSearch: the whole of the paper behind one scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from moew.conclusion import honest_from_halves, honest_from_holdout, no_honest_score, summarize
+from moew.domain import Ball
+from moew.embedding import LabelEmbedding
+from moew.evaluation import column_names, columns_from
+from moew.exceptions import InvalidInputError
+from moew.loop import Outcome, search_weights, train_one
+from moew.protocols import FloatArray, Labels, Rows
+from moew.seeds import generator
+from moew.setup import Given, Setup, fit_weighting, part_of, set_up, task_of
+from moew.study import Storage, WeightStudy
+from moew.weighting import ExampleWeighting
+
+DEFAULT_RADIUS = 5.0  # chosen by benchmarks/radius.py
+
+
+class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
+    """Learn example weights so that `estimator`, trained with them, scores best on `metric`.
+
+    Candidate weightings w(x, y; α) = c·π(y)·σ(z(x, y)ᵀα) (eq. 3) are proposed `batch_size` at a time,
+    `n_batches` times. For each a model is trained on the training rows and scored on the validation
+    rows, which should come from the distribution that matters; the best wins.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier or regressor whose `fit` takes sample weights, or one with `fit_many`.
+    metric : callable, Metric, scikit-learn scorer or its name, default None
+        What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
+        `make_metric`. None is accuracy for classifiers and R² for regressors.
+    decision : decision rule, float or None, default None
+        How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`.
+    embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
+        z(x, y), the low-dimensional coordinates that weights depend on.
+    baseline : "label_shift", "covariate_shift", "uniform", function or Baseline
+        π, the weights at α = 0. Without given validation rows there is no shift to see, and π = 1.
+    search : "gp_bucb", "random" or Search
+        Where the next candidates come from.
+    radius : float or None, default None
+        Radius R of the ball that α lives in; None is a default that a benchmark chose.
+    n_batches, batch_size : int, default 10 and 20
+        B and K of the paper: B·K candidates besides the baseline are trained.
+    baseline_repeats : int, default 1
+        How many α = 0 models are trained first; two or more tell the search the metric's noise.
+    validation : float, int, splitter or iterable, default 0.2
+        Without `X_val`: the share of rows held out (no refit), or a cross-validation, whose pooled
+        out-of-fold predictions are scored and whose winner is trained again on all rows.
+    honest : "halves", "holdout", float or None, default "halves"
+        How `honest_score_` is found: from random halves of the validation rows; or on rows set aside
+        (0.3 of the validation rows, or the given share) that no search sees; or not at all.
+    storage : None, path, URL or Optuna storage, default None
+        Where the study is kept. With a storage and an integer `random_state` an interrupted fit
+        goes on where it stopped.
+    study_name : str, default "moew"
+    sample_weight_name : str, default "sample_weight"
+        The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
+    n_jobs : int or None, default None
+        Models trained at a time, through joblib.
+    show_progress : bool or None, default None
+        None shows a bar on a terminal and nothing elsewhere.
+    random_state : int, RandomState or None, default None
+
+    Attributes
+    ----------
+    best_score_, honest_score_, baseline_score_ : float
+        The winner's validation score; the same, corrected for having been chosen as the best; and the
+        score of the α = 0 model, all in the metric's own units and direction.
+    best_estimator_ : the winner's fitted model
+    best_alpha_ : array (d,)
+    sample_weight_ : array (n,), the winner's weights of the training rows
+    weight_function_ : WeightFunction, the winner's weights for any rows
+    decision_ : the winner's fitted decision rule, or None
+    result_ : SearchResult, everything above and every candidate; print it
+    study_ : WeightStudy
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: Any = None,
+        decision: Any = None,
+        embedding: Any = "autoencoder",
+        baseline: Any = "label_shift",
+        search: Any = "gp_bucb",
+        radius: float | None = None,
+        n_batches: int = 10,
+        batch_size: int = 20,
+        baseline_repeats: int = 1,
+        validation: Any = 0.2,
+        honest: Literal["halves", "holdout"] | float | None = "halves",
+        storage: Storage = None,
+        study_name: str = "moew",
+        sample_weight_name: str = "sample_weight",
+        n_jobs: int | None = None,
+        show_progress: bool | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.decision = decision
+        self.embedding = embedding
+        self.baseline = baseline
+        self.search = search
+        self.radius = radius
+        self.n_batches = n_batches
+        self.batch_size = batch_size
+        self.baseline_repeats = baseline_repeats
+        self.validation = validation
+        self.honest = honest
+        self.storage = storage
+        self.study_name = study_name
+        self.sample_weight_name = sample_weight_name
+        self.n_jobs = n_jobs
+        self.show_progress = show_progress
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        X_val: Rows = None,
+        y_val: Labels = None,
+        sample_weight_val: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        metadata_val: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Search for the weights and keep the best model.
+
+        Parameters
+        ----------
+        X, y : training rows (n, D) and labels (n,)
+        sample_weight : (n,), multiplies the learned weights
+        X_val, y_val : validation rows and labels, from the distribution that matters
+        sample_weight_val : (m,), reaches the metric if it takes it
+        metadata, metadata_val : dict of columns that only the metric or the decision needs
+        """
+        training = Given(self._check_rows(X, y), y, sample_weight, metadata)
+        validation = Given(X_val, y_val, sample_weight_val, metadata_val)
+        setup = set_up(self, training, validation)
+        return self.fit_prepared(setup, fit_weighting(self, setup.problem, setup.seed))
+
+    def fit_prepared(self, setup: Setup, weighting: ExampleWeighting) -> Self:
+        """Search with parts that are already made; `fit` and `moew.compare` make them."""
+        radius = DEFAULT_RADIUS if self.radius is None else float(self.radius)
+        self.study_ = WeightStudy(
+            weighting,
+            Ball(weighting.n_dims, radius),
+            search=self.search,
+            greater_is_better=setup.evaluator.metric.greater_is_better,
+            n_initial=self.batch_size,
+            baseline_repeats=self.baseline_repeats,
+            storage=self.storage,
+            name=self.study_name,
+            seed=setup.seed,
+        )
+        outcome = search_weights(
+            self.study_,
+            setup.problem,
+            setup.trainer,
+            weighting,
+            setup.evaluator,
+            n_batches=self.n_batches,
+            batch_size=self.batch_size,
+            show_progress=self.show_progress,
+        )
+        self._conclude(outcome, setup, weighting)
+        return self
+
+    def predict(self, X: Rows, *, metadata: Mapping[str, Any] | None = None) -> Any:
+        """Decide on new rows with the winner's model and decision rule.
+
+        `metadata` holds the columns a decision rule needs, unless they are columns of X.
+        """
+        X = self._check_fitted_rows(X)
+        if self.decision_ is None:
+            return self.best_estimator_.predict(X)
+        columns = columns_from(metadata, X, self.decision_.columns)
+        return self.evaluator_.decide(self.best_estimator_, self.decision_, X, columns)
+
+    @available_if(lambda self: self._delegate("predict_proba"))
+    def predict_proba(self, X: Rows) -> Any:
+        """The winner's class probabilities (n, C)."""
+        X = self._check_fitted_rows(X)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(lambda self: self._delegate("predict_log_proba"))
+    def predict_log_proba(self, X: Rows) -> Any:
+        """The winner's log class probabilities (n, C)."""
+        X = self._check_fitted_rows(X)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(lambda self: self._delegate("decision_function"))
+    def decision_function(self, X: Rows) -> Any:
+        """The winner's scores: (n,) for two classes, (n, C) for more."""
+        X = self._check_fitted_rows(X)
+        return self.best_estimator_.decision_function(X)
+
+    def score(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The metric on these rows, negated where smaller is better, as model selection expects."""
+        sign = 1.0 if self.result_.greater_is_better else -1.0
+        return sign * self.metric_value(X, y, sample_weight, metadata=metadata)
+
+    def metric_value(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The metric on these rows in its own units and direction."""
+        given = Given(self._check_fitted_rows(X), y, sample_weight, metadata)
+        names = column_names(self.evaluator_.metric, self.decision_)
+        part = part_of(given, task_of(self.estimator), "scored", names)
+        return self.evaluator_.value_on(self.best_estimator_, self.decision_, part)
+
+    def example_weights(self, X: Rows, y: Labels) -> FloatArray:
+        """The learned weights (n,) of any labelled rows; they average one over the training rows."""
+        check_is_fitted(self)
+        weights: FloatArray = self.weight_function_(X, y)
+        return weights
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.input_tags = deepcopy(inner.input_tags)
+        # Only an embedding and a baseline that do not look at X leave sparse rows to the estimator.
+        blind = self.embedding == "label" or isinstance(self.embedding, LabelEmbedding)
+        tags.input_tags.sparse = inner.input_tags.sparse and blind
+        tags.target_tags.required = True
+        return tags
+
+    def _delegate(self, method: str) -> bool:
+        # Raises AttributeError with the inner estimator's own reason, as available_if wants it.
+        getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
+        return True
+
+    def _check_rows(self, X: Rows, y: Labels) -> Rows:
+        if y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        X = _two_dimensional(X)
+        if X.shape[1] == 0:
+            raise InvalidInputError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        validate_data(self, X, skip_check_array=True)
+        return X
+
+    def _check_fitted_rows(self, X: Rows) -> Rows:
+        check_is_fitted(self)
+        X = _two_dimensional(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+    def _conclude(self, outcome: Outcome, setup: Setup, weighting: ExampleWeighting) -> None:
+        """Keep the winner, trained on all rows where it was cross-validated, and its honest score."""
+        problem, evaluator = setup.problem, setup.evaluator
+        best = outcome.best.candidate
+        models = outcome.best_models
+        if problem.cross_validated:
+            models = train_one(setup.trainer, problem.without_folds(), weighting, best)
+        self.best_estimator_ = models[0]
+        self.evaluator_ = evaluator
+        self.decision_ = evaluator.final_rule(models[0], outcome.observations[best.number], problem)
+        if evaluator.classes is not None:
+            self.classes_ = evaluator.classes
+        self.best_alpha_ = best.alpha
+        self.weight_function_ = weighting.weight_function(best.alpha)
+        self.sample_weight_ = weighting.training_weights(best.alpha[None])[0]
+        if problem.holdout is not None:
+            value = evaluator.value_on(models[0], self.decision_, problem.holdout)
+            honest = honest_from_holdout(outcome.best.value, value, evaluator)
+        elif self.honest is None:
+            honest = no_honest_score(outcome.best.value)
+        else:
+            rng = generator(setup.seed, "honest")
+            honest = honest_from_halves(outcome.observations, outcome.values, problem, evaluator, rng)
+        self.result_ = summarize(outcome, problem, evaluator, self.study_, honest)
+        self.best_score_ = self.result_.best_score
+        self.honest_score_ = self.result_.honest_score
+        self.baseline_score_ = self.result_.baseline_score
+
+
+def _two_dimensional(X: Rows) -> Rows:
+    """Lists become arrays, sparse matrices get rows that can be taken; all else stays as it is."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if len(X.shape) != 2:
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), got shape {X.shape}. Reshape your data."
+        )
+    return X

@@ -1,0 +1,252 @@
+"""From a trained model to a number: the metric and the decision rule put together.
+
+A model is asked once, on the validation rows. Its answers are kept, so that the metric can be evaluated
+again on any of these rows, with the decision rule fitted anew, when the model is long gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, positive_score
+from moew.problem import Fold, Part, Problem
+from moew.protocols import BoolArray, Columns, DecisionRule, FloatArray, IntArray, Rows
+from moew.state import State, pack_array, unpack_array
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one candidate answered on the validation rows.
+
+    `scores` (n,) are what a decision rule decides from; None where there is no rule, or where a rule
+    fitted on training rows has already decided, in `outputs`.
+    """
+
+    outputs: Outputs
+    scores: FloatArray | None = None
+
+    def take(self, rows: IntArray) -> Observation:
+        """The answers on some of the rows."""
+        return Observation(self.outputs.take(rows), None if self.scores is None else self.scores[rows])
+
+    def equals(self, other: Observation) -> bool:
+        """Whether both gave the same answers, bit for bit."""
+        mine, theirs = self.outputs.arrays, other.outputs.arrays
+        return all(np.array_equal(mine[name], theirs[name]) for name in mine) and (
+            self.scores is None or np.array_equal(self.scores, np.asarray(other.scores))
+        )
+
+    def state(self) -> State:
+        """As a JSON-able dict, for a study's storage."""
+        return {
+            "outputs": {name: _pack(array) for name, array in self.outputs.arrays.items()},
+            "classes": None if self.outputs.classes is None else _pack(self.outputs.classes),
+            "estimator_type": self.outputs.estimator_type,
+            "scores": None if self.scores is None else pack_array(self.scores),
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Observation:
+        classes, scores = state["classes"], state["scores"]
+        outputs = Outputs(
+            {name: _unpack(packed) for name, packed in state["outputs"].items()},
+            None if classes is None else _unpack(classes),
+            state["estimator_type"],
+        )
+        return cls(outputs, None if scores is None else unpack_array(scores))
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """The metric, the decision rule (not fitted) and the classes (C,), None in regression."""
+
+    metric: AnyMetric
+    rule: DecisionRule | None
+    classes: np.ndarray[Any, Any] | None
+
+    def __post_init__(self) -> None:
+        if self.rule is not None and (self.classes is None or len(self.classes) != 2):
+            got = "a regressor" if self.classes is None else f"{len(self.classes)} classes"
+            raise InvalidInputError(
+                f"a decision rule decides between two classes, got {got}; use decision=None."
+            )
+
+    @property
+    def pos_label(self) -> Any:
+        """The class that scores and decisions speak of: the metric's, else the second of two."""
+        named = self.metric.pos_label if isinstance(self.metric, Metric) else None
+        binary = self.classes is not None and len(self.classes) == 2
+        return self.classes[1] if named is None and binary and self.classes is not None else named
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Raise now what would fail for every candidate later, by a rehearsal on made-up answers."""
+        validation, training = problem.validation, problem.training
+        self.metric.check_columns(validation.columns, len(validation))
+        decided = None
+        if self.rule is not None:
+            part = training if self.rule.fit_on == "train" else validation
+            self._check_labels(part)
+            fitted = self.rule.fit(rng.standard_normal(len(part)), self._positive(part), part.columns)
+            if self.rule.fit_on == "train":
+                scores = rng.standard_normal(len(validation))
+                decided = self._labels(fitted.decide(scores, validation.columns))
+        if isinstance(self.metric, Metric):
+            self._rehearse(self.metric, validation, training, decided, rng)
+
+    def observe(self, models: Sequence[Any], problem: Problem) -> Observation:
+        """Ask the models, one a fold, on the validation rows they score."""
+        parts = [self._ask(model, problem, fold) for model, fold in zip(models, problem.folds, strict=True)]
+        rows = [fold.scored for fold in problem.folds]
+        outputs = Outputs.pooled([part.outputs for part in parts], rows)
+        scores = [part.scores for part in parts if part.scores is not None]
+        # Fold after fold, the scored rows are 0 … n−1 in order.
+        return Observation(outputs, np.concatenate(scores) if scores else None)
+
+    def value(
+        self, observation: Observation, part: Part, fit_on: tuple[FloatArray, Part] | None = None
+    ) -> float:
+        """The metric of answers on `part`; a rule that is fitted on validation rows is fitted on
+        `fit_on`, the candidate's scores of other rows and those rows, or on `part` itself."""
+        decided = None
+        if observation.scores is not None and self.rule is not None:
+            scores, fit_part = fit_on or (observation.scores, part)
+            rule = self._fitted(scores, fit_part)
+            decided = self._labels(rule.decide(observation.scores, part.columns))
+        return self.metric.value(
+            observation.outputs,
+            part.X,
+            part.y,
+            part.columns,
+            pos_label=self.pos_label,
+            sample_weight=part.sample_weight,
+            decided=decided,
+        )
+
+    def final_rule(self, model: Any, observation: Observation, problem: Problem) -> DecisionRule | None:
+        """The rule that the chosen `model` decides with on new rows."""
+        if self.rule is None:
+            return None
+        if self.rule.fit_on == "train":
+            return self._fitted(self._score(model, problem.training.X), problem.training)
+        if observation.scores is None:
+            raise InvalidInputError("the candidate kept no scores that its decision rule could be fitted on.")
+        return self._fitted(observation.scores, problem.validation)
+
+    def decide(self, model: Any, rule: DecisionRule, X: Rows, columns: Columns) -> np.ndarray[Any, Any]:
+        """Labels (n,) of new rows by a fitted rule."""
+        return self._labels(rule.decide(self._score(model, X), columns))
+
+    def observe_on(self, model: Any, rule: DecisionRule | None, part: Part) -> Observation:
+        """What a model and its fitted rule answer on new rows."""
+        self.metric.check_columns(part.columns, len(part))
+        decided = None if rule is None else self.decide(model, rule, part.X, part.columns)
+        return Observation(self._respond(model, part, decided))
+
+    def value_on(self, model: Any, rule: DecisionRule | None, part: Part) -> float:
+        """The metric of a model and its fitted rule on new rows."""
+        return self.value(self.observe_on(model, rule, part), part)
+
+    def _respond(self, model: Any, part: Part, decided: np.ndarray[Any, Any] | None) -> Outputs:
+        return self.metric.respond(
+            model,
+            part.X,
+            part.y,
+            part.columns,
+            pos_label=self.pos_label,
+            sample_weight=part.sample_weight,
+            decided=decided,
+        )
+
+    def _ask(self, model: Any, problem: Problem, fold: Fold) -> Observation:
+        validation = problem.validation_of(fold)
+        decided, scores = None, None
+        if self.rule is not None:
+            scores = self._score(model, validation.X)
+            if self.rule.fit_on == "train":
+                training = problem.training_of(fold)
+                rule = self._fitted(self._score(model, training.X), training)
+                decided, scores = self._labels(rule.decide(scores, validation.columns)), None
+            else:  # decided again in `value`; the scorer only has to see that there are decisions
+                decided = self._labels(scores > np.median(scores))
+        return Observation(self._respond(model, validation, decided), scores)
+
+    def _fitted(self, scores: FloatArray, part: Part) -> DecisionRule:
+        if self.rule is None:
+            raise InvalidInputError("there is no decision rule to fit.")
+        return self.rule.fit(scores, self._positive(part), part.columns)
+
+    def _score(self, model: Any, X: Rows) -> FloatArray:
+        return positive_score(model, X, self.pos_label)
+
+    def _positive(self, part: Part) -> BoolArray:
+        return np.asarray(part.y == self.pos_label, dtype=np.bool_)
+
+    def _labels(self, decided: BoolArray) -> np.ndarray[Any, Any]:
+        return decided_labels(decided, np.asarray(self.classes), self.pos_label)
+
+    def _check_labels(self, part: Part) -> None:
+        """Raise if the rule learns from labels, and these are not of the classes (graded, say)."""
+        strange = np.setdiff1d(part.y, np.asarray(self.classes))
+        if getattr(self.rule, "needs_labels", True) and len(strange):
+            raise InvalidInputError(
+                f"the decision rule {type(self.rule).__name__} learns from labels, but the validation labels "
+                f"{strange[:3].tolist()} are not among the classes {np.asarray(self.classes).tolist()}; use a "
+                "rule that needs no labels (ShareSelected, a fixed threshold), or one with on='train'."
+            )
+
+    def _rehearse(
+        self,
+        metric: Metric,
+        validation: Part,
+        training: Part,
+        decided: np.ndarray[Any, Any] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        n = len(validation)
+        n_columns = () if self.classes is None or len(self.classes) == 2 else (len(self.classes),)
+        trials: list[np.ndarray[Any, Any]]
+        if metric.response == "decision":
+            trials = [rng.choice(training.y, n), np.full(n, np.unique(training.y)[-1])]
+            trials = trials if decided is None else [decided, *trials]
+        else:
+            numbers = rng.random((n, *n_columns))
+            trials = [numbers / numbers.sum(axis=-1, keepdims=True) if n_columns else numbers]
+        error: Exception | None = None
+        for answers in trials:
+            try:
+                arguments = {"pos_label": self.pos_label, "sample_weight": validation.sample_weight}
+                metric(validation.y, answers, validation.columns, **arguments)
+                return
+            except (InvalidInputError, UndefinedMetricError) as problem:
+                error = problem
+            except Exception:
+                return  # made-up answers may be what this metric cannot take; real ones will tell
+        if error is not None:
+            raise error
+
+
+def column_names(metric: AnyMetric, rule: DecisionRule | None) -> tuple[str, ...]:
+    """Columns that the metric or the rule names, which may also be columns of X."""
+    of_metric = metric.required_columns if isinstance(metric, Metric) else ()
+    return (*of_metric, *(rule.columns if rule is not None else ()))
+
+
+def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """The user's columns, and of `names` those that are not among them but are columns of X."""
+    found = dict(metadata or {})
+    in_X = getattr(X, "columns", ())
+    found.update({name: X[name] for name in names if name not in found and name in in_X})
+    return {name: np.asarray(values) for name, values in found.items()}
+
+
+def _pack(array: np.ndarray[Any, Any]) -> State:
+    return pack_array(array) if array.dtype.kind in "biuf" else {"values": array.tolist()}
+
+
+def _unpack(packed: State) -> np.ndarray[Any, Any]:
+    return np.asarray(packed["values"]) if "values" in packed else unpack_array(packed)

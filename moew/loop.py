@@ -1,0 +1,155 @@
+"""Algorithm 1: train a model for each candidate alpha, score it, ask for the next ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from moew.evaluation import Evaluator, Observation
+from moew.exceptions import SearchFailedError
+from moew.problem import Problem
+from moew.progress import progress
+from moew.protocols import FloatArray, Trainer
+from moew.study import Candidate, Told, WeightStudy
+from moew.weighting import ExampleWeighting
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All candidates, what they answered on the validation rows, and the winner's models (one a fold)."""
+
+    candidates: list[Told]
+    observations: dict[int, Observation]
+    best: Told
+    best_models: list[Any]
+
+    @property
+    def values(self) -> dict[int, float]:
+        """The metric of every candidate, by number."""
+        return {told.candidate.number: told.value for told in self.candidates}
+
+
+def search_weights(
+    study: WeightStudy,
+    problem: Problem,
+    trainer: Trainer,
+    weighting: ExampleWeighting,
+    evaluator: Evaluator,
+    *,
+    n_batches: int,
+    batch_size: int,
+    show_progress: bool | None = None,
+) -> Outcome:
+    """Algorithm 1, on a study that may be new or interrupted."""
+    ledger = _Ledger(study, evaluator, problem)
+    total = study.baseline_repeats + n_batches * batch_size
+    with progress(total, n_batches, show_progress) as report:
+        for number, batch in _batches(study, n_batches, batch_size):
+            weights = weighting.training_weights(np.stack([candidate.alpha for candidate in batch]))
+            seeds = [candidate.seed for candidate in batch]
+            for k, models in train_folds(trainer, problem, weights, seeds):
+                ledger.enter(batch[k], models)
+                report(ledger.n_done, number, ledger.best_value)
+            ledger.raise_if_nothing_works()
+    best = study.best()
+    models = ledger.best_models
+    if best.candidate.number != ledger.best_number:  # trained before an interruption; the seed is known
+        models = train_one(trainer, problem, weighting, best.candidate)
+    return Outcome(study.told(), ledger.observations, best, models)
+
+
+def train_folds(
+    trainer: Trainer, problem: Problem, weights: FloatArray, seeds: Sequence[int]
+) -> Iterator[tuple[int, list[Any] | Exception]]:
+    """Yield (k, one model a fold, or the exception of the first that failed) for weights (K, n)."""
+    models: list[dict[int, Any]] = [{} for _ in seeds]
+    X, y = problem.training.X, problem.training.y
+    for f, fold in enumerate(problem.folds):
+        if fold.train is None:
+            trained = trainer.train(X, y, weights, seeds)
+        else:
+            part = weights[:, fold.train]
+            part = part / part.mean(axis=1, keepdims=True)  # c is for the rows that are trained on
+            trained = trainer.train(_safe_indexing(X, fold.train), y[fold.train], part, seeds)
+        for k, model in trained:
+            models[k][f] = model
+            if len(models[k]) == len(problem.folds):
+                failed = [m for m in models[k].values() if isinstance(m, Exception)]
+                yield k, failed[0] if failed else [models[k][i] for i in range(len(problem.folds))]
+                models[k] = {}  # a model is kept by the receiver or by nobody
+
+
+def train_one(
+    trainer: Trainer, problem: Problem, weighting: ExampleWeighting, candidate: Candidate
+) -> list[Any]:
+    """Train one candidate again, to the same bits: its seed derives from its number."""
+    weights = weighting.training_weights(candidate.alpha[None])
+    ((_, models),) = train_folds(trainer, problem, weights, [candidate.seed])
+    if isinstance(models, Exception):
+        raise SearchFailedError(f"candidate {candidate.number} could not be trained again: {models}")
+    return models
+
+
+def _batches(study: WeightStudy, n_batches: int, batch_size: int) -> Iterator[tuple[int, list[Candidate]]]:
+    """(batch number from 1, its candidates): first what an interruption left, then K at a time."""
+    if left := study.adopt():
+        yield _batch_number(study, left[-1].number, batch_size), left
+    for batch in range(1, n_batches + 1):
+        end = study.baseline_repeats + batch * batch_size
+        if (missing := end - study.n_asked) > 0:
+            yield batch, study.ask(missing)
+
+
+def _batch_number(study: WeightStudy, number: int, batch_size: int) -> int:
+    return max(1, math.ceil((number + 1 - study.baseline_repeats) / batch_size))
+
+
+class _Ledger:
+    """Tells the study, keeps what every candidate answered, and only the best candidate's models."""
+
+    def __init__(self, study: WeightStudy, evaluator: Evaluator, problem: Problem) -> None:
+        self.study = study
+        self.evaluator = evaluator
+        self.problem = problem
+        told = study.told()
+        scored = {t.candidate.number for t in told if math.isfinite(t.value)}
+        kept = study.kept().items()
+        self.observations = {n: Observation.from_state(state) for n, state in kept if n in scored}
+        self.n_done = sum(not t.pending for t in told)
+        self.best_number, self.best_models = -1, list[Any]()
+        self.best_value = math.nan
+        self.first_error: Exception | None = None
+        self._sign = 1.0 if study.greater_is_better else -1.0
+
+    def enter(self, candidate: Candidate, models: list[Any] | Exception) -> None:
+        """Score the candidate and tell the study; a failure is recorded with its message."""
+        self.n_done += 1
+        try:
+            if isinstance(models, Exception):
+                raise models
+            observation = self.evaluator.observe(models, self.problem)
+            value = self.evaluator.value(observation, self.problem.validation)
+        except Exception as error:
+            self.first_error = self.first_error or error
+            self.study.tell(candidate.number, error=f"{type(error).__name__}: {error}")
+            return
+        self.study.keep(candidate.number, observation.state)
+        self.study.tell(candidate.number, value)
+        if not math.isfinite(value):
+            return
+        self.observations[candidate.number] = observation
+        new = (self._sign * value, -candidate.number)
+        if self.best_number < 0 or new > (self._sign * self.best_value, -self.best_number):
+            self.best_number, self.best_value, self.best_models = candidate.number, value, models
+
+    def raise_if_nothing_works(self) -> None:
+        """After a whole batch without one value, more of the same would not help."""
+        if self.observations:
+            return
+        first = next((told.error for told in self.study.told() if told.error), "no candidate was told")
+        raise SearchFailedError(f"every candidate so far failed; the first: {first}") from self.first_error

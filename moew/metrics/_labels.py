@@ -1,0 +1,47 @@
+"""Fast label arithmetic for the metrics, which are called tens of thousands of times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.metrics._outputs import Array
+from moew.protocols import BoolArray, IntArray
+
+_SMALL_RANGE = 4096  # integers within this range are counted without sorting
+
+
+def is_positive(labels: Any, pos_label: Any) -> BoolArray:
+    """Whether each label (n,) is the positive one; without `pos_label` that is 1 beside 0 or −1."""
+    values: Array = np.asarray(labels)
+    if pos_label is None:
+        if values.dtype.kind == "b":
+            return values
+        if values.dtype.kind not in "iuf" or not ((values == 1) | (values == 0) | (values == -1)).all():
+            raise InvalidInputError(
+                "which label is positive is not clear from the labels; give the metric a pos_label=…"
+            )
+        pos_label = 1
+    same: Any = values == pos_label
+    # NumPy answers one False where the types cannot be compared.
+    return same if isinstance(same, np.ndarray) else np.zeros(values.shape, dtype=np.bool_)
+
+
+def codes_of(labels: Any) -> tuple[Array, IntArray]:
+    """Distinct labels (C,), and the index (n,) of each row's label among them.
+
+    For small integers the distinct labels are the whole range between the smallest and the largest, some
+    of which may not occur.
+    """
+    labels = np.asarray(labels)
+    if labels.dtype.kind in "iu" and labels.size:
+        low, high = int(labels.min()), int(labels.max())
+        if high - low < _SMALL_RANGE:
+            return np.arange(low, high + 1), labels.astype(np.int64, copy=False) - low
+    try:
+        distinct, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InvalidInputError(f"labels or groups of mixed kinds cannot be ordered: {error}.") from error
+    return distinct, codes

@@ -1,0 +1,242 @@
+"""Any function of labels and outputs as a metric; its extra per-row columns are read from its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from inspect import Parameter, signature
+from numbers import Real
+from typing import Any, overload
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.metrics._outputs import Array, Outputs, respond
+from moew.protocols import Columns, Labels, Response, Rows
+
+_NO_COLUMNS: Mapping[str, Any] = {}
+_SPECIAL = ("pos_label", "sample_weight")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns."""
+
+    function: Callable[..., Any]
+    response: Response = "decision"
+    greater_is_better: bool = True
+    name: str = ""
+    pos_label: Any = None
+    required_columns: tuple[str, ...] = field(init=False)
+    optional_columns: tuple[str, ...] = field(init=False)
+    takes_pos_label: bool = field(init=False)
+    takes_sample_weight: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) or isinstance(self.function, type):
+            raise InvalidInputError(f"a metric needs a function (y_true, output, …), got {self.function!r}.")
+        if self.response not in ("decision", "score", "proba"):
+            raise InvalidInputError(
+                f"response must be 'decision', 'score' or 'proba', got {self.response!r}."
+            )
+        required, optional = _extra_arguments(self.function)
+        both = (*required, *optional)
+        put = partial(object.__setattr__, self)  # the only way into a frozen record
+        put("name", self.name or _name(self.function))
+        put("required_columns", tuple(n for n in required if n not in _SPECIAL))
+        put("optional_columns", tuple(n for n in optional if n not in _SPECIAL))
+        put("takes_pos_label", "pos_label" in both)
+        put("takes_sample_weight", "sample_weight" in both)
+
+    def __call__(
+        self,
+        y_true: Labels,
+        output: Any,
+        columns: Columns = _NO_COLUMNS,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """The value on labels (n,), outputs (n,) or (n, C) and columns (name → (n,)), as one number.
+
+        The metric's own `pos_label` goes before the one given here. NaN and infinities pass through.
+        """
+        arguments = {name: columns[name] for name in self.optional_columns if name in columns}
+        for name in self.required_columns:
+            if name not in columns:
+                raise self._missing(columns)
+            arguments[name] = columns[name]
+        if self.takes_pos_label:
+            positive = pos_label if self.pos_label is None else self.pos_label
+            if positive is not None:
+                arguments["pos_label"] = positive
+        if self.takes_sample_weight and sample_weight is not None:
+            arguments["sample_weight"] = sample_weight
+        return one_number(self.function(y_true, output, **arguments), self.name)
+
+    def check_columns(self, columns: Columns, n_rows: int) -> None:
+        """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows."""
+        if any(name not in columns for name in self.required_columns):
+            raise self._missing(columns)
+        for name in (*self.required_columns, *self.optional_columns):
+            if name in columns:
+                check_length(columns[name], n_rows, name, self.name)
+
+    def respond(
+        self,
+        model: Any,
+        X: Rows,
+        y: Labels = None,
+        columns: Columns = _NO_COLUMNS,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decided: Array | None = None,
+    ) -> Outputs:
+        """What the metric needs of the model on the rows of X; `decided` stands in for its decisions."""
+        if decided is not None and self.response == "decision":
+            return Outputs({"decision": np.asarray(decided)})
+        positive = pos_label if self.pos_label is None else self.pos_label
+        return Outputs({self.response: respond(model, X, self.response, positive)})
+
+    def value(
+        self,
+        outputs: Outputs,
+        X: Rows,
+        y: Labels,
+        columns: Columns = _NO_COLUMNS,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decided: Array | None = None,
+    ) -> float:
+        """The metric on rows whose outputs are known; `decided` (n,) goes before recorded decisions."""
+        known = outputs.arrays[self.response]
+        output = decided if decided is not None and self.response == "decision" else known
+        return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
+
+    def _missing(self, columns: Columns) -> InvalidInputError:
+        missing = [name for name in self.required_columns if name not in columns]
+        return missing_columns(self.name, missing, columns)
+
+
+@overload
+def make_metric(
+    function: Callable[..., Any],
+    *,
+    response: Response = "decision",
+    greater_is_better: bool = True,
+    name: str | None = None,
+    pos_label: Any = None,
+) -> Metric: ...
+
+
+@overload
+def make_metric(
+    *,
+    response: Response = "decision",
+    greater_is_better: bool = True,
+    name: str | None = None,
+    pos_label: Any = None,
+) -> Callable[[Callable[..., Any]], Metric]: ...
+
+
+def make_metric(
+    function: Callable[..., Any] | None = None,
+    *,
+    response: Response = "decision",
+    greater_is_better: bool = True,
+    name: str | None = None,
+    pos_label: Any = None,
+) -> Metric | Callable[[Callable[..., Any]], Metric]:
+    """Make a metric of `function(y_true, output, …) → number`; without a function, a decorator.
+
+    `response` says what `output` is: "decision", class labels (n,) or, in regression, predictions (n,);
+    "score" or "proba", those of the positive class (n,), or (n, C) for more than two classes.
+
+    Further arguments are per-row columns, found by their names in `metadata_val`: one without a default
+    must be there, one with a default may be. `sample_weight` gets the weights of the validation rows if
+    any were given, `pos_label` the positive class: the one set here, else the second of two classes.
+    """
+    if function is None:
+        return partial(
+            make_metric,
+            response=response,
+            greater_is_better=greater_is_better,
+            name=name,
+            pos_label=pos_label,
+        )
+    return Metric(function, response, greater_is_better, name or "", pos_label)
+
+
+def one_number(result: Any, name: str) -> float:
+    """What a metric returned as a float; raise if it is not one real number."""
+    if isinstance(result, float | int):
+        return float(result)
+    try:
+        array = np.asarray(result)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.size == 1:
+        if array.dtype.kind in "biuf":
+            return float(array.reshape(()))
+        if isinstance(result, Real | Decimal):
+            return float(result)
+    shape = f" of shape {array.shape}" if array.ndim else ""
+    text = repr(result)
+    shown = text if len(text) <= 80 else text[:77] + "…"
+    raise InvalidInputError(
+        f"the metric {name!r} must return one number, it returned {type(result).__name__}{shape}: {shown}."
+    )
+
+
+def check_length(column: Any, n_rows: int, column_name: str, metric_name: str) -> None:
+    """Raise unless `column` has a value for each of `n_rows` rows."""
+    shape = np.shape(column)
+    if not shape or shape[0] != n_rows:
+        raise InvalidInputError(
+            f"the metric {metric_name!r} needs one value of {column_name!r} for each of the {n_rows} rows it "
+            f"is evaluated on, got {f'{shape[0]} values' if shape else 'a single value'}."
+        )
+
+
+def missing_columns(metric_name: str, missing: list[str], columns: Columns) -> InvalidInputError:
+    """The error for columns that the metric takes and that were not passed."""
+    there = f"only {sorted(columns)!r}" if columns else "none"
+    how = ", ".join(f"{name!r}: …" for name in missing)
+    return InvalidInputError(
+        f"the metric {metric_name!r} needs {missing!r} for each row, but the columns passed are {there}; "
+        f"pass metadata_val={{{how}}}."
+    )
+
+
+def _extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]:
+    """Names of the arguments after the first two, without and with a default."""
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C do not say what they take
+        return [], []
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    takes_any = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    if len([p for p in parameters if p.kind in positional]) < 2 and not takes_any:
+        raise InvalidInputError(
+            f"a metric is a function of (y_true, output, …), but {_name(function)!r} takes "
+            f"{[p.name for p in parameters]!r}."
+        )
+    rest = [p for i, p in enumerate(parameters) if not (i < 2 and p.kind in positional)]
+    fixed = function.keywords if isinstance(function, partial) else {}  # already decided by the user
+    named = [p for p in rest if p.kind in (*positional, Parameter.KEYWORD_ONLY) and p.name not in fixed]
+    if unnamed := [p.name for p in named if p.kind is Parameter.POSITIONAL_ONLY]:
+        raise InvalidInputError(
+            f"columns are passed by name, but {_name(function)!r} takes {unnamed!r} only by position."
+        )
+    required = [p.name for p in named if p.default is Parameter.empty]
+    return required, [p.name for p in named if p.default is not Parameter.empty]
+
+
+def _name(function: Any) -> str:
+    if isinstance(function, partial):
+        return _name(function.func)
+    return str(getattr(function, "__name__", None) or type(function).__name__)

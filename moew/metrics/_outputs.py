@@ -1,0 +1,162 @@
+"""What a fitted model answered on some rows, kept as arrays, so that the model need not be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import BoolArray, FloatArray, IntArray, Response, Rows
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Per-row answers of a model: name → (n,) or (n, C); and what a scorer asks of a model besides."""
+
+    arrays: Mapping[str, Array]
+    classes: Array | None = None
+    estimator_type: str | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values()))) if self.arrays else 0
+
+    @property
+    def uses_decision(self) -> bool:
+        """Whether the metric looked at decisions, which a decision rule can then make."""
+        return "decision" in self.arrays or "predict" in self.arrays
+
+    def take(self, rows: IntArray | BoolArray) -> Outputs:
+        """The answers on some of the rows."""
+        return replace(self, arrays={name: array[rows] for name, array in self.arrays.items()})
+
+    @classmethod
+    def pooled(cls, parts: Sequence[Self], rows: Sequence[IntArray]) -> Self:
+        """Out-of-fold answers: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which together
+        are 0 … n−1. All models must know the same classes."""
+        first = parts[0]
+        for part in parts[1:]:
+            same = np.array_equal(_or_empty(part.classes), _or_empty(first.classes))
+            if part.arrays.keys() != first.arrays.keys() or not same:
+                raise InvalidInputError(
+                    "the models of different folds do not answer alike (other classes or other methods); "
+                    "use folds that hold every class, such as a stratified splitter."
+                )
+        back = np.argsort(np.concatenate(rows), kind="stable")
+        arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
+        return replace(first, arrays=arrays)
+
+
+def _or_empty(classes: Array | None) -> Array:
+    return np.empty(0) if classes is None else classes
+
+
+def respond(model: Any, X: Rows, response: Response, pos_label: Any = None) -> Array:
+    """The model's answer on the rows of X.
+
+    "decision": what predict gives, (n,). "score" and "proba": of the positive class (n,) for two classes,
+    (n, C) for more. The score of a regressor is its prediction.
+    """
+    if response == "decision":
+        return _per_row(model.predict(X), X, "predict")
+    if is_regression(model):
+        if response == "proba":
+            raise InvalidInputError(
+                f"the metric takes probabilities, but {type(model).__name__} is a regressor; "
+                "use response='decision' to get its predictions."
+            )
+        return _per_row(model.predict(X), X, "predict")
+    classes = model_classes(model)
+    if len(classes) == 2:
+        if response == "score":
+            return positive_score(model, X, pos_label)
+        return _positive_probability(model, X, pos_label, classes)
+    if pos_label is not None:
+        raise InvalidInputError(f"pos_label={pos_label!r} needs two classes, the model has {len(classes)}.")
+    if response == "score" and hasattr(model, "decision_function"):
+        return _per_row(model.decision_function(X), X, "decision_function")
+    return _probabilities(model, X)
+
+
+def positive_score(model: Any, X: Rows, pos_label: Any = None) -> FloatArray:
+    """A score (n,) that rises with the model's belief in `pos_label` (default: the second class).
+
+    It is the decision function where the model has one (0 is its own threshold), else the probability
+    (0.5 is). Only classifiers of two classes have it.
+    """
+    if is_regression(model):
+        raise InvalidInputError(
+            f"a score of the positive class needs a classifier, got {type(model).__name__}."
+        )
+    classes = model_classes(model)
+    if len(classes) != 2:
+        raise InvalidInputError(
+            f"a score of the positive class needs two classes, {type(model).__name__} has {len(classes)}: "
+            f"{classes.tolist()[:10]!r}."
+        )
+    if not hasattr(model, "decision_function"):
+        return _positive_probability(model, X, pos_label, classes)
+    score = _per_row(model.decision_function(X), X, "decision_function")
+    position = _position(pos_label, classes)
+    if score.ndim == 2 and score.shape[1] == 2:
+        return score[:, position]
+    return score.reshape(len(score)) if position == 1 else -score.reshape(len(score))
+
+
+def decided_labels(positive: BoolArray, classes: Array, pos_label: Any = None) -> Array:
+    """Class labels (n,) from decisions (n,) of a rule, for two classes."""
+    position = _position(pos_label, classes)
+    return np.asarray(classes)[np.where(positive, position, 1 - position)]
+
+
+def is_regression(model: Any) -> bool:
+    """Whether the model says that it is a regressor; one without tags is by not having classes."""
+    if hasattr(model, "__sklearn_tags__"):
+        return bool(is_regressor(model))
+    return not hasattr(model, "classes_")
+
+
+def model_classes(model: Any) -> Array:
+    """The classes (C,) a fitted classifier knows."""
+    if not hasattr(model, "classes_"):
+        raise InvalidInputError(
+            f"{type(model).__name__} has no classes_, so which column or sign is which class is unknown."
+        )
+    return np.asarray(model.classes_)
+
+
+def _positive_probability(model: Any, X: Rows, pos_label: Any, classes: Array) -> FloatArray:
+    return _probabilities(model, X)[:, _position(pos_label, classes)]
+
+
+def _probabilities(model: Any, X: Rows) -> Array:
+    if not hasattr(model, "predict_proba"):
+        raise InvalidInputError(
+            f"the metric or the decision takes scores or probabilities, but {type(model).__name__} cannot "
+            "give what is asked (no decision_function, no predict_proba); use a model that can, or a metric "
+            "of decisions."
+        )
+    return _per_row(model.predict_proba(X), X, "predict_proba")
+
+
+def _position(pos_label: Any, classes: Array) -> int:
+    """The place of the positive class among two: the second, unless named."""
+    if pos_label is None:
+        return 1
+    where = np.flatnonzero(np.asarray(classes) == pos_label)
+    if len(where) != 1:
+        raise InvalidInputError(f"pos_label={pos_label!r} is not one of the classes {classes.tolist()!r}.")
+    return int(where[0])
+
+
+def _per_row(answer: Any, X: Rows, method: str) -> Array:
+    array = np.asarray(answer)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if not array.ndim or len(array) != n_rows:
+        raise InvalidInputError(f"{method} gave an answer of shape {array.shape} for {n_rows} rows.")
+    return array

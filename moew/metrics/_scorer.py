@@ -1,0 +1,265 @@
+"""scikit-learn scorers on recorded predictions: the model is asked once, subsets of rows are replayed.
+
+A scorer takes a model. It is called once with a stand-in that passes each question on to the model and
+notes the answer; from then on it is called with a stand-in that answers from the notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from moew.exceptions import InvalidInputError
+from moew.metrics._metric import check_length, missing_columns, one_number
+from moew.metrics._outputs import Array, Outputs, is_regression
+from moew.protocols import Columns, Labels, Rows
+
+_METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+_NO_COLUMNS: Mapping[str, Any] = {}
+
+
+class _NotRecordedError(InvalidInputError, AttributeError):
+    """Also an AttributeError, so that a scorer may look whether a method is there."""
+
+
+@dataclass(frozen=True)
+class ScorerMetric:
+    """A scorer (estimator, X, y) → number, with the same face as `Metric`.
+
+    Its value is the scorer's own, and higher is better (scikit-learn turns errors round). Columns and
+    sample weights reach it as arguments if it takes them: where scikit-learn's metadata routing is on,
+    those it requests (`set_score_request`); where it is off, those its function names.
+    """
+
+    scorer: Callable[..., Any]
+    name: str
+    greater_is_better: ClassVar[bool] = True
+
+    def check_columns(self, columns: Columns, n_rows: int) -> None:
+        """Raise unless every column the scorer needs is there and those it takes have `n_rows` rows."""
+        wanted = self._wanted()
+        needed = [
+            argument for argument, has_default in _named_arguments(self.scorer).items() if not has_default
+        ]
+        if refused := [argument for argument in needed if argument not in wanted]:
+            raise InvalidInputError(
+                f"the scorer {self.name!r} cannot do without {refused!r} but does not request it; call "
+                f"scorer.set_score_request({refused[0]}=True) before handing the scorer in."
+            )
+        if missing := [wanted[argument] for argument in needed if wanted[argument] not in columns]:
+            raise missing_columns(self.name, missing, columns)
+        for argument in self._arguments(columns, None):
+            check_length(columns[wanted[argument]], n_rows, wanted[argument], self.name)
+
+    def respond(
+        self,
+        model: Any,
+        X: Rows,
+        y: Labels,
+        columns: Columns = _NO_COLUMNS,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decided: Array | None = None,
+    ) -> Outputs:
+        """Every answer of the model that the scorer asks for; `decided` (n,) stands in for predict.
+
+        The scorer knows its positive class itself, so `pos_label` is not looked at.
+        """
+        recorder = _Recorder(model, X, decided)
+        self._call(recorder, X, y, columns, sample_weight)
+        if not recorder.answers:
+            raise InvalidInputError(
+                f"the scorer {self.name!r} asked the model for none of {', '.join(_METHODS)}, so it has "
+                "nothing to be evaluated on."
+            )
+        return Outputs(recorder.answers, recorder.classes, recorder.estimator_type)
+
+    def value(
+        self,
+        outputs: Outputs,
+        X: Rows,
+        y: Labels,
+        columns: Columns = _NO_COLUMNS,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decided: Array | None = None,
+    ) -> float:
+        """The scorer on rows whose outputs are known; `decided` (n,) goes before recorded decisions."""
+        answers = dict(outputs.arrays)
+        if decided is not None and "predict" in answers:
+            answers["predict"] = np.asarray(decided)
+        replay = _Replay(answers, outputs.classes, outputs.estimator_type)
+        return one_number(self._call(replay, X, y, columns, sample_weight), self.name)
+
+    def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
+        arguments = self._arguments(columns, sample_weight)
+        if not (arguments and _is_routed(self.scorer)):
+            return self.scorer(model, X, y, **arguments)
+        # scikit-learn's scorers refuse columns while routing is off, though their function takes them.
+        with config_context(enable_metadata_routing=True):
+            return self.scorer(model, X, y, **arguments)
+
+    def _arguments(self, columns: Columns, sample_weight: Any) -> dict[str, Any]:
+        """What of the columns and weights goes to the scorer: argument name → (n,)."""
+        there = {n: c for n, c in columns.items() if n != "sample_weight"}
+        if sample_weight is not None:
+            there["sample_weight"] = sample_weight
+        if not there:
+            return {}
+        return {
+            argument: there[source] for argument, source in self._wanted(there).items() if source in there
+        }
+
+    def _wanted(self, there: Mapping[str, Any] = _NO_COLUMNS) -> dict[str, str]:
+        """Argument of the scorer → name of the column for it; `there` are columns that are at hand."""
+        wanted = {name: name for name in _named_arguments(self.scorer)}
+        if not _is_routed(self.scorer):
+            return wanted
+        for argument, request in get_routing_for_object(self.scorer).score.requests.items():
+            if isinstance(request, str):
+                wanted[argument] = request
+            elif request is True:
+                wanted[argument] = argument
+            elif request is False:
+                wanted.pop(argument, None)
+            elif get_config()["enable_metadata_routing"]:
+                if argument in there and argument in wanted:
+                    raise InvalidInputError(
+                        f"metadata routing is on and {argument!r} was passed, but the scorer {self.name!r} "
+                        f"does not say whether it wants it; call scorer.set_score_request({argument}=True), "
+                        "or =False, before handing the scorer in."
+                    )
+                wanted.pop(argument, None)
+        return wanted
+
+
+class _StandIn:
+    """What a scorer sees as the model: its methods, classes and tags, and nothing else."""
+
+    def __init__(self, methods: Mapping[str, Any], classes: Array | None, estimator_type: str | None) -> None:
+        self._methods = methods
+        self.classes, self.estimator_type = classes, estimator_type
+        if classes is not None:
+            self.classes_ = classes
+
+    def __getattr__(self, name: str) -> Any:
+        methods = self.__dict__.get("_methods", {})
+        if name not in methods:
+            raise _NotRecordedError(
+                f"a scorer is evaluated on recorded predictions and asked the model for {name!r}; it can "
+                f"have {', '.join(methods)} here, the same on every subset of rows. Write the scorer with "
+                "these, or as a function of (y_true, output) for make_metric."
+            )
+
+        def method(X: Rows) -> Array:
+            return self._answer(name, X)
+
+        method.__name__ = name  # scikit-learn looks at the name to know what it gets
+        return method
+
+    def _answer(self, method: str, X: Rows) -> Array:
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        return Tags(
+            estimator_type=self.estimator_type,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if self.estimator_type == "classifier" else None,
+            regressor_tags=RegressorTags() if self.estimator_type == "regressor" else None,
+        )
+
+
+class _Recorder(_StandIn):
+    """Passes each question on to the model and notes the answer."""
+
+    def __init__(self, model: Any, X: Rows, decided: Array | None) -> None:
+        methods = {name: getattr(model, name) for name in _METHODS if hasattr(model, name)}
+        classes = getattr(model, "classes_", None)
+        if hasattr(model, "__sklearn_tags__"):
+            estimator_type = get_tags(model).estimator_type
+        else:
+            estimator_type = "regressor" if is_regression(model) else "classifier"
+        super().__init__(methods, None if classes is None else np.asarray(classes), estimator_type)
+        self._X = X
+        self._config = get_config()
+        self.answers: dict[str, Array] = {} if decided is None else {"predict": np.asarray(decided)}
+
+    def _answer(self, method: str, X: Rows) -> Array:
+        if not _same_rows(X, self._X):
+            raise InvalidInputError(
+                f"the scorer called {method} on other rows than it was given; predictions are recorded once "
+                "for the validation rows as they are. Change rows in the model (a Pipeline step), or write "
+                "the scorer so that it calls the model on X itself."
+            )
+        if method not in self.answers:
+            with config_context(**self._config):  # the model answers under the user's own settings
+                answer = np.asarray(self._methods[method](X))
+            if not answer.ndim or len(answer) != _n_rows(X):
+                raise InvalidInputError(
+                    f"{method} gave an answer of shape {answer.shape} for {_n_rows(X)} rows; moew needs one "
+                    "for each row (several targets at once are not supported)."
+                )
+            self.answers[method] = answer
+        return self.answers[method]
+
+
+class _Replay(_StandIn):
+    """Answers from the notes."""
+
+    def _answer(self, method: str, X: Rows) -> Array:
+        answer: Array = self._methods[method]
+        if len(answer) != _n_rows(X):
+            raise InvalidInputError(
+                f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
+                "the model on X itself."
+            )
+        return answer
+
+
+def _is_routed(scorer: Any) -> bool:
+    return hasattr(scorer, "get_metadata_routing")
+
+
+def _named_arguments(scorer: Any) -> dict[str, bool]:
+    """Arguments that a column can be passed for → whether they have a default."""
+    function = getattr(scorer, "_score_func", None)
+    n_taken = 3 if function is None else 2  # (estimator, X, y) or (y_true, y_pred)
+    fixed = getattr(scorer, "_kwargs", None) or {}
+    try:
+        parameters = list(signature(scorer if function is None else function).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C do not say what they take
+        return {}
+    keyword = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return {
+        p.name: p.default is not Parameter.empty
+        for p in parameters[n_taken:]
+        if p.kind in keyword and p.name not in fixed and p.name != "pos_label"
+    }
+
+
+def _n_rows(X: Rows) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _same_rows(X: Rows, given: Rows) -> bool:
+    if X is given:
+        return True
+    if hasattr(X, "tocsr") or hasattr(given, "tocsr") or _n_rows(X) != _n_rows(given):
+        return False
+    first, second = np.asarray(X), np.asarray(given)
+    if first.shape != second.shape:
+        return False
+    same = (first == second) | ((first != first) & (second != second))  # NaN in both counts as same
+    return bool(np.all(same))

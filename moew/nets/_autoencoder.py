@@ -1,0 +1,89 @@
+"""The paper's autoencoder, D → h → d → h → D, trained with the engine of the networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.nets._engine import all_finite, pick, train_networks
+from moew.nets._predict import run_layers
+from moew.nets._spec import (
+    Float32Array,
+    Layers,
+    NetworkSpec,
+    ReconstructionLoss,
+    TrainingDivergedError,
+)
+from moew.protocols import FloatArray
+from moew.tabular import Block
+
+
+def train_autoencoder(
+    inputs: FloatArray,
+    blocks: Sequence[Block],
+    block_weights: Sequence[float],
+    *,
+    hidden: int,
+    n_dims: int,
+    activation: str = "sigmoid",
+    steps: int = 10_000,
+    batch_size: int | None = 100,
+    learning_rate: float = 0.001,
+    seed: int,
+) -> Layers:
+    """Train on inputs (n, D); return W (out, in) and b (out,) of the four layers D → h → d → h → D.
+
+    The loss of a row is the sum over `blocks` of the block's weight times the squared error (numeric), the
+    hinge loss on ±1 (binary, 0/1 in `inputs`) or the softmax cross-entropy (categorical, one-hot in
+    `inputs`; nothing where the category is missing) of the linear output. The three inner layers are
+    activated. `seed` sets the first weights and the order of the mini-batches.
+    """
+    inputs = np.asarray(inputs)
+    if inputs.ndim != 2 or len(inputs) < 1:
+        raise InvalidInputError(f"inputs must have shape (n, D) with n of 1 or more, got {inputs.shape}.")
+    D = inputs.shape[1]
+    spec = NetworkSpec(
+        (D, hidden, n_dims, hidden, D),
+        activation,
+        _reconstruction_loss(blocks, block_weights, D),
+        steps,
+        batch_size,
+        learning_rate,
+    )
+    rows = inputs[None]
+    layers = pick(train_networks(spec, rows, rows, np.ones((1, 1, len(inputs))), [[seed]], seed), 0, 0)
+    if not all_finite(layers):
+        raise TrainingDivergedError(
+            "the autoencoder's training diverged; lower learning_rate, or scale the columns."
+        )
+    return layers
+
+
+def encode(params: Layers, inputs: FloatArray, activation: str = "sigmoid") -> Float32Array:
+    """Z (n, d): the middle layer, activated, of inputs (n, D)."""
+    return run_layers(params[: len(params) // 2], activation, inputs, linear_end=False)
+
+
+def _reconstruction_loss(
+    blocks: Sequence[Block], block_weights: Sequence[float], n_columns: int
+) -> ReconstructionLoss:
+    if len(blocks) != len(block_weights):
+        raise InvalidInputError(f"got {len(blocks)} blocks but {len(block_weights)} block weights.")
+    covered = sorted(column for block in blocks for column in range(block.start, block.stop))
+    if covered != list(range(n_columns)):
+        raise InvalidInputError(
+            f"the blocks must cover each of the {n_columns} input columns once, they cover {covered}."
+        )
+    weights = [float(weight) for weight in block_weights]
+    if not all(np.isfinite(weight) and weight >= 0 for weight in weights):
+        raise InvalidInputError(f"block weights must be finite and not negative, got {weights}.")
+    columns: dict[str, list[tuple[int, float]]] = {"numeric": [], "binary": []}
+    categorical = []
+    for block, weight in zip(blocks, weights, strict=True):
+        if block.kind == "categorical":
+            categorical.append((block.start, block.stop, weight))
+        else:
+            columns[block.kind] += [(column, weight) for column in range(block.start, block.stop)]
+    return ReconstructionLoss(tuple(columns["numeric"]), tuple(columns["binary"]), tuple(categorical))

@@ -1,0 +1,41 @@
+"""The order of the mini-batches, and the first weights: all chance is drawn here, on the host.
+
+NumPy's generators give the same numbers on every device, whatever is trained together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moew.nets._spec import Layers, NetworkSpec
+
+
+def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray[np.int32] | None:
+    """The rows (steps, batch_size) of every mini-batch, or None where each step takes all n rows.
+
+    The rows are shuffled, cut into mini-batches without replacement and shuffled again when fewer than
+    `batch_size` are left; so every mini-batch by itself is a uniform draw without replacement.
+    """
+    if batch_size is None or batch_size >= n:
+        return None
+    rng = np.random.default_rng([seed, n, batch_size])
+    per_epoch = n // batch_size
+    epochs = -(-steps // per_epoch)
+    rows = np.empty((epochs, per_epoch * batch_size), dtype=np.int32)
+    order = np.arange(n, dtype=np.int32)
+    for epoch in rows:
+        rng.shuffle(order)
+        epoch[:] = order[: epoch.size]
+    return rows.reshape(-1, batch_size)[:steps]
+
+
+def initial_layers(spec: NetworkSpec, seed: int) -> Layers:
+    """Glorot uniform weights and zero biases of one network, from its seed alone."""
+    rng = np.random.default_rng(seed)
+    layers: Layers = []
+    for n_in, n_out in zip(spec.sizes[:-1], spec.sizes[1:], strict=True):
+        limit = np.sqrt(6.0 / (n_in + n_out))
+        W = rng.uniform(-limit, limit, (n_out, n_in)).astype(np.float32)
+        layers.append((W, np.zeros(n_out, dtype=np.float32)))
+    return layers

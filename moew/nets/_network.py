@@ -1,0 +1,190 @@
+"""What the network classifier and regressor share: encoding, training, hidden layer, JSON state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from moew.exceptions import InvalidInputError
+from moew.nets import _checks
+from moew.nets._engine import all_finite
+from moew.nets._groups import train_weightings
+from moew.nets._predict import run_layers
+from moew.nets._spec import Float32Array, Layers, NetworkSpec, TrainingDivergedError
+from moew.protocols import FloatArray, Labels, Rows
+from moew.state import State, Stateful, pack_array, unpack_array
+from moew.tabular import TabularEncoder
+
+
+class Network(Stateful, BaseEstimator):
+    """Base of the estimators; see there for the settings."""
+
+    state_home: ClassVar[str] = "moew.nets"
+    _losses: ClassVar[tuple[str, ...]]
+
+    layers_: Layers  # W (out, in), b (out,) for each layer
+    encoder_: TabularEncoder
+    n_features_in_: int
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (20, 10),
+        activation: str = "sigmoid",
+        loss: str = "",
+        steps: int = 10_000,
+        batch_size: int | None = 100,
+        learning_rate: float = 0.001,
+        scale: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.hidden = hidden
+        self.activation = activation
+        self.loss = loss
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.scale = scale
+        self.random_state = random_state
+
+    def fit(self, X: Rows, y: Labels, sample_weight: Any = None) -> Self:
+        """Train one network on X (n, columns) and y (n,), with `sample_weight` (n,) where given."""
+        inputs, targets = self._learn_encoding(X, y)
+        given = 1.0 if sample_weight is None else sample_weight
+        weights = _check_sample_weight(given, inputs, dtype=np.float64)[None]
+        for _, problem in _checks.bad_weightings(weights):
+            raise problem
+        seed = _checks.draw_seed(self.random_state)
+        (layers,) = train_weightings(self._spec(inputs, targets), inputs, targets, weights, [seed])
+        if not all_finite(layers):
+            raise _diverged()
+        self.layers_ = layers
+        return self
+
+    def fit_many(
+        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int | None]
+    ) -> Iterator[tuple[int, Any]]:
+        """Train one network for each of the K weightings (K, n); yield (k, fitted copy) in order.
+
+        The first parameters come from seeds[k] (None: from the estimator's own `random_state`), the order
+        of the mini-batches is the same for all: network k depends on weights[k] and seeds[k] only, bit for
+        bit, whatever is trained with it, and is the one that `fit` gives with `random_state=seeds[k]`. Where
+        weights cannot be used or training diverges, the exception comes in place of the copy.
+        """
+        template = clone(self)
+        inputs, targets = template._learn_encoding(X, y)
+        weights = _checks.weighting_matrix(weights, len(inputs), len(seeds))
+        spec = template._spec(inputs, targets)
+        return self._train_many(template, spec, inputs, targets, weights, seeds)
+
+    def _train_many(
+        self,
+        template: Self,
+        spec: NetworkSpec,
+        inputs: FloatArray,
+        targets: FloatArray,
+        weights: FloatArray,
+        seeds: Sequence[int | None],
+    ) -> Iterator[tuple[int, Any]]:
+        problems = dict(_checks.bad_weightings(weights))
+        good = [k for k in range(len(seeds)) if k not in problems]
+        drawn = [_checks.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
+        trained = train_weightings(spec, inputs, targets, weights[good], drawn) if good else iter(())
+        for k, seed in enumerate(seeds):
+            if k in problems:
+                yield k, problems[k]
+                continue
+            layers = next(trained)
+            yield k, template._copy_with(layers, seed) if all_finite(layers) else _diverged()
+
+    def hidden_representation(self, X: Rows) -> FloatArray:
+        """Activations (n, h) of the last hidden layer; the encoded rows where there is none."""
+        inputs = self._encode(X)
+        return run_layers(self.layers_[:-1], self.activation, inputs, linear_end=False)
+
+    def _outputs(self, X: Rows) -> Float32Array:
+        """Linear outputs (n, C)."""
+        inputs = self._encode(X)
+        return run_layers(self.layers_, self.activation, inputs, linear_end=True)
+
+    def _encode(self, X: Rows) -> FloatArray:
+        check_is_fitted(self, "layers_")
+        return self.encoder_.transform(_checks.check_rows(self, X, reset=False))
+
+    def _learn_encoding(self, X: Rows, y: Labels) -> tuple[FloatArray, FloatArray]:
+        """Fit the encoders; inputs (n, D) and targets (n, C)."""
+        if self.loss not in self._losses:
+            raise InvalidInputError(
+                f"loss of {type(self).__name__} must be one of {self._losses}, got {self.loss!r}."
+            )
+        rows, y = _checks.check_rows_and_labels(self, X, y)
+        targets = self._learn_targets(y)
+        self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
+        return self.encoder_.transform(rows), targets
+
+    def _learn_targets(self, y: Labels) -> FloatArray:
+        raise NotImplementedError
+
+    def _spec(self, inputs: FloatArray, targets: FloatArray) -> NetworkSpec:
+        sizes = (inputs.shape[1], *self.hidden, targets.shape[1])
+        return NetworkSpec(
+            sizes, self.activation, self.loss, self.steps, self.batch_size, self.learning_rate
+        )  # fmt: skip
+
+    def _copy_with(self, layers: Layers, seed: int | None) -> Self:
+        """A fitted copy of this template, which has its encoders already."""
+        copy = clone(self)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        vars(copy).update(fitted, layers_=layers)
+        return copy if seed is None else copy.set_params(random_state=seed)  # type: ignore[no-any-return]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _content(self) -> State:
+        check_is_fitted(self, "layers_")
+        params = self.get_params(deep=False)
+        seed = params["random_state"]
+        known = isinstance(seed, int | np.integer)
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "params": {
+                **params,
+                "hidden": [int(width) for width in self.hidden],
+                "random_state": int(seed) if known else None,  # a generator is not part of what was learned
+            },
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else [str(name) for name in names],
+            "encoder": self.encoder_.state(),
+            "targets": self._target_state(),
+            "layers": [[pack_array(W), pack_array(b)] for W, b in self.layers_],
+        }
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        params = state["params"]
+        self = cls(**{**params, "hidden": tuple(params["hidden"])})
+        self.n_features_in_ = state["n_features"]
+        if state["feature_names"] is not None:
+            self.feature_names_in_ = np.asarray(state["feature_names"], dtype=object)
+        self.encoder_ = TabularEncoder.from_state(state["encoder"])
+        self._load_target_state(state["targets"])
+        self.layers_ = [(unpack_array(W), unpack_array(b)) for W, b in state["layers"]]
+        return self
+
+    def _target_state(self) -> State:
+        raise NotImplementedError
+
+    def _load_target_state(self, state: State) -> None:
+        raise NotImplementedError
+
+
+def _diverged() -> TrainingDivergedError:
+    return TrainingDivergedError(
+        "training ended with parameters that are not finite; lower learning_rate, or set scale=True."
+    )

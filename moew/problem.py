@@ -1,0 +1,177 @@
+"""What is trained on and what is scored on, checked before anything is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, column_or_1d
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import Columns, FloatArray, IntArray, Labels, Rows, Task
+from moew.selection import holdout_split
+from moew.tabular import check_same_columns, column_names
+
+_STRATA = 5  # quantile bins that stand for classes where a regression's rows are split
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows: features, labels, the user's weights, and columns for the metric and the decision."""
+
+    X: Rows
+    y: Labels
+    sample_weight: FloatArray | None = None
+    columns: Columns = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: IntArray) -> Part:
+        """The given rows, in their order."""
+        return Part(
+            _safe_indexing(self.X, rows),
+            self.y[rows],
+            None if self.sample_weight is None else self.sample_weight[rows],
+            {name: _safe_indexing(values, rows) for name, values in self.columns.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A model is trained on `train` rows of the training part (None: all) and scores `scored` rows of
+    the validation part."""
+
+    train: IntArray | None
+    scored: IntArray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The training part, the validation part and which models score which of its rows."""
+
+    task: Task
+    training: Part
+    validation: Part
+    folds: tuple[Fold, ...]
+    holdout: Part | None = None
+    given_validation: bool = True
+
+    @property
+    def cross_validated(self) -> bool:
+        return self.folds[0].train is not None
+
+    def without_folds(self) -> Problem:
+        """The same rows, with one model trained on all of them."""
+        return replace(self, folds=(Fold(None, np.arange(len(self.validation))),))
+
+    def training_of(self, fold: Fold) -> Part:
+        """The rows that the fold's models are trained on."""
+        return self.training if fold.train is None else self.training.take(fold.train)
+
+    def validation_of(self, fold: Fold) -> Part:
+        """The rows that the fold's models are scored on."""
+        return self.validation.take(fold.scored) if self.cross_validated else self.validation
+
+
+def make_part(X: Rows, y: Labels, sample_weight: Any, columns: Columns, task: Task, what: str) -> Part:
+    """A checked `Part`; `what` names it in errors, such as "validation"."""
+    n = _num_samples(X)
+    labels = column_or_1d(np.asarray(y), warn=True)
+    for name, values in {"y": labels, "sample_weight": sample_weight, **columns}.items():
+        if values is not None and (got := _num_samples(values)) != n:
+            raise InvalidInputError(
+                f"the {what} rows have inconsistent numbers of samples: X has {n}, {name} has {got}."
+            )
+    if n < 2:
+        raise InvalidInputError(f"the {what} rows need at least 2 samples, got n_samples = {n}.")
+    labels = _check_labels(labels, task, what)
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, what)
+    return Part(X, labels, weight, columns)
+
+
+def check_training_labels(part: Part, task: Task) -> None:
+    """Raise unless there is something to learn: two classes, or targets that vary."""
+    if len(np.unique(part.y)) < 2:
+        kind = "one class" if task == "classification" else "one constant target"
+        raise InvalidInputError(
+            f"the training labels hold only {kind} ({part.y[0]!r}); there is nothing to learn."
+        )
+
+
+def given_problem(task: Task, training: Part, validation: Part) -> Problem:
+    """The user gave both parts."""
+    names = column_names(training.X)
+    check_same_columns(validation.X, names, _n_columns(training.X), "the validation rows")
+    return Problem(task, training, validation, (Fold(None, np.arange(len(validation))),))
+
+
+def split_problem(task: Task, rows: Part, validation: Any, rng: np.random.Generator) -> Problem:
+    """No validation rows were given: hold out a share, or cross-validate with a splitter."""
+    if isinstance(validation, float):
+        train, held = holdout_split(strata_of(rows.y, task), validation, rng)
+        whole = (Fold(None, np.arange(len(held))),)
+        return Problem(task, rows.take(train), rows.take(held), whole, given_validation=False)
+    splitter = check_cv(validation, rows.y, classifier=task == "classification")
+    splits = list(splitter.split(rows.X, rows.y))
+    ends = np.cumsum([0, *(len(test) for _, test in splits)])
+    folds = tuple(Fold(train, np.arange(ends[i], ends[i + 1])) for i, (train, _) in enumerate(splits))
+    pooled = rows.take(np.concatenate([test for _, test in splits]))
+    return Problem(task, rows, pooled, folds, given_validation=False)
+
+
+def set_aside(problem: Problem, share: float, rng: np.random.Generator) -> Problem:
+    """Move a share of the validation rows to `holdout`, which no search sees."""
+    if problem.cross_validated:
+        raise InvalidInputError(
+            "honest='holdout' needs validation rows: pass X_val and y_val, or validation as a share; "
+            "with a splitter every row is trained on."
+        )
+    searched, held = holdout_split(strata_of(problem.validation.y, problem.task), share, rng)
+    return replace(
+        problem,
+        validation=problem.validation.take(searched),
+        folds=(Fold(None, np.arange(len(searched))),),
+        holdout=problem.validation.take(held),
+    )
+
+
+def strata_of(y: Labels, task: Task) -> IntArray:
+    """Codes (n,) of what a random split keeps in proportion: classes, or quantile bins of a target."""
+    if task == "classification" and len(np.unique(y)) <= max(2, len(y) // 2):
+        return np.unique(y, return_inverse=True)[1]
+    edges = np.unique(np.quantile(np.asarray(y, dtype=np.float64), np.linspace(0, 1, _STRATA + 1)[1:-1]))
+    return np.searchsorted(edges, np.asarray(y, dtype=np.float64), side="right")
+
+
+def _n_columns(X: Rows) -> int:
+    return int(X.shape[1]) if hasattr(X, "shape") else int(np.asarray(X).shape[1])
+
+
+def _check_labels(labels: Labels, task: Task, what: str) -> Labels:
+    if task == "regression":
+        labels = np.asarray(labels, dtype=np.float64)
+    if labels.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in labels])
+    else:
+        missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
+    if missing.any():
+        raise InvalidInputError(
+            f"the {what} labels y hold NaN or infinity in {int(missing.sum())} rows: drop those rows."
+        )
+    if task == "classification" and what == "training":
+        check_classification_targets(labels)
+    return labels
+
+
+def _check_sample_weight(sample_weight: Any, what: str) -> FloatArray:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise InvalidInputError(
+            f"the {what} rows' sample_weight must be one-dimensional, finite, not negative and not all zero."
+        )
+    return weight

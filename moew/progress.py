@@ -1,0 +1,71 @@
+"""Progress of a search: one bar on a terminal, plain lines where asked for, silence in pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+Report = Callable[[int, int, float], None]
+"""report(candidates done, batch, best value so far)."""
+
+
+@contextlib.contextmanager
+def progress(total: int, n_batches: int, enabled: bool | None = None) -> Iterator[Report]:
+    """Yield the function that the search calls after each candidate.
+
+    `enabled=None` shows a bar where standard error is a terminal; True shows lines elsewhere too.
+    """
+    on_terminal = sys.stderr.isatty()
+    if enabled is False or (enabled is None and not on_terminal):
+        yield lambda *_: None
+    elif on_terminal and (bar := _rich_bar(total, n_batches)) is not None:
+        with bar as report:
+            yield report
+    else:
+        yield _plain_lines(total, n_batches)
+
+
+def _rich_bar(total: int, n_batches: int) -> contextlib.AbstractContextManager[Report] | None:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        return None
+
+    @contextlib.contextmanager
+    def bar() -> Iterator[Report]:
+        columns = (
+            TextColumn("batch {task.fields[batch]}/{task.fields[n_batches]}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("best {task.fields[best]:.4g}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+            task = shown.add_task("", total=total, batch=0, n_batches=n_batches, best=float("nan"))
+
+            def report(done: int, batch: int, best: float) -> None:
+                shown.update(task, completed=done, batch=batch, best=best)
+
+            yield report
+
+    return bar()
+
+
+def _plain_lines(total: int, n_batches: int) -> Report:
+    """One line for each batch, with the time left at the pace so far."""
+    start = time.monotonic()
+    last_batch = -1
+
+    def report(done: int, batch: int, best: float) -> None:
+        nonlocal last_batch
+        if batch == last_batch and done < total:
+            return
+        last_batch = batch
+        left = (time.monotonic() - start) / max(done, 1) * (total - done)
+        line = f"batch {batch}/{n_batches}: {done}/{total} candidates, best {best:.4g}, {left:.0f} s left\n"
+        sys.stderr.write(line)
+
+    return report

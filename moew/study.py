@@ -1,0 +1,339 @@
+"""The one module that knows Optuna: candidates are asked for, trained anywhere, and told.
+
+A trial is one candidate alpha. Its number is drawn first and its alpha second, in the order of the
+numbers, whoever asks: a process waits until every lower number has its alpha, and takes those that are
+still out for training as pretended observations (Algorithm 2). So several processes on one storage never
+propose blindly beside each other, and what a number gets depends on numbers and values alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from moew.exceptions import InvalidInputError, SearchFailedError
+from moew.protocols import Domain, FloatArray, Labels, Rows, Search
+from moew.search import resolve_search
+from moew.seeds import generator, integer_seed
+from moew.state import State
+
+Storage = str | Path | BaseStorage | None
+_SETTINGS = "moew"  # study attribute: what must be the same when a study is opened again
+_ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
+_KEPT = "kept"  # trial attribute: what the candidate's owner wants to find again
+_ERROR = "error"  # trial attribute: why a candidate failed
+_PATIENCE = 60.0  # seconds to wait for the alpha of a lower number before its process counts as dead
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One alpha to train: `seed` derives from the study's seed and the number, nothing else."""
+
+    number: int
+    alpha: FloatArray
+    seed: int
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known of one candidate: a value, or the reason there is none, or neither yet."""
+
+    candidate: Candidate
+    value: float = math.nan
+    error: str | None = None
+    pending: bool = False
+
+
+class WeightStudy:
+    """Ask for alphas, train with their weights wherever you like, tell the metric.
+
+    Parameters
+    ----------
+    weighting : fitted ExampleWeighting, or None
+        Makes weights of an alpha; only `weights` needs it.
+    domain : Ball or Box
+        Where alpha lives.
+    search : "gp_bucb", "random" or an object with `propose`
+    greater_is_better : bool
+        Direction of the told values.
+    n_initial : int
+        How many candidates after the baseline are random: the paper's first batch of K.
+    baseline_repeats : int
+        The first numbers, whose alpha is 0: the unweighted model, repeated to learn the metric's noise.
+    storage : None, a path, a URL or an Optuna storage
+        None is memory; a path is a journal file; a URL such as "sqlite:///run.db" a database.
+    name : str
+        The study's name in the storage; an existing study of that name is continued.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        weighting: Any,
+        domain: Domain,
+        *,
+        search: str | Search = "gp_bucb",
+        greater_is_better: bool = True,
+        n_initial: int = 20,
+        baseline_repeats: int = 1,
+        storage: Storage = None,
+        name: str = "moew",
+        seed: int = 0,
+    ) -> None:
+        if n_initial < 1 or baseline_repeats < 1:
+            raise InvalidInputError(
+                f"n_initial and baseline_repeats must be at least 1, got {n_initial} and {baseline_repeats}."
+            )
+        self.weighting = weighting
+        self.domain = domain
+        self.search = resolve_search(search)
+        self.greater_is_better = greater_is_better
+        self.n_initial = n_initial
+        self.baseline_repeats = baseline_repeats
+        self.seed = seed
+        self.persistent = storage is not None
+        self.optuna_study = self._open(storage, name)
+
+    def ask(self, k: int = 1) -> list[Candidate]:
+        """The next `k` candidates; number 0 is the baseline, α = 0."""
+        if k < 1:
+            raise InvalidInputError(f"ask for at least one candidate, got k={k}.")
+        trials = [self.optuna_study.ask() for _ in range(k)]
+        return [candidate for run in _consecutive(trials) for candidate in self._fill(run)]
+
+    def tell(
+        self, number: int, value: float | Sequence[float] | None = None, *, error: str | None = None
+    ) -> None:
+        """Record the metric of a candidate, or why it has none. A value that is not finite is a failure."""
+        if (value is None) == (error is None):
+            raise InvalidInputError(
+                f"tell candidate {number} either a value or an error, not both or neither."
+            )
+        trial = self._trial(number)
+        if trial.state.is_finished():
+            raise InvalidInputError(f"candidate {number} was already told {trial.value}; tell it once.")
+        if value is not None:
+            values = [float(v) for v in value] if isinstance(value, Sequence) else [float(value)]
+            if all(map(math.isfinite, values)):
+                self.optuna_study.tell(number, values)
+                return
+            error = f"the metric is {values[0] if len(values) == 1 else values}, not a finite number"
+        self._storage.set_trial_user_attr(trial._trial_id, _ERROR, error)
+        self.optuna_study.tell(number, state=TrialState.FAIL)
+
+    def adopt(self) -> list[Candidate]:
+        """Candidates that an interrupted owner of this study left untold, given an alpha if they have none.
+
+        For one process that continues its own study; others would train the same candidates again.
+        """
+        orphans = [t for t in self._trials() if not t.state.is_finished() and _ALPHA not in t.user_attrs]
+        for run in _consecutive([Trial(self.optuna_study, orphan._trial_id) for orphan in orphans]):
+            self._fill(run)
+        return self.pending()
+
+    @property
+    def n_asked(self) -> int:
+        """How many candidates were asked for so far, by anyone."""
+        return len(self._trials())
+
+    def keep(self, number: int, content: Callable[[], State]) -> None:
+        """Keep a JSON-able dict with a candidate that is not yet told; memory needs no such copy."""
+        if self.persistent:
+            self._storage.set_trial_user_attr(self._trial(number)._trial_id, _KEPT, content())
+
+    def kept(self) -> dict[int, State]:
+        """What was kept with `keep`, by candidate number."""
+        return {t.number: t.user_attrs[_KEPT] for t in self._trials() if _KEPT in t.user_attrs}
+
+    def told(self) -> list[Told]:
+        """Every candidate that has its alpha, in the order of the numbers."""
+        return [self._told(trial) for trial in self._trials() if _ALPHA in trial.user_attrs]
+
+    def pending(self) -> list[Candidate]:
+        """Candidates asked for and not yet told."""
+        return [told.candidate for told in self.told() if told.pending]
+
+    def best(self) -> Told:
+        """The candidate with the best value, the lowest number among equals."""
+        done = [told for told in self.told() if math.isfinite(told.value)]
+        if not done:
+            raise SearchFailedError("no candidate has a value yet: tell at least one.")
+        sign = self._sign
+        return max(done, key=lambda told: (sign * told.value, -told.candidate.number))
+
+    def weights(self, candidate: Candidate, X: Rows, y: Labels) -> FloatArray:
+        """The candidate's weights (n,) of any rows, eq. 3, with the training rows' constant c."""
+        if self.weighting is None:
+            raise InvalidInputError(
+                "this study was made without a weighting; pass a fitted ExampleWeighting."
+            )
+        weights: FloatArray = self.weighting.weight_function(candidate.alpha)(X, y)
+        return weights
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.greater_is_better else -1.0
+
+    @property
+    def _storage(self) -> BaseStorage:
+        return self.optuna_study._storage
+
+    def _trials(self) -> list[FrozenTrial]:
+        return self.optuna_study.get_trials(deepcopy=False)
+
+    def _trial(self, number: int) -> FrozenTrial:
+        trials = self._trials()
+        if not 0 <= number < len(trials):
+            raise InvalidInputError(f"there is no candidate {number}; {len(trials)} were asked for.")
+        return trials[number]
+
+    def _told(self, trial: FrozenTrial) -> Told:
+        return Told(
+            self._candidate(trial.number, np.asarray(trial.user_attrs[_ALPHA], dtype=np.float64)),
+            trial.value if trial.state == TrialState.COMPLETE and trial.value is not None else math.nan,
+            trial.user_attrs.get(_ERROR),
+            not trial.state.is_finished(),
+        )
+
+    def _candidate(self, number: int, alpha: FloatArray) -> Candidate:
+        return Candidate(number, alpha, integer_seed(self.seed, "model", number))
+
+    def _fill(self, run: list[Trial]) -> list[Candidate]:
+        """Give alphas to trials with consecutive numbers, once every lower number has one."""
+        first = run[0].number
+        known = self._wait_for_lower_numbers(first)
+        candidates = []
+        for trial, alpha in zip(run, self._alphas(first, len(run), known), strict=True):
+            trial.set_user_attr(_ALPHA, alpha.tolist())
+            for i in range(self.domain.n_dims):  # _AlphaSampler reads the alpha back, for dashboards
+                trial.suggest_float(f"{_ALPHA}_{i}", -self.domain.size, self.domain.size)
+            candidates.append(self._candidate(trial.number, alpha))
+        return candidates
+
+    def _wait_for_lower_numbers(self, first: int) -> list[Told]:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            lower = [trial for trial in self._trials() if trial.number < first]
+            waiting = [t for t in lower if _ALPHA not in t.user_attrs and not t.state.is_finished()]
+            if not waiting:
+                return [self._told(trial) for trial in lower if _ALPHA in trial.user_attrs]
+            if time.monotonic() > deadline:
+                for trial in waiting:
+                    self.tell(trial.number, error=f"asked for, but got no alpha within {_PATIENCE:.0f} s")
+            time.sleep(0.01)
+
+    def _alphas(self, first: int, k: int, known: list[Told]) -> FloatArray:
+        """Alphas (k, d) of the numbers first … first + k − 1, given the lower numbers."""
+        zeros = min(k, max(0, self.baseline_repeats - first))
+        n_random = min(k - zeros, max(0, self.baseline_repeats + self.n_initial - first - zeros))
+        n_proposed = k - zeros - n_random
+        parts: list[FloatArray] = [np.zeros((zeros, self.domain.n_dims))]
+        numbers = range(first + zeros, first + zeros + n_random)
+        parts += [self.domain.sample(generator(self.seed, "alpha", number), 1) for number in numbers]
+        if n_proposed:
+            ahead = [part for part in parts if len(part)]
+            parts.append(self._propose(first + zeros + n_random, n_proposed, known, ahead))
+        return np.concatenate(parts)
+
+    def _propose(self, first: int, k: int, known: list[Told], ahead: list[FloatArray]) -> FloatArray:
+        none = np.empty((0, self.domain.n_dims))
+        done = [told for told in known if not told.pending]
+        out = [told.candidate.alpha[None] for told in known if told.pending] + ahead
+        return self.search.propose(
+            np.concatenate([none, *(told.candidate.alpha[None] for told in done)]),
+            self._sign * np.array([told.value for told in done], dtype=np.float64),
+            pending=np.concatenate([none, *out]),
+            k=k,
+            domain=self.domain,
+            rng=generator(self.seed, "alpha", first),
+        )
+
+    def _open(self, storage: Storage, name: str) -> optuna.Study:
+        settings = {
+            "seed": self.seed,
+            "domain": repr(self.domain),
+            "search": repr(self.search),
+            "n_initial": self.n_initial,
+            "baseline_repeats": self.baseline_repeats,
+        }
+        with _quiet_optuna():
+            study = optuna.create_study(
+                storage=_resolve_storage(storage),
+                sampler=_AlphaSampler(),
+                study_name=name,
+                directions=["maximize" if self.greater_is_better else "minimize"],
+                load_if_exists=True,
+            )
+        found = study.user_attrs.get(_SETTINGS)
+        if found is None:
+            study.set_user_attr(_SETTINGS, settings)
+        elif found != settings:
+            changed = {
+                key: (found.get(key), settings[key]) for key in settings if found.get(key) != settings[key]
+            }
+            raise InvalidInputError(
+                f"the storage already holds a study {name!r} with other settings (there, here): {changed}. "
+                "Use the same settings to continue it, or another name or storage to start anew."
+            )
+        return study
+
+
+class _AlphaSampler(optuna.samplers.BaseSampler):
+    """Answers Optuna with the alpha that the trial already carries."""
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        return {}
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        return {}
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        return trial.user_attrs[_ALPHA][int(param_name.removeprefix(f"{_ALPHA}_"))]
+
+
+def _consecutive(trials: list[Trial]) -> Iterator[list[Trial]]:
+    """Split into runs of consecutive numbers: other processes may hold the numbers in between."""
+    breaks = [i for i, (a, b) in enumerate(pairwise(trials), 1) if b.number != a.number + 1]
+    for start, stop in pairwise([0, *breaks, len(trials)]):
+        if start < stop:
+            yield trials[start:stop]
+
+
+def _resolve_storage(storage: Storage) -> str | BaseStorage | None:
+    if isinstance(storage, str) and "://" in storage:
+        return storage
+    if isinstance(storage, str | Path):
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        return JournalStorage(JournalFileBackend(str(storage)))
+    return storage
+
+
+@contextlib.contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

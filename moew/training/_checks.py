@@ -1,0 +1,53 @@
+"""Refuses, before any training, an estimator that cannot take example weights."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+
+from moew.exceptions import UnsupportedEstimatorError
+from moew.training._estimators import EstimatorTrainer
+from moew.training._many import ManyTrainer
+
+
+def resolve_trainer(
+    estimator: Any, sample_weight_name: str = "sample_weight", n_jobs: int | None = None
+) -> EstimatorTrainer | ManyTrainer:
+    """The trainer for `estimator`, or an error that says why it cannot be trained with weights."""
+    if hasattr(estimator, "fit_many"):
+        return ManyTrainer(estimator)
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise UnsupportedEstimatorError(
+            f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params."
+        )
+    _check_takes_weights(estimator, sample_weight_name)
+    return EstimatorTrainer(estimator, sample_weight_name, n_jobs)
+
+
+def _check_takes_weights(estimator: Any, name: str) -> None:
+    if isinstance(estimator, Pipeline):
+        step_name, _, argument = name.partition("__")
+        if not argument:
+            if get_config()["enable_metadata_routing"]:
+                return  # the Pipeline itself checks what its steps requested
+            last = estimator.steps[-1][0]
+            raise UnsupportedEstimatorError(
+                f"a Pipeline takes weights by step: set sample_weight_name='{last}__sample_weight'."
+            )
+        if step_name not in estimator.named_steps:
+            raise UnsupportedEstimatorError(
+                f"the Pipeline has no step {step_name!r} (sample_weight_name={name!r}); "
+                f"its steps are {list(estimator.named_steps)}."
+            )
+        _check_takes_weights(estimator.named_steps[step_name], argument)
+        return
+    parameters = inspect.signature(estimator.fit).parameters
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    if name not in parameters and not takes_any:
+        raise UnsupportedEstimatorError(
+            f"{type(estimator).__name__}.fit takes no {name!r}, so weights would be ignored. Use an "
+            "estimator whose fit takes sample weights, or name its argument with sample_weight_name."
+        )

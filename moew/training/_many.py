@@ -1,0 +1,33 @@
+"""Models that train many weightings at once and say so with `fit_many`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import clone
+
+from moew.protocols import FloatArray, Labels, Rows
+
+
+@dataclass(frozen=True)
+class ManyTrainer:
+    """Hands all K weightings to `estimator.fit_many(X, y, weights, seeds)`."""
+
+    estimator: Any
+
+    def train(
+        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish."""
+        own = self.estimator.get_params().get("random_state")
+        chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
+        done = set()
+        try:
+            for k, model in clone(self.estimator).fit_many(X, y, weights, chosen):
+                done.add(k)
+                yield k, model
+        except Exception as error:
+            yield from ((k, error) for k in range(len(weights)) if k not in done)

@@ -1,0 +1,109 @@
+"""Baselines π that need no estimate: one for every row, or the user's own function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import FloatArray, Labels, Rows, Task
+from moew.state import State, Stateful, find_object, name_object
+
+
+class BaseBaseline(Stateful, BaseEstimator):
+    """Base of moew's baselines."""
+
+    state_home = "moew.weighting"
+
+
+class UniformBaseline(BaseBaseline):
+    """π = 1 for every row."""
+
+    def fit(
+        self,
+        X: Rows,
+        y: Labels,
+        X_val: Rows = None,
+        y_val: Labels = None,
+        *,
+        task: Task,
+    ) -> Self:
+        """Nothing to learn."""
+        return self
+
+    def weights(self, X: Rows, y: Labels) -> FloatArray:
+        """π (n,) = 1."""
+        return np.ones(len(y))
+
+    def _content(self) -> State:
+        return {}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        return cls()
+
+
+class FunctionBaseline(BaseBaseline):
+    """π = `function(X, y)`, a positive number for each row. A state only names the function."""
+
+    def __init__(self, function: Callable[[Rows, Labels], Any]) -> None:
+        self.function = function
+
+    def fit(
+        self,
+        X: Rows,
+        y: Labels,
+        X_val: Rows = None,
+        y_val: Labels = None,
+        *,
+        task: Task,
+    ) -> Self:
+        """Nothing to learn; the function is tried on the training rows."""
+        self.weights(X, y)
+        return self
+
+    def weights(self, X: Rows, y: Labels) -> FloatArray:
+        """π (n,), as the function gives it."""
+        return checked_baseline(self.function(X, y), len(y), name_object(self.function))
+
+    def _content(self) -> State:
+        return {"function": name_object(self.function)}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        return cls(find_object(state["function"], objects))
+
+
+def checked_baseline(raw: Any, n_rows: int, name: str) -> FloatArray:
+    """π (n_rows,) as float64, or an error: it must be positive and finite."""
+    try:
+        pi = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"the baseline {name} must give numbers: {error}.") from error
+    if pi.shape != (n_rows,):
+        raise InvalidInputError(
+            f"the baseline {name} must give one number for each of the {n_rows} rows, got shape {pi.shape}."
+        )
+    if not (np.isfinite(pi) & (pi > 0)).all():
+        worst = pi[~(np.isfinite(pi) & (pi > 0))][0]
+        raise InvalidInputError(
+            f"the baseline {name} must give positive, finite weights, got {worst}; "
+            "leave out rows that should not count instead of giving them zero."
+        )
+    return pi
+
+
+def check_limit(limit: float) -> None:
+    if not (np.isfinite(limit) and limit > 1):
+        raise InvalidInputError(f"limit must be above 1 (weights stay in 1/limit … limit), got {limit!r}.")
+
+
+def need_validation(values: Any, what: str, name: str) -> None:
+    if values is None:
+        raise InvalidInputError(
+            f"{name} compares training and validation rows, but no {what} was given: "
+            f"pass the validation set, or use baseline='uniform'."
+        )

@@ -1,0 +1,156 @@
+"""Eq. 3: w(x, y; α) = c · π · σ(z(x, y)ᵀ α), with c such that the training rows' mean weight is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+
+from moew.exceptions import InvalidInputError
+from moew.protocols import Baseline, Embedding, FloatArray, Labels, Rows, Task
+from moew.state import State, Stateful, load_state, pack_array, unpack_array
+from moew.weighting._baselines import checked_baseline
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
+class WeightFunction(Stateful):
+    """w(x, y) with α, c and what they were learned with fixed: the weight of any labelled rows."""
+
+    state_home = "moew.weighting"
+
+    alpha: FloatArray  # (d,)
+    mean: float  # of π·σ(zᵀα) over the training rows
+    embedding: Embedding
+    baseline: Baseline
+
+    @property
+    def c(self) -> float:
+        """The factor of eq. 3 that makes the mean weight one."""
+        return 1 / self.mean
+
+    def __call__(self, X: Rows, y: Labels) -> FloatArray:
+        """The weights (n,) of any rows; their mean over the training rows is one."""
+        Z = self.embedding.transform(X, y)
+        pi = checked_baseline(self.baseline.weights(X, y), len(y), type(self.baseline).__name__)
+        return np.asarray(_unscaled(Z, pi, self.alpha[None, :])[0] / self.mean)
+
+    def _content(self) -> State:
+        return {
+            "alpha": pack_array(self.alpha),
+            "mean": self.mean,
+            "embedding": self.embedding.state(),
+            "baseline": self.baseline.state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        return cls(
+            unpack_array(state["alpha"]),
+            state["mean"],
+            load_state(state["embedding"], objects),
+            load_state(state["baseline"], objects),
+        )
+
+
+class ExampleWeighting:
+    """The weights of the training rows, and the weight function, for any α.
+
+    fit learns the embedding and the baseline; a baseline that has `training_weights_` (cross-fitted
+    weights of the training rows) is taken at them there.
+    """
+
+    def __init__(self, embedding: Embedding, baseline: Baseline) -> None:
+        self.embedding = embedding
+        self.baseline = baseline
+
+    def fit(
+        self,
+        X: Rows,
+        y: Labels,
+        X_val: Rows = None,
+        y_val: Labels = None,
+        *,
+        task: Task,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn from the n training rows and the validation rows; `sample_weight` (n,) is the user's."""
+        self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
+        self.baseline.fit(X, y, X_val, y_val, task=task)
+        self.embedding.fit(X, y, task=task)
+        self.Z_ = self.embedding.transform(X, y)
+        pi = getattr(self.baseline, "training_weights_", None)
+        pi = self.baseline.weights(X, y) if pi is None else pi
+        self.pi_ = checked_baseline(pi, len(y), type(self.baseline).__name__)
+        return self
+
+    @property
+    def n_dims(self) -> int:
+        """d, the number of entries of α."""
+        return int(self.Z_.shape[1])
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The weights (K, n) of the training rows for each α of (K, d), times the user's weights.
+
+        The mean of the learned part is one, each row counted by the user's weight; α = 0 gives
+        exactly π / mean(π).
+        """
+        learned, mean = self._learned(self._checked_alphas(alphas))
+        weights = learned / mean[:, None]
+        return weights if self.sample_weight_ is None else weights * self.sample_weight_
+
+    def weight_function(self, alpha: FloatArray) -> WeightFunction:
+        """The weight function of one α (d,), with the c of the training rows."""
+        fixed = self._checked_alphas(np.asarray(alpha)[None])[0]
+        _, mean = self._learned(fixed[None, :])
+        return WeightFunction(fixed, float(mean[0]), self.embedding, self.baseline)
+
+    def _learned(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """π · σ (K, n) and its mean 1/c (K,) over the training rows."""
+        unscaled = _unscaled(self.Z_, self.pi_, alphas)
+        u = self.sample_weight_
+        mean = unscaled.mean(axis=1) if u is None else (unscaled * u).sum(axis=1) / u.sum()
+        if (mean <= 0).any():
+            raise InvalidInputError(
+                f"alpha {alphas[np.argmin(mean)]!r} gives every training row the weight zero; "
+                "search in a smaller radius."
+            )
+        return unscaled, mean
+
+    def _checked_alphas(self, alphas: FloatArray) -> FloatArray:
+        values = np.array(alphas, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != self.n_dims:
+            raise InvalidInputError(f"alphas must have shape (K, {self.n_dims}), got {values.shape}.")
+        if not np.isfinite(values).all():
+            raise InvalidInputError("alphas must be finite numbers; some are NaN or infinite.")
+        return values
+
+
+def _unscaled(Z: FloatArray, pi: FloatArray, alphas: FloatArray) -> FloatArray:
+    """π · σ(zᵀα) (K, n) of rows Z (n, d), π (n,) for alphas (K, d)."""
+    # Powers of two are taken out first, which changes no digit: sums of huge terms stay finite, and
+    # only the result may become ±∞, where σ is 0 or 1.
+    z_power = np.frexp(np.abs(Z).max(initial=0.0))[1]
+    alpha_power = np.frexp(np.abs(alphas).max(axis=1, keepdims=True, initial=0.0))[1]
+    small_z, small_alphas = np.ldexp(Z, -z_power), np.ldexp(alphas, -alpha_power)
+    total = np.zeros((len(alphas), len(Z)))
+    # Dimension by dimension, not by a matrix product, whose last digits depend on how many rows and
+    # candidates come together: a candidate's weights are the same in every batch and chunk.
+    for j in range(Z.shape[1]):
+        total += small_alphas[:, j, None] * small_z[None, :, j]
+    with np.errstate(over="ignore"):
+        return np.asarray(pi * expit(np.ldexp(total, z_power + alpha_power)))
+
+
+def _checked_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    u = np.asarray(sample_weight, dtype=np.float64)
+    if u.shape != (n_rows,) or not np.isfinite(u).all() or (u < 0).any() or u.sum() == 0:
+        raise InvalidInputError(
+            f"sample_weight must be {n_rows} finite numbers of at least 0, not all 0; got shape {u.shape}"
+            f"{'' if u.shape != (n_rows,) else f' with values from {u.min()} to {u.max()}'}."
+        )
+    return u

@@ -1,0 +1,305 @@
+"""ExampleWeightSearch as people use it."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier
+from problems import mixed_frame, shifted_classes, skewed_target
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from moew import ExampleWeightSearch, load_state, make_metric
+from moew.decision import EqualFalsePositiveRates, MostAccurate, ShareSelected
+from moew.exceptions import InvalidInputError
+from moew.metrics import fpr_gap, mean_of_selected, value_per_harm, worst_class_error
+
+SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 4, "random_state": 0}
+
+
+def small(estimator, **settings):
+    return ExampleWeightSearch(estimator, **{**SMALL, **settings})
+
+
+def test_weights_beat_the_baseline_on_the_worst_class():
+    rows = shifted_classes(400, 3)
+    search = small(LogisticRegression(), metric=worst_class_error(), baseline="uniform", n_batches=3)
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    plain = LogisticRegression().fit(rows.X, rows.y)
+    errors = [
+        max(np.mean(model.predict(rows.X_test)[rows.y_test == c] != c) for c in range(3))
+        for model in (plain, search)
+    ]
+    assert errors[1] < errors[0] - 0.02
+    assert search.best_score_ < search.baseline_score_
+    assert search.metric_value(rows.X_test, rows.y_test) == errors[1]
+    assert search.score(rows.X_test, rows.y_test) == -errors[1]
+
+
+def test_attributes_are_what_they_say():
+    rows = shifted_classes()
+    search = small(LogisticRegression()).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    again = LogisticRegression().fit(rows.X, rows.y, sample_weight=search.sample_weight_)
+    assert np.array_equal(again.coef_, search.best_estimator_.coef_)
+    assert search.best_score_ == np.mean(search.predict(rows.X_val) == rows.y_val)
+    assert search.best_score_ == search.score(rows.X_val, rows.y_val)
+    assert np.isclose(search.sample_weight_.mean(), 1)
+    assert np.array_equal(search.example_weights(rows.X, rows.y), search.sample_weight_)
+    assert len(search.result_.candidates) == 9
+    assert np.array_equal(search.predict_proba(rows.X), search.best_estimator_.predict_proba(rows.X))
+    assert np.array_equal(search.decision_function(rows.X), search.best_estimator_.decision_function(rows.X))
+    text = str(search.result_)
+    assert "honest" in text
+    assert "baseline" in text
+
+
+def test_the_weight_function_is_saved_without_pickle():
+    rows = shifted_classes(n_classes=3)
+    search = small(LogisticRegression()).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    loaded = load_state(json.loads(json.dumps(search.weight_function_.state())))
+    assert np.array_equal(loaded(rows.X_test, rows.y_test), search.example_weights(rows.X_test, rows.y_test))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_same_seed_same_bits_whatever_n_jobs(n_jobs):
+    rows = shifted_classes()
+    settings = {"metric": "balanced_accuracy", "n_jobs": n_jobs}
+    one = small(LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1), **settings)
+    two = clone(one).set_params(n_jobs=None)
+    for search in (one, two):
+        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert np.array_equal(one.best_alpha_, two.best_alpha_)
+    assert [t.value for t in one.result_.candidates] == [t.value for t in two.result_.candidates]
+    assert one.honest_score_ == two.honest_score_
+    assert np.array_equal(one.predict_proba(rows.X_test), two.predict_proba(rows.X_test))
+
+
+class Stumbling(LogisticRegression):
+    """Is interrupted at its sixth fit."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        if type(self).fits == 6:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path):
+    rows = shifted_classes()
+    data = (rows.X, rows.y)
+    validation = {"X_val": rows.X_val, "y_val": rows.y_val}
+    Stumbling.fits = 0
+    stumbling = small(Stumbling(), storage=tmp_path / "run.log")
+    with pytest.raises(KeyboardInterrupt):
+        stumbling.fit(*data, **validation)
+    resumed = clone(stumbling).fit(*data, **validation)
+    fits_after = Stumbling.fits
+    straight = small(LogisticRegression()).fit(*data, **validation)
+    assert fits_after <= 6 + 9 - 5 + 1  # nothing told is trained again, but for the winner's model
+    assert np.array_equal(resumed.best_alpha_, straight.best_alpha_)
+    assert resumed.honest_score_ == straight.honest_score_
+    assert np.array_equal(resumed.predict_proba(rows.X_test), straight.predict_proba(rows.X_test))
+
+
+def test_a_frame_with_categories_and_missing_values():
+    X, y = mixed_frame(300)
+    inner = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    for embedding in ("label", ["number", "kind"]):
+        search = small(inner, embedding=embedding, baseline="covariate_shift")
+        search.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
+        assert set(search.predict(X)) <= {"yes", "no"}
+        assert list(search.feature_names_in_) == list(X.columns)
+
+
+def test_regression_with_a_bare_function_and_label_shift():
+    rows = skewed_target()
+
+    def median_error(y_true, predicted):
+        return -float(np.median(np.abs(y_true - predicted)))
+
+    search = small(LinearRegression(), metric=median_error)
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert search.best_score_ >= search.baseline_score_
+    assert search.best_score_ == median_error(rows.y_val, search.predict(rows.X_val))
+    assert not hasattr(search, "classes_")
+
+
+def test_fit_alone_holds_out_a_share_or_cross_validates():
+    rows = shifted_classes(n_classes=3)
+    held = small(LogisticRegression()).fit(rows.X, rows.y)
+    assert len(held.sample_weight_) < len(rows.y)
+    crossed = small(LogisticRegression(), validation=StratifiedKFold(3)).fit(rows.X, rows.y)
+    assert len(crossed.sample_weight_) == len(rows.y)
+    again = LogisticRegression().fit(rows.X, rows.y, sample_weight=crossed.sample_weight_)
+    assert np.array_equal(again.coef_, crossed.best_estimator_.coef_)
+    assert crossed.result_.n_validation == len(rows.y)
+
+
+def test_cross_validated_scores_are_pooled_out_of_fold_predictions():
+    rows = shifted_classes()
+    search = small(LogisticRegression(), validation=StratifiedKFold(3)).fit(rows.X, rows.y)
+    hits = [
+        LogisticRegression().fit(rows.X[train], rows.y[train]).predict(rows.X[test]) == rows.y[test]
+        for train, test in StratifiedKFold(3).split(rows.X, rows.y)
+    ]
+    assert search.baseline_score_ == np.mean(np.concatenate(hits))
+
+
+def test_sample_weight_multiplies_the_learned_weights():
+    rows = shifted_classes()
+    user = np.random.default_rng(0).uniform(0.1, 3, len(rows.y))
+    search = small(LogisticRegression(), baseline="uniform")
+    search.fit(rows.X, rows.y, user, X_val=rows.X_val, y_val=rows.y_val)
+    learned = search.sample_weight_ / user
+    assert np.isclose(np.average(learned, weights=user), 1)
+    # The label embedding gives each class one weight.
+    assert all(np.ptp(learned[rows.y == c]) < 1e-12 for c in (0, 1))
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_inside_pipeline_grid_search_and_cross_validate(routing):
+    rows = shifted_classes()
+    with config_context(enable_metadata_routing=routing):
+        search = small(LogisticRegression(), batch_size=2)
+        fit_params = {}
+        if routing:
+            search.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+            fit_params = {"sample_weight": np.ones(len(rows.y))}
+        grid = GridSearchCV(search, {"radius": [1.0, 5.0]}, cv=2).fit(rows.X, rows.y, **fit_params)
+        assert grid.best_score_ > 0.6
+        pipeline = make_pipeline(StandardScaler(), search)
+        assert pipeline.fit(rows.X, rows.y).score(rows.X_test, rows.y_test) > 0.6
+        scores = cross_validate(search, rows.X, rows.y, cv=2, params=fit_params or None)
+        assert (scores["test_score"] > 0.6).all()
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_pipeline_inside_takes_weights_by_its_step(routing):
+    rows = shifted_classes()
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    with config_context(enable_metadata_routing=routing):
+        search = small(inner, sample_weight_name="logisticregression__sample_weight")
+        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    coefs = {tuple(search.best_estimator_[-1].coef_[0]), tuple(inner.fit(rows.X, rows.y)[-1].coef_[0])}
+    assert len(coefs) == 2
+
+
+def test_scorers_by_name_and_by_object():
+    rows = shifted_classes()
+    validation = {"X_val": rows.X_val, "y_val": rows.y_val}
+    by_name = small(LogisticRegression(), metric="balanced_accuracy").fit(rows.X, rows.y, **validation)
+    scorer = make_scorer(balanced_accuracy_score)
+    by_object = small(LogisticRegression(), metric=scorer).fit(rows.X, rows.y, **validation)
+    assert by_name.best_score_ == by_object.best_score_
+    assert by_name.best_score_ == balanced_accuracy_score(rows.y_val, by_name.predict(rows.X_val))
+
+
+def test_decision_rules_are_fitted_for_the_winner():
+    rows = shifted_classes()
+    search = small(LogisticRegression(), metric=worst_class_error(), decision=MostAccurate())
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    scores = search.decision_function(rows.X_val)
+    own = MostAccurate().fit(scores, rows.y_val == 1, {})
+    assert search.decision_ == own
+    assert np.array_equal(search.predict(rows.X_test), (search.decision_function(rows.X_test) > own.threshold_))
+
+
+def test_equal_rates_take_the_group_from_x_or_metadata():
+    X, y = mixed_frame(400)
+    rule = EqualFalsePositiveRates(coverage=0.4)
+    inner = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    search = small(inner, metric=fpr_gap(), decision=rule)
+    search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    group = X["group"].to_numpy()
+    without = X.drop(columns="group")
+    apart = small(inner, metric=fpr_gap(), decision=rule)
+    apart.fit(
+        without[:200],
+        y[:200],
+        X_val=without[200:],
+        y_val=y[200:],
+        metadata={"group": group[:200]},
+        metadata_val={"group": group[200:]},
+    )
+    apart.predict(without, metadata={"group": group})
+    with pytest.raises(InvalidInputError, match=r"metadata=\{.group."):
+        apart.predict(without)
+    assert search.predict(X).shape == (400,)
+
+
+def test_graded_validation_labels_and_a_share_selected():
+    rows = shifted_classes()
+    graded = rows.y_val + np.random.default_rng(0).random(len(rows.y_val))
+    metric, rule = mean_of_selected(), ShareSelected(0.4)
+    search = small(LogisticRegression(), metric=metric, decision=rule, baseline="uniform")
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=graded)
+    chosen = search.predict(rows.X_val) == 1
+    assert abs(chosen.mean() - 0.4) < 0.01
+    assert np.isclose(search.best_score_, graded[chosen].mean())
+    with pytest.raises(InvalidInputError, match="uniform"):
+        clone(search).set_params(baseline="label_shift").fit(rows.X, rows.y, X_val=rows.X_val, y_val=graded)
+
+
+def test_metric_columns_and_holdout():
+    rows = shifted_classes()
+    rng = np.random.default_rng(0)
+    value, harm = rng.random(len(rows.y_val)), rng.random(len(rows.y_val))
+    metric, rule = value_per_harm(), ShareSelected(0.2)
+    search = small(LogisticRegression(), metric=metric, decision=rule, honest="holdout")
+    columns = {"value": value, "harm": harm}
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, metadata_val=columns)
+    assert search.result_.n_validation < len(rows.y_val)
+    assert np.isfinite(search.honest_score_)
+    assert small(LogisticRegression(), honest=None).fit(rows.X, rows.y).result_.honest.reason is not None
+
+
+def test_a_candidate_that_fails_is_recorded_and_skipped():
+    class Fussy(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if sample_weight.max() > 1.5:
+                raise RuntimeError("weights are too far apart")
+            return super().fit(X, y, sample_weight)
+
+    rows = shifted_classes()
+    search = small(Fussy(), batch_size=6, baseline="uniform")
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    failed = [told for told in search.result_.candidates if told.error]
+    assert 0 < len(failed) < 13
+    assert "too far apart" in failed[0].error
+    assert any("too far apart" in note for note in search.result_.notes)
+
+
+def test_a_fixed_random_state_inside_stays():
+    rows = shifted_classes()
+    inner = LGBMClassifier(n_estimators=3, subsample=0.5, subsample_freq=1, random_state=5, verbose=-1)
+    search = small(inner).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert search.best_estimator_.random_state == 5
+    open_state = small(inner.set_params(random_state=None))
+    open_state.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert open_state.best_estimator_.random_state is not None
+
+
+def test_pickles_and_sparse_rows():
+    from scipy.sparse import csr_array
+
+    rows = shifted_classes()
+    search = small(LogisticRegression()).fit(csr_array(rows.X), rows.y)
+    loaded = pickle.loads(pickle.dumps(search))
+    assert np.array_equal(loaded.predict(csr_array(rows.X)), search.predict(csr_array(rows.X)))
+
+
+def test_winner_at_the_edge_is_reported():
+    rows = shifted_classes(400)
+    metric = make_metric(lambda y, d: float(np.mean(d)), name="share of ones")
+    search = small(Ridge(), metric=metric, radius=0.01, n_batches=4, baseline="uniform")
+    search.fit(rows.X, rows.y.astype(float), X_val=rows.X_val, y_val=rows.y_val.astype(float))
+    assert any("edge" in note for note in search.result_.notes)

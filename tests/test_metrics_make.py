@@ -1,0 +1,243 @@
+"""make_metric, resolve_metric and the answers of models."""
+
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.metrics import average_precision_score, f1_score, get_scorer, roc_auc_score
+from sklearn.svm import LinearSVC
+from sklearn.utils._response import _get_response_values
+
+from moew.exceptions import InvalidInputError
+from moew.metrics import (
+    Metric,
+    Outputs,
+    ScorerMetric,
+    decided_labels,
+    make_metric,
+    positive_score,
+    precision_at_recall,
+    resolve_metric,
+    respond,
+)
+
+
+def test_columns_are_read_from_the_signature():
+    def cost(y_true, decision, price, discount=0.0, *, region, pos_label=1, sample_weight=None, **more):
+        assert not more
+        return np.sum(price * (decision != y_true)) + discount + region[0]
+
+    metric = make_metric(cost, greater_is_better=False)
+    assert metric.required_columns == ("price", "region")
+    assert metric.optional_columns == ("discount",)
+    assert metric.takes_pos_label
+    assert metric.takes_sample_weight
+    assert metric.name == "cost"
+    y, decision = np.array([0, 1]), np.array([1, 1])
+    columns = {"price": np.array([3.0, 5.0]), "region": np.array([1, 1]), "group": np.zeros(2)}
+    assert metric(y, decision, columns) == 4.0
+    assert metric(y, decision, {**columns, "discount": 10}) == 14.0
+    with pytest.raises(
+        InvalidInputError, match=r"needs \['region'\].*only \['price'\].*metadata_val=\{'region'"
+    ):
+        metric(y, decision, {"price": y})
+    metric.check_columns(columns, 2)
+    with pytest.raises(InvalidInputError, match=r"\['price', 'region'\].*are none"):
+        metric.check_columns({}, 2)
+    with pytest.raises(InvalidInputError, match=r"'price' for each of the 3 rows.*got 2 values"):
+        metric.check_columns(columns, 3)
+    with pytest.raises(InvalidInputError, match=r"'discount'.*a single value"):
+        metric.check_columns({**columns, "discount": 1.0}, 2)
+
+
+def test_the_positive_label_and_the_weights_reach_the_function():
+    seen = {}
+
+    @make_metric(response="score", name="mine")
+    def metric(y_true, score, pos_label="default", sample_weight=None):
+        seen.update(pos_label=pos_label, sample_weight=sample_weight)
+        return 1
+
+    assert isinstance(metric, Metric)
+    assert (metric.name, metric.response) == ("mine", "score")
+    metric([0], [0])
+    assert seen == {"pos_label": "default", "sample_weight": None}
+    metric([0], [0], pos_label="b", sample_weight=[2])
+    assert seen == {"pos_label": "b", "sample_weight": [2]}
+    make_metric(metric.function, pos_label="own")([0], [0], pos_label="b")
+    assert seen["pos_label"] == "own"
+    assert make_metric(lambda y, p: 1.0)([0], [0], pos_label=1, sample_weight=[1]) == 1.0
+
+
+def test_scikit_learns_functions_are_metrics():
+    y, decision = np.array(["a", "b", "b", "a"]), np.array(["a", "b", "a", "a"])
+    assert make_metric(f1_score)(y, decision, pos_label="b") == f1_score(y, decision, pos_label="b")
+    macro = make_metric(partial(f1_score, average="macro"))
+    assert "average" not in macro.optional_columns
+    assert macro(y, decision) == f1_score(y, decision, average="macro")
+
+
+@pytest.mark.parametrize(
+    ("result", "number"),
+    [(1, 1.0), (True, 1.0), (np.float32(0.5), 0.5), (np.array([2]), 2.0), (np.array(3.0), 3.0),
+     (Fraction(1, 4), 0.25), (Decimal("0.5"), 0.5), (np.inf, np.inf)],
+)  # fmt: skip
+def test_anything_that_is_one_number_is_a_value(result, number):
+    value = make_metric(lambda y, p: result)([0], [0])
+    assert value == number
+    assert type(value) is float
+
+
+def test_undefined_values_pass_through():
+    assert np.isnan(make_metric(lambda y, p: np.nan)([0], [0]))
+
+
+@pytest.mark.parametrize("result", [None, "0.5", 1j, np.zeros(2), [], {"a": 1}, np.array(["a"]), (1, 2)])
+def test_a_metric_that_returns_no_number_is_named(result):
+    with pytest.raises(
+        InvalidInputError, match=rf"metric 'odd' must return one number.*{type(result).__name__}"
+    ):
+        make_metric(lambda y, p: result, name="odd")([0], [0])
+
+
+def test_what_is_not_a_metric_is_refused():
+    for bad in (lambda: 1, lambda y: 1, lambda y, *, p: 1):
+        with pytest.raises(InvalidInputError, match=r"function of \(y_true, output"):
+            make_metric(bad)
+    with pytest.raises(InvalidInputError, match=r"\['price'\] only by position"):
+        make_metric(lambda y, decision, price, /: 0.0)
+    with pytest.raises(InvalidInputError, match="response must be"):
+        make_metric(f1_score, response="predict_proba")
+    for bad in (None, 3, ["f1"], {"a": f1_score}, LogisticRegression):
+        with pytest.raises(InvalidInputError, match="metric must be"):
+            resolve_metric(bad)
+    with pytest.raises(InvalidInputError, match="decorator"):
+        resolve_metric(make_metric(response="score"))
+    with pytest.raises(InvalidInputError, match=r"pass precision_at_recall\(…\)"):
+        resolve_metric(precision_at_recall)
+
+
+def test_resolve_metric():
+    metric = precision_at_recall()
+    assert resolve_metric(metric) is metric
+    by_name = resolve_metric("roc_auc")
+    assert isinstance(by_name, ScorerMetric)
+    assert by_name.name == "roc_auc"
+    assert resolve_metric(by_name) is by_name
+    assert isinstance(resolve_metric(get_scorer("r2")), ScorerMetric)
+    assert isinstance(resolve_metric(lambda estimator, X, y: 1.0), ScorerMetric)
+    assert isinstance(resolve_metric(lambda m, X, y: 1.0), ScorerMetric)
+    plain = resolve_metric(f1_score)
+    assert isinstance(plain, Metric)
+    assert plain.response == "decision"
+    with pytest.raises(InvalidInputError, match=r"roc_auc.*get_scorer_names"):
+        resolve_metric("rocauc")
+
+
+@pytest.fixture(scope="module")
+def two_classes():
+    X, y = make_classification(200, random_state=0)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    return make_classification(200, n_classes=3, n_informative=4, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), LinearSVC(), RandomForestClassifier(10, random_state=0)]
+)
+@pytest.mark.parametrize("pos_label", [None, "no", "yes"])
+def test_scores_are_of_the_positive_class(model, pos_label, two_classes):
+    X, y = two_classes
+    model = model.fit(X, y)
+    method = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+    expected, _ = _get_response_values(model, X, method, pos_label=pos_label)
+    assert np.array_equal(positive_score(model, X, pos_label), expected)
+    assert roc_auc_score(y == (pos_label or "yes"), positive_score(model, X, pos_label)) > 0.9
+    assert np.array_equal(respond(model, X, "score", pos_label), expected)
+    if hasattr(model, "predict_proba"):
+        expected, _ = _get_response_values(model, X, "predict_proba", pos_label=pos_label)
+        assert np.array_equal(respond(model, X, "proba", pos_label), expected)
+
+
+def test_responses_of_more_classes_and_of_regressors(three_classes):
+    X, y = three_classes
+    model = LogisticRegression().fit(X, y)
+    assert np.array_equal(respond(model, X, "decision"), model.predict(X))
+    assert np.array_equal(respond(model, X, "score"), model.decision_function(X))
+    assert np.array_equal(respond(model, X, "proba"), model.predict_proba(X))
+    with pytest.raises(InvalidInputError, match="needs two classes"):
+        positive_score(model, X)
+    with pytest.raises(InvalidInputError, match="pos_label=1 needs two classes"):
+        respond(model, X, "score", 1)
+    regressor = LinearRegression().fit(X, y)
+    assert np.array_equal(respond(regressor, X, "decision"), regressor.predict(X))
+    assert np.array_equal(respond(regressor, X, "score"), regressor.predict(X))
+    with pytest.raises(InvalidInputError, match="is a regressor"):
+        respond(regressor, X, "proba")
+    with pytest.raises(InvalidInputError, match="needs a classifier"):
+        positive_score(regressor, X)
+
+
+def test_models_that_cannot_answer_are_refused(two_classes):
+    X, y = two_classes
+    with pytest.raises(InvalidInputError, match="Perceptron cannot"):
+        respond(Perceptron().fit(X, y), X, "proba")
+    with pytest.raises(InvalidInputError, match="'maybe' is not one of the classes"):
+        positive_score(LogisticRegression().fit(X, y), X, "maybe")
+
+    class OnlyPredicts(BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def predict(self, X):
+            return np.zeros(len(X) - 1)
+
+    with pytest.raises(InvalidInputError, match="no decision_function, no predict_proba"):
+        positive_score(OnlyPredicts(), X)
+    with pytest.raises(InvalidInputError, match=r"shape \(199,\) for 200 rows"):
+        respond(OnlyPredicts(), X, "decision")
+
+
+def test_metric_on_recorded_outputs_of_some_rows(two_classes):
+    X, y = two_classes
+    model = LogisticRegression().fit(X, y)
+    metric = make_metric(
+        lambda y, score, pos_label: average_precision_score(y, score, pos_label=pos_label), response="score"
+    )
+    outputs = metric.respond(model, X, y, {}, pos_label="no")
+    rows = np.arange(0, 200, 3)
+    got = metric.value(outputs.take(rows), X[rows], y[rows], {}, pos_label="no")
+    assert got == average_precision_score(y[rows], -model.decision_function(X[rows]), pos_label="no")
+    assert not outputs.uses_decision
+
+
+def test_decisions_of_a_rule_stand_in_for_predict(two_classes):
+    X, y = two_classes
+    model = LogisticRegression().fit(X, y)
+    metric = make_metric(lambda y, decision: np.mean(decision == "yes"))
+    decided = decided_labels(np.arange(200) < 50, model.classes_)
+    outputs = metric.respond(model, X, y, {}, decided=decided)
+    assert outputs.uses_decision
+    assert metric.value(outputs, X, y, {}) == 0.25
+    assert metric.value(outputs, X, y, {}, decided=decided_labels(np.ones(200, bool), model.classes_)) == 1.0
+    assert set(decided_labels(np.array([True, False]), model.classes_, "no")) == {"no", "yes"}
+    assert decided_labels(np.array([True]), model.classes_, "no")[0] == "no"
+
+
+def test_out_of_fold_outputs_come_back_in_order():
+    rows = [np.array([4, 0]), np.array([2, 1, 3])]
+    classes = np.array([0, 1])
+    parts = [Outputs({"score": r * 10.0}, classes) for r in rows]
+    pooled = Outputs.pooled(parts, rows)
+    assert pooled.arrays["score"].tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
+    assert len(pooled) == 5
+    with pytest.raises(InvalidInputError, match="stratified"):
+        Outputs.pooled([parts[0], Outputs({"score": np.zeros(3)}, np.array([0, 1, 2]))], rows)

@@ -1,0 +1,22 @@
+"""scikit-learn's own checks of an estimator, for both networks."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from moew.nets import NetworkClassifier, NetworkRegressor
+
+_QUICK = {"hidden": (8,), "steps": 150, "learning_rate": 0.05, "random_state": 0}
+_RANDOM = "mini-batches are drawn at random, so a weight of two is not the same as a row given twice"
+
+
+def _expected_failures(estimator):
+    names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    return dict.fromkeys(names, _RANDOM)
+
+
+@pytest.mark.filterwarnings("default")  # some checks warn on purpose
+@parametrize_with_checks(
+    [NetworkClassifier(**_QUICK), NetworkRegressor(**_QUICK)], expected_failed_checks=_expected_failures
+)
+def test_scikit_learn_conformance(estimator, check):
+    check(estimator)
