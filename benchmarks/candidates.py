@@ -1,6 +1,6 @@
 """A batch of 20 candidates at 180 observations in 10 dimensions, against the authors' way.
 
-    python benchmarks/candidates.py [--through search|study] [--repeats 5] [--threads 1]
+    python benchmarks/candidates.py [--through search|study] [--noise fit|given] [--repeats 5] [--threads 1]
     python benchmarks/candidates.py --widths [--seeds 10]
 
 The authors' way: for each pick, scikit-learn's GaussianProcessRegressor is fitted anew (constant × RBF, no
@@ -44,7 +44,7 @@ def quadratic(alphas: FloatArray, ball: Ball, seed: int) -> FloatArray:
     return -((alphas - top) ** 2).sum(axis=1) + NOISE_SD * rng.standard_normal(len(alphas))
 
 
-def through_search(seed: int) -> tuple[FloatArray, FloatArray, Ball, Ask]:
+def through_search(seed: int, search: GpBucb) -> tuple[FloatArray, FloatArray, Ball, Ask]:
     """180 observations, the ball, and what asks our search for the batch."""
     ball = Ball(N_DIMS, 1.0)
     rng = np.random.default_rng(seed)
@@ -52,17 +52,17 @@ def through_search(seed: int) -> tuple[FloatArray, FloatArray, Ball, Ask]:
     scores = quadratic(alphas, ball, seed)
 
     def ask() -> FloatArray:
-        return GpBucb().propose(alphas, scores, pending=alphas[:0], k=N_PICKS, domain=ball, rng=rng)
+        return search.propose(alphas, scores, pending=alphas[:0], k=N_PICKS, domain=ball, rng=rng)
 
     return alphas, scores, ball, ask
 
 
-def through_study(seed: int) -> tuple[FloatArray, FloatArray, Ball, Ask]:
+def through_study(seed: int, search: GpBucb) -> tuple[FloatArray, FloatArray, Ball, Ask]:
     """The same through a study in memory: its baseline and 179 random candidates are told before."""
     from moew import WeightStudy  # loads Optuna
 
     ball = Ball(N_DIMS, 1.0)
-    study = WeightStudy(None, ball, n_initial=N_KNOWN - 1, seed=seed)
+    study = WeightStudy(None, ball, search=search, n_initial=N_KNOWN - 1, seed=seed)
     candidates = study.ask(N_KNOWN)
     alphas = np.array([candidate.alpha for candidate in candidates])
     scores = quadratic(alphas, ball, seed)
@@ -118,37 +118,38 @@ def stepwise(
 
 
 def compare(
-    make_problem: Callable[[int], tuple[FloatArray, FloatArray, Ball, Ask]], repeats: int, threads: int
+    make_problem: Callable[[int, GpBucb], tuple[FloatArray, FloatArray, Ball, Ask]],
+    search: GpBucb,
+    repeats: int,
 ) -> None:
     """Time both sides in turn and score their picks."""
-    seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
-    higher: dict[str, list[float]] = {"ours": [], "theirs": []}
-    difference: dict[str, list[float]] = {"ours": [], "theirs": []}
+    sides = ("ours", "theirs")
+    seconds: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
+    higher: dict[str, list[float]] = {side: [] for side in sides}
+    difference: dict[str, list[float]] = {side: [] for side in sides}
     for seed in range(-1, repeats):  # the first round only warms up
-        alphas, scores, ball, ask = make_problem(max(seed, 0))
-        start = time.perf_counter()
+        alphas, scores, ball, ask = make_problem(max(seed, 0), search)
+        start = time.perf_counter(), time.process_time()
         ours = ask()
-        middle = time.perf_counter()
+        middle = time.perf_counter(), time.process_time()
         theirs = authors_way(alphas, scores, ball, np.random.default_rng(seed + 1))
-        end = time.perf_counter()
+        end = time.perf_counter(), time.process_time()
         if seed < 0:
             continue
-        seconds["ours"].append(middle - start)
-        seconds["theirs"].append(end - middle)
-        for name, earlier in (("ours", ours), ("theirs", theirs)):
+        seconds["ours"].append((middle[0] - start[0], middle[1] - start[1]))
+        seconds["theirs"].append((end[0] - middle[0], end[1] - middle[1]))
+        for side, earlier in (("ours", ours), ("theirs", theirs)):
             own, other = stepwise(alphas, scores, ball, earlier, [ours, theirs])
-            higher[name].append(float(np.mean(own >= other)))
-            difference[name].append(float(np.mean(own - other)))
-    medians = {name: float(np.median(values)) for name, values in seconds.items()}
-    print(
-        f"{N_PICKS} candidates at {N_KNOWN} observations in {N_DIMS} dimensions, median of {repeats}, "
-        f"{threads} BLAS threads"
-    )
-    print(f"  ours                {1e3 * medians['ours']:9.1f} ms")
-    print(f"  scikit-learn, refit {1e3 * medians['theirs']:9.1f} ms")
-    print(f"  times faster        {medians['theirs'] / medians['ours']:9.1f}")
+            higher[side].append(float(np.mean(own >= other)))
+            difference[side].append(float(np.mean(own - other)))
+    medians = {side: 1e3 * np.median(seconds[side], axis=0) for side in sides}
+    print(f"{N_PICKS} candidates at {N_KNOWN} observations in {N_DIMS} dimensions, median of {repeats}")
+    print("                       elapsed   processor")
+    print("  ours                {:8.1f} ms {:8.1f} ms".format(*medians["ours"]))
+    print("  scikit-learn, refit {:8.1f} ms {:8.1f} ms".format(*medians["theirs"]))
+    print("  times faster        {:8.1f}    {:8.1f}".format(*(medians["theirs"] / medians["ours"])))
     print("upper bound of each pick under one posterior (in standard deviations of the scores)")
-    for name in seconds:
+    for name in sides:
         print(
             f"  given {name:6s} earlier picks: ours at least as high in {100 * np.mean(higher[name]):5.1f} % "
             f"of the steps, mean difference {np.mean(difference[name]):+.4f}"
@@ -226,6 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--through", choices=("search", "study"), default="search")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--noise", choices=("fit", "given"), default="fit", help="ours; theirs is given it")
     parser.add_argument("--threads", type=int, default=1, help="of BLAS, for both sides")
     parser.add_argument("--widths", action="store_true")
     parser.add_argument("--seeds", type=int, default=10)
@@ -239,7 +241,9 @@ def main() -> None:
             compare_widths(options.seeds)
         else:
             through = {"search": through_search, "study": through_study}[options.through]
-            compare(through, options.repeats, options.threads)
+            noise = NOISE_SD**2 if options.noise == "given" else "fit"
+            print(f"through {options.through}, our noise {options.noise}, {options.threads} BLAS threads")
+            compare(through, GpBucb(noise=noise), options.repeats)
 
 
 if __name__ == "__main__":

@@ -174,12 +174,43 @@ class GradeOfSelected:
         return float(self.grade[self.scores[k] >= threshold].mean())
 
 
+class AccuracyAtFittedThreshold:
+    """Accuracy at the most accurate threshold: a rule that is fitted on the labels of validation rows."""
+
+    sign, has_rule = 1, True
+
+    def __init__(self, regime: str, rng: np.random.Generator) -> None:
+        _, self.strata, self.scores = binary_scores(regime, rng)
+
+    @staticmethod
+    def threshold(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+        order = np.argsort(-scores, axis=1)
+        cut = np.cumsum(2 * y[order] - 1, axis=1).argmax(1)[:, None]  # the last row that is selected
+        ordered = np.take_along_axis(scores, order, axis=1)
+        following = np.take_along_axis(ordered, np.minimum(cut + 1, len(y) - 1), axis=1)
+        return (np.take_along_axis(ordered, cut, axis=1) + following) / 2
+
+    def table(self, drawn: np.ndarray) -> Table:
+        scores, y = self.scores[:, drawn], self.strata[drawn]
+
+        def accuracy(rows: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
+            selected = scores[:, rows] >= self.threshold(scores[:, fit_rows], y[fit_rows])
+            return (selected == (y[rows] == 1)).mean(1)
+
+        return accuracy
+
+    def truth(self, k: int, drawn: np.ndarray) -> float:
+        threshold = self.threshold(self.scores[k : k + 1, drawn], self.strata[drawn])[0, 0]
+        return float(((self.scores[k] >= threshold) == (self.strata == 1)).mean())
+
+
 METRICS = {
     "accuracy": Accuracy,
     "precision at 95 % recall": PrecisionAtRecall,
     "worst of 6 class errors": WorstClassError,
     "worst-band relative error": WorstBandError,
     "grade of selected fifth": GradeOfSelected,
+    "accuracy, fitted threshold": AccuracyAtFittedThreshold,
 }
 
 
@@ -283,10 +314,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=200, help="repeats for each row of the table")
     parser.add_argument("--halves", type=int, default=60, help="halves (and bootstrap samples) per repeat")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--metric", choices=list(METRICS), help="the rows of one metric only")
     options = parser.parse_args()
     start = time.perf_counter()
     share = math.ceil(options.repeats / N_WORLDS)
-    cells = [(metric, regime) for metric in METRICS for regime in REGIMES]
+    cells = [(metric, regime) for metric in METRICS if options.metric in (None, metric) for regime in REGIMES]
     with ProcessPoolExecutor(options.workers) as pool:
         jobs = {
             cell: [pool.submit(simulate, *cell, i, share, options.halves) for i in range(N_WORLDS)]

@@ -195,8 +195,8 @@ class Evaluator:
         if getattr(self.rule, "needs_labels", True) and len(strange):
             raise InvalidInputError(
                 f"the decision rule {type(self.rule).__name__} learns from labels, but the validation labels "
-                f"{strange[:3].tolist()} are not among the classes {np.asarray(self.classes).tolist()}; use a "
-                "rule that needs no labels (ShareSelected, a fixed threshold), or one with on='train'."
+                f"{strange[:3].tolist()} are not among the classes {np.asarray(self.classes).tolist()}; "
+                "use a rule that needs no labels (ShareSelected, a fixed threshold), or one with on='train'."
             )
 
     def _rehearse(

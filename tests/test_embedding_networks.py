@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -42,15 +43,12 @@ def test_state_gives_the_same_coordinates_bit_for_bit(kind, task, y):
 
 
 def test_autoencoder_dimensions():
-    for n_dims, expected in ((None, 8), (3, 3), (12, 12)):
-        embedding = AutoencoderEmbedding(n_dims=n_dims, hidden=7, **QUICK).fit(
-            FRAME, BINARY, task="classification"
-        )
-        Z = embedding.transform(FRAME, BINARY)
-        assert Z.shape == (N, expected)
-        assert [len(bias) for _, bias in embedding.layers_] == [7, expected, 7, 8]
-    narrow = AutoencoderEmbedding(**QUICK).fit(FRAME[["a"]], BINARY, task="classification")
-    assert narrow.transform(FRAME[["a"]], BINARY).shape == (N, 2)
+    for settings, widths in (({}, [100, 8, 100, 8]), ({"n_dims": 3, "hidden": 7}, [7, 3, 7, 8])):
+        embedding = AutoencoderEmbedding(**settings, **QUICK).fit(FRAME, BINARY, task="classification")
+        assert [len(bias) for _, bias in embedding.layers_] == widths
+        assert embedding.transform(FRAME, BINARY).shape == (N, widths[1])
+    narrow = AutoencoderEmbedding(steps=2, random_state=0).fit(FRAME[["a"]], BINARY, task="classification")
+    assert narrow.transform(FRAME[["a"]], BINARY).shape == (N, 2)  # no more dimensions than columns
 
 
 def test_raw_autoencoder_gives_the_sigmoid_layer_as_it_is():
@@ -60,13 +58,25 @@ def test_raw_autoencoder_gives_the_sigmoid_layer_as_it_is():
     assert (Z < 1).all()
 
 
-def test_dimensions_that_rounding_alone_moves_are_zero():
-    """Inputs this large saturate every sigmoid but for the last digits of single precision."""
+def test_dimensions_that_rounding_alone_moves_are_zero(monkeypatch):
+    """A middle layer that hardly listens: only the last digits of single precision differ by row."""
     rng = np.random.default_rng(4)
-    X, y = 1e4 + rng.normal(size=(N, 2)), rng.normal(size=N)
-    embedding = AutoencoderEmbedding(n_dims=3, scale=False, steps=5, random_state=0)
-    Z = embedding.fit(X, y, task="regression").transform(X, y)
-    assert (Z == 0).all()
+
+    def train(inputs, blocks, block_weights, *, hidden, n_dims, **_):
+        widths = [inputs.shape[1], hidden, n_dims, hidden, inputs.shape[1]]
+        layers = [
+            (rng.normal(size=(out, into)).astype(np.float32), np.ones(out, dtype=np.float32))
+            for into, out in pairwise(widths)
+        ]
+        layers[1] = (layers[1][0] * np.float32(1e-7), layers[1][1])
+        return layers
+
+    monkeypatch.setattr("moew.nets.train_autoencoder", train)
+    X, y = rng.normal(size=(N, 2)), rng.normal(size=N)
+    raw = AutoencoderEmbedding(n_dims=3, hidden=5, standardize=False).fit(X, y, task="regression")
+    assert (raw.transform(X, y).std(axis=0) > 0).any()
+    embedding = AutoencoderEmbedding(n_dims=3, hidden=5).fit(X, y, task="regression")
+    assert (embedding.transform(X, y) == 0).all()
 
 
 @pytest.mark.parametrize("trade_off", [0.0, 1.0])

@@ -210,7 +210,9 @@ def test_decision_rules_are_fitted_for_the_winner():
     scores = search.decision_function(rows.X_val)
     own = MostAccurate().fit(scores, rows.y_val == 1, {})
     assert search.decision_ == own
-    assert np.array_equal(search.predict(rows.X_test), (search.decision_function(rows.X_test) > own.threshold_))
+    assert np.array_equal(
+        search.predict(rows.X_test), (search.decision_function(rows.X_test) > own.threshold_)
+    )
 
 
 def test_equal_rates_take_the_group_from_x_or_metadata():

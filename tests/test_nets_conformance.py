@@ -1,5 +1,6 @@
 """scikit-learn's own checks of an estimator, for both networks."""
 
+import jax
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -10,8 +11,20 @@ _RANDOM = "mini-batches are drawn at random, so a weight of two is not the same 
 
 
 def _expected_failures(estimator):
-    names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    names = (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    )
     return dict.fromkeys(names, _RANDOM)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_compilation():
+    """The checks use some fifty shapes, each compiled once and run for a moment."""
+    before = jax.config.jax_disable_most_optimizations
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.mark.filterwarnings("default")  # some checks warn on purpose

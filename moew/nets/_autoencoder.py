@@ -10,7 +10,6 @@ from moew.exceptions import InvalidInputError
 from moew.nets._engine import all_finite, pick, train_networks
 from moew.nets._predict import run_layers
 from moew.nets._spec import (
-    Float32Array,
     Layers,
     NetworkSpec,
     ReconstructionLoss,
@@ -61,7 +60,7 @@ def train_autoencoder(
     return layers
 
 
-def encode(params: Layers, inputs: FloatArray, activation: str = "sigmoid") -> Float32Array:
+def encode(params: Layers, inputs: FloatArray, activation: str = "sigmoid") -> FloatArray:
     """Z (n, d): the middle layer, activated, of inputs (n, D)."""
     return run_layers(params[: len(params) // 2], activation, inputs, linear_end=False)
 

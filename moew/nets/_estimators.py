@@ -56,7 +56,7 @@ class NetworkClassifier(ClassifierMixin, Network):
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Linear outputs: (n,) for two classes, positive for the second one; (n, C) for more."""
-        out = self._outputs(X).astype(np.float64)
+        out = self._outputs(X)
         return out[:, 0] if len(self.classes_) == 2 else out
 
     def predict(self, X: Rows) -> Any:
@@ -115,7 +115,7 @@ class NetworkRegressor(RegressorMixin, Network):
 
     def predict(self, X: Rows) -> FloatArray:
         """Predictions (n,) in the units of y."""
-        return self._outputs(X)[:, 0].astype(np.float64) * self.target_scale_ + self.target_offset_
+        return self._outputs(X)[:, 0] * self.target_scale_ + self.target_offset_
 
     def _learn_targets(self, y: Labels) -> FloatArray:
         """Targets (n, 1), standardised where `scale` is set."""

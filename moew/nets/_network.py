@@ -14,7 +14,7 @@ from moew.nets import _checks
 from moew.nets._engine import all_finite
 from moew.nets._groups import train_weightings
 from moew.nets._predict import run_layers
-from moew.nets._spec import Float32Array, Layers, NetworkSpec, TrainingDivergedError
+from moew.nets._spec import Layers, NetworkSpec, TrainingDivergedError
 from moew.protocols import FloatArray, Labels, Rows
 from moew.state import State, Stateful, pack_array, unpack_array
 from moew.tabular import TabularEncoder
@@ -105,7 +105,7 @@ class Network(Stateful, BaseEstimator):
         inputs = self._encode(X)
         return run_layers(self.layers_[:-1], self.activation, inputs, linear_end=False)
 
-    def _outputs(self, X: Rows) -> Float32Array:
+    def _outputs(self, X: Rows) -> FloatArray:
         """Linear outputs (n, C)."""
         inputs = self._encode(X)
         return run_layers(self.layers_, self.activation, inputs, linear_end=True)

@@ -1,1 +1,1 @@
-"""."""
+"""The experiments of the paper, each one file and one command."""

@@ -1,0 +1,87 @@
+"""compare: every weighting at the same number of trained models."""
+
+import numpy as np
+import pytest
+from problems import shifted_classes
+from scipy.stats import ttest_1samp
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import moew
+from moew import ExampleWeightSearch
+from moew.comparison import margin
+from moew.decision import ShareSelected
+from moew.exceptions import InvalidInputError
+from moew.metrics import worst_class_error
+
+ROWS = shifted_classes(150)
+DATA = {"X_val": ROWS.X_val, "y_val": ROWS.y_val, "X_test": ROWS.X_test, "y_test": ROWS.y_test}
+
+
+class Counting(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def compare(estimator, repeats=2, **settings):
+    search = ExampleWeightSearch(
+        estimator, **{"embedding": "label", "n_batches": 2, "batch_size": 3, "honest": None, **settings}
+    )
+    return moew.compare(search, ROWS.X, ROWS.y, **DATA, repeats=repeats)
+
+
+def test_a_deterministic_model_stands_for_all_and_the_table_says_so():
+    result = compare(LogisticRegression(), metric=worst_class_error())
+    plain = LogisticRegression().fit(ROWS.X, ROWS.y)
+    error = max(np.mean(plain.predict(ROWS.X_test)[ROWS.y_test == c] != c) for c in (0, 1))
+    assert result["uniform"].test.tolist() == [error, error]
+    assert [row.n_models for row in result.rows] == [1, 7, 1, 7]
+    assert "deterministic" in result["uniform"].note
+    assert "deterministic" in str(result)
+    assert result["moew"].test.mean() < error
+
+
+def test_a_random_model_is_trained_as_often_by_every_method():
+    forest = RandomForestClassifier(2, max_depth=2)
+    result = compare(forest, metric="balanced_accuracy", decision=ShareSelected(0.5))
+    assert [row.n_models for row in result.rows] == [7, 7, 7, 7]
+    assert all(row.note == "" for row in result.rows)
+    assert all(len(row.test) == 2 for row in result.rows)
+
+
+def test_budgets_are_what_the_table_says():
+    Counting.fits = 0
+    result = compare(Counting())
+    twins = 2 * 2  # two trainings each for uniform and importance, to see that they are alike
+    trained = {"uniform": 2, "random": 7, "importance": 2, "moew": 7}  # number 0 and one more stand for all
+    assert Counting.fits == 2 * (twins + sum(trained.values()))
+    assert result.repeats == 2
+
+
+def test_without_validation_rows_importance_is_uniform_and_says_so():
+    search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2)
+    data = {"X_test": ROWS.X_test, "y_test": ROWS.y_test}
+    result = moew.compare(search, ROWS.X, ROWS.y, **data, repeats=2)
+    assert "no shift" in result["importance"].note
+    assert np.isfinite(result["moew"].honest).all()
+
+
+def test_same_seed_same_table():
+    one, two = (compare(LogisticRegression()) for _ in range(2))
+    assert str(one) == str(two)
+
+
+def test_margin_is_the_half_width_of_students_interval():
+    values = np.random.default_rng(0).standard_normal(7)
+    low, high = ttest_1samp(values, 0).confidence_interval(0.95)
+    assert np.isclose(margin(values), (high - low) / 2)
+
+
+def test_mistakes():
+    with pytest.raises(InvalidInputError, match="at least 2 repeats"):
+        compare(LogisticRegression(), repeats=1)
+    with pytest.raises(InvalidInputError, match="without a storage"):
+        compare(LogisticRegression(), storage="run.log", random_state=0)

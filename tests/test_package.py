@@ -1,0 +1,48 @@
+"""The package as a whole: light to import, typed, with the names it promises, and quiet in pipes."""
+
+import subprocess
+import sys
+
+import pytest
+
+import moew
+from moew.progress import progress
+
+HEAVY = ("sklearn", "optuna", "jax", "torch", "matplotlib", "pandas", "scipy", "numpy")
+
+
+def test_importing_moew_loads_nothing_heavy():
+    code = f"import sys, moew; print([m for m in {HEAVY!r} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in moew.__all__:
+        assert getattr(moew, name) is not None
+    assert set(moew.__all__) <= set(dir(moew))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = moew.nonsense
+
+
+def test_progress_is_silent_in_pipes_unless_asked(capsys):
+    with progress(4, 2) as report:
+        report(1, 1, 0.5)
+    assert capsys.readouterr().err == ""
+    with progress(4, 2, enabled=True) as report:
+        for done in range(1, 5):
+            report(done, (done + 1) // 2, 0.5)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("batch 1/2: 1/4 candidates, best 0.5")
+    assert lines[-1].startswith("batch 2/2: 4/4")
+
+
+def test_progress_is_a_bar_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress(2, 1) as report:
+        report(1, 1, 0.25)
+        report(2, 1, 0.75)
+    shown = capsys.readouterr().err
+    assert "batch 1/1" in shown
+    assert "best 0.75" in shown
