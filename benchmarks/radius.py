@@ -1,0 +1,131 @@
+"""Which radius should be the default? Run `python benchmarks/radius.py` (about ten minutes on 2 cores).
+
+Searches of equal budget with several radii on five problems: test score with 95 % margins over repeats, and
+the gain over uniform weights as a share of the best radius' gain, which can be averaged over the problems.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.datasets import load_digits, make_classification
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from moew import ExampleWeightSearch, metrics
+from moew.comparison import margin
+from moew.decision import ShareSelected
+from moew.embedding import AutoencoderEmbedding, ColumnsEmbedding, DiscriminativeEmbedding, LabelEmbedding
+from moew.paper import toy
+
+RADII = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+Part = tuple[Any, Any, dict[str, Any]]
+
+
+class Problem(NamedTuple):
+    draw: Callable[[np.random.Generator], tuple[Part, Part, Part]]
+    settings: Callable[[], dict[str, Any]]
+
+
+def split(rng: np.random.Generator, X: Any, y: Any, columns: dict[str, Any], sizes: tuple[int, int]) -> Any:
+    rows = np.split(rng.permutation(len(y)), np.cumsum(sizes))
+    return tuple((X[r], y[r], {name: values[r] for name, values in columns.items()}) for r in rows)
+
+
+def digits(rng: np.random.Generator) -> Any:
+    X, y = load_digits(return_X_y=True)
+    noisy = X / 16 + rng.normal(0, 0.3, X.shape)  # clean digits leave no worst class to speak of
+    return split(rng, noisy, y, {}, (600, 500))
+
+
+def toy_rows(rng: np.random.Generator) -> Any:
+    return tuple((*toy.draw(rng, n, a, b), {}) for n, a, b in ((2_000, 2, 1), (1_000, 1, 2), (20_000, 1, 2)))
+
+
+def rare_classes(rng: np.random.Generator) -> Any:
+    shares = [0.6, 0.25, 0.1, 0.05]
+    X, y = make_classification(
+        9_000, 8, n_informative=4, n_classes=4, weights=shares, class_sep=0.8,
+        random_state=int(rng.integers(2**31)),
+    )  # fmt: skip
+    return split(rng, X, y, {}, (1_500, 1_000))
+
+
+def prices(rng: np.random.Generator) -> Any:
+    X = rng.normal(size=(9_000, 5))
+    log_price = 3 + 0.5 * X[:, 0] + 0.3 * X[:, 1] ** 2 + 0.3 * rng.standard_t(4, 9_000)
+    return split(rng, X, log_price, {}, (1_500, 1_000))
+
+
+def money(rng: np.random.Generator) -> Any:
+    X, y = make_classification(
+        12_000, 6, n_informative=3, weights=[0.8], flip_y=0.15, random_state=int(rng.integers(2**31))
+    )
+    amount = np.exp(X[:, 0] + rng.normal(0, 0.5, len(y)))
+    return split(rng, X, y, {"value": amount, "harm": np.ones(len(y))}, (2_000, 1_500))
+
+
+def settings_of(embedding: Any, estimator: Any, metric: Any, **more: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {"embedding": embedding, "estimator": estimator, "metric": metric, **more}
+
+
+LOGISTIC = LogisticRegression(max_iter=200)
+BANDS = metrics.worst_band_relative_error(thresholds=(15, 20, 30), inverse="exp")
+PROBLEMS = {
+    "toy": Problem(toy_rows, settings_of(ColumnsEmbedding([0, 1]), LOGISTIC, metrics.precision_at_recall())),
+    "digits": Problem(digits, settings_of(LabelEmbedding(), LOGISTIC, metrics.worst_class_error())),
+    "rare classes": Problem(
+        rare_classes, settings_of(DiscriminativeEmbedding(steps=1_000), LOGISTIC, metrics.worst_class_error())
+    ),
+    "prices": Problem(prices, settings_of(AutoencoderEmbedding(4, steps=2_000), Ridge(), BANDS)),
+    "money": Problem(
+        money,
+        settings_of(
+            ColumnsEmbedding([0, 1, 2]), LOGISTIC, metrics.value_per_harm(), decision=ShareSelected(0.05)
+        ),
+    ),
+}
+
+
+def run_repeat(name: str, number: int) -> tuple[float, list[float], bool]:
+    """Test scores of uniform weights and of each radius, and the metric's direction."""
+    problem = PROBLEMS[name]
+    (X, y, _), (X_val, y_val, val), (X_test, y_test, test) = problem.draw(np.random.default_rng(number))
+    scores = []
+    for radius in RADII:
+        search = ExampleWeightSearch(
+            **problem.settings(), radius=radius, n_batches=5, batch_size=10, honest=None, random_state=number,
+            baseline="uniform",
+        )  # fmt: skip
+        search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
+        scores.append(search.metric_value(X_test, y_test, metadata=test))
+    search.set_params(n_batches=1, batch_size=1, radius=1e-9)  # so small a ball holds only uniform weights
+    search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
+    return search.metric_value(X_test, y_test, metadata=test), scores, search.result_.greater_is_better
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    print(f"{'test score':14}{'uniform':>15}" + "".join(f"{f'R = {r:g}':>15}" for r in RADII))
+    shares = []
+    for name in PROBLEMS:
+        jobs = (delayed(run_repeat)(name, number) for number in range(given.repeats))
+        uniform, scores, greater = zip(*Parallel(n_jobs=given.jobs)(jobs), strict=True)
+        table = np.column_stack([uniform, np.array(scores)])
+        cells = [f"{c.mean():.3g} ± {margin(c):.2g}" for c in table.T]
+        print(f"{name:14}" + "".join(f"{cell:>15}" for cell in cells), flush=True)
+        gain = (table[:, 1:] - table[:, :1]).mean(axis=0) * (1 if greater[0] else -1)
+        shares.append(gain / gain.max())
+    mean = np.mean(shares, axis=0)
+    print(f"{'share of the best gain':29}" + "".join(f"{share:>15.2f}" for share in mean))
+    print(f"{given.repeats} repeats, 51 models each. The default is {RADII[int(mean.argmax())]:g}.")
+
+
+if __name__ == "__main__":
+    main()
