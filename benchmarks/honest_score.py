@@ -182,25 +182,25 @@ class AccuracyAtFittedThreshold:
     def __init__(self, regime: str, rng: np.random.Generator) -> None:
         _, self.strata, self.scores = binary_scores(regime, rng)
 
-    @staticmethod
-    def threshold(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
-        order = np.argsort(-scores, axis=1)
-        cut = np.cumsum(2 * y[order] - 1, axis=1).argmax(1)[:, None]  # the last row that is selected
-        ordered = np.take_along_axis(scores, order, axis=1)
-        following = np.take_along_axis(ordered, np.minimum(cut + 1, len(y) - 1), axis=1)
-        return (np.take_along_axis(ordered, cut, axis=1) + following) / 2
-
     def table(self, drawn: np.ndarray) -> Table:
-        scores, y = self.scores[:, drawn], self.strata[drawn]
+        scores, sign_of_y = self.scores[:, drawn], 2 * self.strata[drawn] - 1
+        order = np.argsort(-scores, axis=1)  # once, for every subset of rows
+        ordered = np.take_along_axis(scores, order, axis=1)
+
+        def thresholds(fit_rows: np.ndarray) -> np.ndarray:
+            gain = (np.bincount(fit_rows, minlength=len(drawn)) * sign_of_y).astype(np.int32)
+            last = np.cumsum(gain[order], axis=1).argmax(1)[:, None]  # the last row that is selected
+            return np.take_along_axis(ordered, last, axis=1)
 
         def accuracy(rows: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
-            selected = scores[:, rows] >= self.threshold(scores[:, fit_rows], y[fit_rows])
-            return (selected == (y[rows] == 1)).mean(1)
+            selected = scores[:, rows] >= thresholds(fit_rows)
+            return (selected == (sign_of_y[rows] == 1)).mean(1)
 
+        self.thresholds = thresholds  # of the rows drawn last, for `truth`
         return accuracy
 
     def truth(self, k: int, drawn: np.ndarray) -> float:
-        threshold = self.threshold(self.scores[k : k + 1, drawn], self.strata[drawn])[0, 0]
+        threshold = self.thresholds(np.arange(len(drawn)))[k, 0]
         return float(((self.scores[k] >= threshold) == (self.strata == 1)).mean())
 
 

@@ -112,7 +112,9 @@ def compare(
     validation = Given(X_val, y_val, sample_weight_val, metadata_val)
     test = Given(X_test, y_test, sample_weight_test, metadata_test)
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
-    runs = [_Run(clone(search).set_params(random_state=seed), training, validation, test) for seed in seeds]
+    runs = [
+        Contest(clone(search).set_params(random_state=seed), training, validation, test) for seed in seeds
+    ]
     answers = {method: [run.answer(method) for run in runs] for method in METHODS}
     metric = runs[0].setup.evaluator.metric
     return Comparison(
@@ -132,19 +134,18 @@ def margin(values: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """A method's choice in one repeat."""
+class Answer:
+    """A method's choice in one contest; `fitted` is the search that made it."""
 
+    fitted: Any
     n_models: int
-    best: float
-    honest: float
     test: float
     on_test: Observation
     note: str = ""
 
 
-class _Run:
-    """One repeat: all methods on the same data, with the same seed, through the same search."""
+class Contest:
+    """All methods on the same data, with the same seed and budget, through the same search."""
 
     def __init__(self, search: Any, training: Given, validation: Given, test: Given) -> None:
         self.search = search
@@ -153,7 +154,8 @@ class _Run:
         names = column_names(evaluator.metric, evaluator.rule)
         self.test: Part = part_of(test, task, "test", names)
 
-    def answer(self, method: str) -> _Answer:
+    def answer(self, method: str) -> Answer:
+        """The choice of one of METHODS."""
         problem, seed = self.setup.problem, self.setup.seed
         if method == "moew":
             return self._search(fit_weighting(self.search, problem, seed))
@@ -165,19 +167,23 @@ class _Run:
             weights = self._importance()
         elif method == "importance":
             note = "no validation rows were given, so there is no shift to weight for: uniform."
-        fixed = _FixedWeights(problem.training, weights)
+        return self.answer_fixed(weights, note)
+
+    def answer_fixed(self, weights: FloatArray, note: str = "") -> Answer:
+        """The best of as many models, all trained with the same weights (n,)."""
+        fixed = _FixedWeights(self.setup.problem.training, weights)
         if self._is_deterministic(fixed):
             note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
             return self._search(fixed, note, n_batches=1, batch_size=1)
         return self._search(fixed, note)
 
-    def _search(self, weighting: Any, note: str = "", **budget: int) -> _Answer:
+    def _search(self, weighting: Any, note: str = "", **budget: int) -> Answer:
         fitted = clone(self.search).set_params(**budget).fit_prepared(self.setup, weighting)
         evaluator = self.setup.evaluator
         on_test = evaluator.observe_on(fitted.best_estimator_, fitted.decision_, self.test)
         value = evaluator.value(on_test, self.test)
         n_models = 1 if budget else len(fitted.result_.candidates)
-        return _Answer(n_models, fitted.best_score_, fitted.honest_score_, value, on_test, note)
+        return Answer(fitted, n_models, value, on_test, note)
 
     def _importance(self) -> FloatArray:
         problem = self.setup.problem
@@ -224,18 +230,18 @@ class _RandomWeights(_FixedWeights):
         return np.stack(drawn) * self.weights
 
 
-def _row(method: str, answers: list[_Answer]) -> Row:
+def _row(method: str, answers: list[Answer]) -> Row:
     return Row(
         method,
         answers[0].n_models,
-        np.array([answer.best for answer in answers]),
-        np.array([answer.honest for answer in answers]),
+        np.array([answer.fitted.best_score_ for answer in answers]),
+        np.array([answer.fitted.honest_score_ for answer in answers]),
         np.array([answer.test for answer in answers]),
         answers[0].note,
     )
 
 
-def _bootstrap_margin(run: _Run, answers: Mapping[str, list[_Answer]], rng: np.random.Generator) -> float:
+def _bootstrap_margin(run: Contest, answers: Mapping[str, list[Answer]], rng: np.random.Generator) -> float:
     """Half the 95 % width of mean(moew − uniform) when the test rows are drawn again."""
     evaluator, n = run.setup.evaluator, len(run.test)
     gains = []

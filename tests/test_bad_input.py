@@ -138,7 +138,13 @@ def test_metrics_without_a_value():
 def test_sparse_rows_where_a_part_cannot_take_them():
     sparse = csr_array(ROWS.X)
     refused("sparse", sparse, settings={"embedding": "autoencoder"})
-    refused("sparse", sparse, X_val=csr_array(ROWS.X_val), y_val=ROWS.y_val, settings={"baseline": "covariate_shift"})
+    refused(
+        "sparse",
+        sparse,
+        X_val=csr_array(ROWS.X_val),
+        y_val=ROWS.y_val,
+        settings={"baseline": "covariate_shift"},
+    )
     with pytest.raises((InvalidInputError, SearchFailedError, TypeError), match="[Ss]parse"):
         fit(sparse, estimator=NetworkClassifier(steps=1))
 

@@ -172,7 +172,7 @@ def test_inside_pipeline_grid_search_and_cross_validate(routing):
         search = small(LogisticRegression(), batch_size=2)
         fit_params = {}
         if routing:
-            search.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+            search.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
             fit_params = {"sample_weight": np.ones(len(rows.y))}
         grid = GridSearchCV(search, {"radius": [1.0, 5.0]}, cv=2).fit(rows.X, rows.y, **fit_params)
         assert grid.best_score_ > 0.6

@@ -27,8 +27,21 @@ def test_the_command_prints_the_table_and_draws_the_panels(tmp_path, capsys, mon
 def test_repeats_depend_on_seed_and_number_only(monkeypatch):
     monkeypatch.setattr(toy, "N_TEST", 2_000)
     monkeypatch.setattr(toy, "N_BATCHES", 1)
-    assert toy.run_repeat(3, 0).precision == toy.run_repeat(3, 0).precision
-    assert toy.run_repeat(3, 0).precision != toy.run_repeat(4, 0).precision
+
+    def run(number):
+        return toy.run_repeat(number, 0, "logistic", 0, "gp_bucb").precision
+
+    assert run(3) == run(3)
+    assert run(3) != run(4)
+
+
+def test_networks_and_random_search_run_too(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(toy, "N_TEST", 2_000)
+    monkeypatch.setattr(toy, "N_BATCHES", 1)
+    monkeypatch.setattr(toy, "BATCH_SIZE", 2)
+    settings = ["--model", "network", "--steps", "20", "--search", "random"]
+    toy.main(["--repeats", "2", "--jobs", "1", "--out", str(tmp_path), *settings])
+    assert "moew" in capsys.readouterr().out
 
 
 def test_one_repeat_is_refused():

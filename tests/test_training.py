@@ -58,7 +58,9 @@ def test_fit_many_is_used_where_it_is_offered():
     trainer = resolve_trainer(NetworkClassifier(hidden=(3,), steps=5))
     assert isinstance(trainer, ManyTrainer)
     trained = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, [1, 2, 3, 4, 5]))
-    alone = NetworkClassifier(hidden=(3,), steps=5, random_state=3).fit(ROWS.X, ROWS.y, sample_weight=WEIGHTS[2])
+    alone = NetworkClassifier(hidden=(3,), steps=5, random_state=3).fit(
+        ROWS.X, ROWS.y, sample_weight=WEIGHTS[2]
+    )
     assert np.allclose(trained[2].decision_function(ROWS.X), alone.decision_function(ROWS.X), atol=1e-5)
     fixed = ManyTrainer(NetworkClassifier(hidden=(3,), steps=5, random_state=9))
     same = dict(fixed.train(ROWS.X, ROWS.y, np.ones((2, len(ROWS.y))), [1, 2]))

@@ -44,8 +44,8 @@ def check_rows_and_labels(estimator: Any, X: Rows, y: Labels) -> tuple[Rows, Lab
 
 def class_labels(y: Labels) -> Any:
     """y (n,) of a classifier, without missing values."""
-    check_classification_targets(y)
     assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
     return y
 
 

@@ -38,13 +38,19 @@ def train_networks(
     shapes, layer sizes, activation and loss.
     """
     X, Y, W = (jnp.asarray(array, dtype=jnp.float32) for array in (X, Y, W))
+    return train_on(spec, X, Y, W, seeds, batch_rows(X.shape[1], spec.batch_size, spec.steps, batch_seed))
+
+
+def train_on(
+    spec: NetworkSpec, X: jax.Array, Y: jax.Array, W: jax.Array, seeds: Sequence[Sequence[int]], rows: Any
+) -> Parameters:
+    """`train_networks` on mini-batches that are drawn already: rows (steps, b), or None for all rows."""
     _check_shapes(spec, X, Y, W, np.shape(seeds))
     params = _stack([[initial_layers(spec, int(seed)) for seed in row] for row in seeds])
-    rows = batch_rows(X.shape[1], spec.batch_size, spec.steps, batch_seed)
+    steps = spec.steps if rows is None else None  # else the mini-batches say how many
     trained: Parameters = _train(
-        spec.sizes, spec.activation, spec.loss, None if rows is not None else spec.steps,
-        params, X, Y, jnp.swapaxes(W, 1, 2), rows, np.float32(spec.learning_rate),
-    )  # fmt: skip
+        spec.activation, spec.loss, steps, params, X, Y, W, rows, np.float32(spec.learning_rate)
+    )
     return trained
 
 
@@ -59,9 +65,8 @@ def _forward(activation: str, params: Parameters, X: jax.Array) -> jax.Array:
     return jnp.swapaxes(_outputs(activation, params, X), 2, 3)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _train(
-    sizes: tuple[int, ...],  # noqa: ARG001  (part of the key of the compiled program)
     activation: str,
     loss: Any,
     steps: int | None,
@@ -72,7 +77,8 @@ def _train(
     rows: jax.Array | None,
     learning_rate: jax.Array,
 ) -> Parameters:
-    """The loop. W is (R, n, K), so that a mini-batch is b pieces of memory; rows are (steps, b) or None."""
+    """The loop over the mini-batches (steps, b), or over `steps` times all rows."""
+    W = jnp.swapaxes(W, 1, 2)  # (R, n, K): now the weights of a mini-batch are b pieces of memory
 
     def mean_loss(params: Parameters, x: jax.Array, y: jax.Array, w: jax.Array) -> jax.Array:
         losses = row_losses(loss, _outputs(activation, params, x), jnp.swapaxes(y, 1, 2))

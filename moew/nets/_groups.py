@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import joblib
 import numpy as np
 
-from moew.nets._engine import pick, train_networks
+from moew.nets._batches import batch_rows
+from moew.nets._engine import pick, train_on
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import FloatArray
 
@@ -37,12 +38,13 @@ def train_weightings(
     size = NETWORKS_AT_ONCE.get(jax.default_backend(), NETWORKS_AT_ONCE_ELSEWHERE)
     K = len(seeds)
     inputs, targets = jnp.asarray(X[None], jnp.float32), jnp.asarray(Y[None], jnp.float32)
+    drawn = batch_rows(len(X), spec.batch_size, spec.steps, BATCH_SEED)
+    rows = None if drawn is None else jnp.asarray(drawn)
 
     def train(start: int) -> list[Layers]:
         members = [min(start + i, K - 1) for i in range(size)]
-        params = train_networks(
-            spec, inputs, targets, weights[None, members], [[seeds[k] for k in members]], BATCH_SEED
-        )
+        W = jnp.asarray(weights[None, members], jnp.float32)
+        params = train_on(spec, inputs, targets, W, [[seeds[k] for k in members]], rows)
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
         return [pick(host, 0, i) for i in range(min(size, K - start))]
 

@@ -17,18 +17,20 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
-from moew.comparison import margin
+from moew import ExampleWeightSearch, NetworkClassifier
+from moew.comparison import Contest, margin
 from moew.embedding import ColumnsEmbedding
 from moew.metrics import precision_at_recall
 from moew.protocols import BoolArray, FloatArray
 from moew.seeds import generator, integer_seed
-from moew.weighting import CovariateShift, WeightFunction
+from moew.setup import Given
+from moew.weighting import WeightFunction
 
 ABOVE, BELOW = 0.52, 0.34  # P(y = 1 | x) above the diagonal, and its factor of x₁² below
 N_TRAIN, N_VALIDATION, N_TEST = 5_000, 2_000, 100_000
 RADIUS, N_BATCHES, BATCH_SIZE = 1.0, 5, 10
 PAPER = {"uniform": 20.8, "importance (exact)": 21.8, "moew": 23.2, "Bayes-optimal": 25.0}
+Rows = tuple[FloatArray, BoolArray]
 GRID = 101  # points a side of the contour panels
 
 
@@ -47,54 +49,62 @@ def probability(X: FloatArray) -> FloatArray:
     return np.where(X.sum(axis=1) > 1, ABOVE, BELOW * X[:, 0] ** 2)
 
 
-def draw(rng: np.random.Generator, n: int, a: float, b: float) -> tuple[FloatArray, BoolArray]:
+def draw(rng: np.random.Generator, n: int, a: float, b: float) -> Rows:
     """n labelled rows with features from Beta(a, b)²."""
     X = rng.beta(a, b, (n, 2))
     return X, rng.random(n) < probability(X)
 
 
-def run_repeat(number: int, seed: int) -> Repeat:
-    """Train uniform, importance and metric-optimized weights on fresh data; test all on the same rows."""
-    rng = generator(seed, "toy", number)
-    X, y = draw(rng, N_TRAIN, 2, 1)
-    X_val, y_val = draw(rng, N_VALIDATION, 1, 2)
-    X_test, y_test = draw(rng, N_TEST, 1, 2)
-    metric = precision_at_recall(0.95)
-
-    def precision(score: FloatArray) -> float:
-        return 100 * metric(y_test, score, pos_label=True)
-
-    def trained(weights: FloatArray | None) -> float:
-        model = LogisticRegression().fit(X, y, sample_weight=weights)
-        return precision(model.decision_function(X_test))
-
-    search = ExampleWeightSearch(
-        LogisticRegression(),
-        metric=metric,
+def make_search(model: str, steps: int, search: str, seed: int) -> ExampleWeightSearch:
+    """The search of the demo, with logistic regression or a network 2-20-10-1 inside."""
+    network = NetworkClassifier((20, 10), steps=steps, batch_size=250, learning_rate=0.01)
+    return ExampleWeightSearch(
+        LogisticRegression() if model == "logistic" else network,
+        metric=precision_at_recall(0.95),
         embedding=ColumnsEmbedding([0, 1]),
         baseline="label_shift",
+        search=search,
         radius=RADIUS,
         n_batches=N_BATCHES,
         batch_size=BATCH_SIZE,
         show_progress=False,
-        random_state=integer_seed(seed, "search", number),
-    ).fit(X, y, X_val=X_val, y_val=y_val)
-    shift = CovariateShift(random_state=integer_seed(seed, "shift", number))
-    shift.fit(X, y, X_val, y_val, task="classification")
-    exact = np.prod((1 - X) / X, axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
-    return Repeat(
-        {
-            "select everything": 100 * float(y_test.mean()),
-            "uniform": trained(None),
-            "importance (exact)": trained(exact / exact.mean()),
-            "importance (estimated)": trained(shift.training_weights_),
-            "moew": precision(search.decision_function(X_test)),
-            "Bayes-optimal": precision(probability(X_test)),
-        },
-        100 * search.best_score_,
-        100 * search.honest_score_,
-        log_weights(search.weight_function_),
+        random_state=seed,
     )
+
+
+def run_repeat(number: int, seed: int, model: str, steps: int, search: str) -> Repeat:
+    """All methods on fresh data, at the same number of trained models, tested on the same rows."""
+    rng = generator(seed, "toy", number)
+    train, validation, test = draw(rng, N_TRAIN, 2, 1), draw(rng, N_VALIDATION, 1, 2), draw(rng, N_TEST, 1, 2)
+    own = make_search(model, steps, search, integer_seed(seed, "search", number))
+    contest = Contest(own, Given(*train), Given(*validation), Given(*test))
+    exact = np.prod((1 - train[0]) / train[0], axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
+    moew = contest.answer("moew")
+    shares = {
+        "select everything": float(test[1].mean()),
+        "uniform": contest.answer("uniform").test,
+        "random": contest.answer("random").test,
+        "importance (exact)": contest.answer_fixed(exact / exact.mean()).test,
+        "importance (estimated)": contest.answer("importance").test,
+        "moew": moew.test,
+        "random directions": untrained(rng, validation, test),
+        "Bayes-optimal": precision_at_recall(0.95)(test[1], probability(test[0])),
+    }
+    return Repeat(
+        {method: 100 * share for method, share in shares.items()},
+        100 * moew.fitted.best_score_,
+        100 * moew.fitted.honest_score_,
+        log_weights(moew.fitted.weight_function_),
+    )
+
+
+def untrained(rng: np.random.Generator, validation: Rows, test: Rows) -> float:
+    """The plainest rival: as many linear scorers as moew trains, drawn at random, best on validation."""
+    metric = precision_at_recall(0.95)
+    angles = rng.uniform(0, 2 * np.pi, 1 + N_BATCHES * BATCH_SIZE)
+    directions = np.stack([np.cos(angles), np.sin(angles)])
+    best = int(np.argmax([metric(validation[1], scores) for scores in (validation[0] @ directions).T]))
+    return metric(test[1], test[0] @ directions[:, best])
 
 
 def log_weights(weight: WeightFunction) -> FloatArray:
@@ -131,8 +141,8 @@ def remarks(repeats: list[Repeat]) -> str:
     lines += [
         f"moew on its validation rows: best {best.mean():.2f} ± {margin(best):.2f} %, "
         f"honest {honest.mean():.2f} ± {margin(honest):.2f} %",
-        f"{len(repeats)} repeats with fresh data. moew trains {n_models} models in each; logistic regression\n"
-        f"is deterministic, so one model stands for the {n_models} of the other rows.",
+        f"{len(repeats)} repeats with fresh data; {n_models} models for each row of weights, the best on "
+        "validation wins\n(where training is deterministic, one stands for all). Random directions are not trained.",
     ]
     return "\n".join(lines)
 
@@ -170,9 +180,9 @@ def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
     plt.close(figure)
 
 
-def run(n_repeats: int, seed: int, n_jobs: int) -> list[Repeat]:
+def run(n_repeats: int, seed: int, n_jobs: int, *settings: Any) -> list[Repeat]:
     """All repeats, `n_jobs` at a time; each depends on the seed and its number only."""
-    jobs = (delayed(run_repeat)(number, seed) for number in range(n_repeats))
+    jobs = (delayed(run_repeat)(number, seed, *settings) for number in range(n_repeats))
     return cast(list[Repeat], list(Parallel(n_jobs=n_jobs)(jobs)))
 
 
@@ -180,6 +190,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m moew.paper.toy", description="Figure 1 of the paper.")
     parser.add_argument("--repeats", type=int, default=30, help="draws of the data (default 30)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", choices=("logistic", "network"), default="logistic")
+    parser.add_argument("--steps", type=int, default=2000, help="training steps of a network (default 2000)")
+    parser.add_argument("--search", choices=("gp_bucb", "random"), default="gp_bucb")
     parser.add_argument("--jobs", type=int, default=2, help="repeats that run at a time (default 2)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the figure (default out/)")
     given: Any = parser.parse_args(arguments)
@@ -187,7 +200,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("an error margin needs at least 2 repeats")
     given.out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    repeats = run(given.repeats, given.seed, given.jobs)
+    repeats = run(given.repeats, given.seed, given.jobs, given.model, given.steps, given.search)
     picture = given.out / "figure-1.png"
     draw_figure(repeats, given.seed, picture)
     print(f"{table(repeats)}\n\n{remarks(repeats)}")

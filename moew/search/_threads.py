@@ -20,9 +20,9 @@ def _controller() -> ThreadpoolController:
 def one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Decorator: NumPy and SciPy compute with one thread in `function`.
 
-    The products here are too small to share. On a busy machine the threads wait for each other: a batch was
-    measured to take over a hundred times as long with two threads as with one. It also makes the last bits of
-    a proposal the same whatever the number of cores.
+    The products here are too small to share. On a busy machine the threads wait for each other: one
+    product was measured to take ten times as long with two threads as with one. It also keeps the last bits
+    of a proposal from depending on the number of cores.
     """
 
     @wraps(function)
