@@ -172,7 +172,10 @@ def main() -> None:
         for side in SIDES:
             step, compiling = 1e3 * median[side] / given.steps, max(0.0, first[side] - median[side])
             print(f"  {side:20s} {step:10.3f} {compiling:22.2f} {median[side] / ours:17.1f}x")
-        print()
+        for rival in ("JAX", "PyTorch"):
+            best = min(value for side, value in median.items() if side.startswith(rival))
+            print(f"  moew is {best / ours:.1f} times as fast as {rival} one by one (the faster, if several)")
+        print(f"  and {median['moew, K = 1'] / ours:.1f} times as fast as its own engine one by one\n")
 
 
 if __name__ == "__main__":

@@ -56,27 +56,28 @@ def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> Hone
     return HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0)
 
 
-def no_honest_score(best: float) -> HonestScore:
-    """The user asked for none."""
+def no_honest_score(best: float, reason: str = "not asked for (honest=None)") -> HonestScore:
+    """Only the score as it was chosen."""
     nan = math.nan
-    return HonestScore(nan, best, nan, nan, nan, 0, 0, "not asked for (honest=None)")
+    return HonestScore(nan, best, nan, nan, nan, 0, 0, reason)
 
 
 def summarize(
-    outcome: Outcome, problem: Problem, evaluator: Evaluator, study: WeightStudy, honest: HonestScore
+    outcome: Outcome,
+    problem: Problem,
+    evaluator: Evaluator,
+    study: WeightStudy,
+    honest: HonestScore,
+    baseline: HonestScore,
 ) -> SearchResult:
     """The record of the search."""
-    best = outcome.best.candidate
-    baseline = [told.value for told in outcome.candidates[: study.baseline_repeats]]
-    scored = [value for value in baseline if math.isfinite(value)]
     return SearchResult(
         metric=evaluator.metric.name,
         greater_is_better=evaluator.metric.greater_is_better,
         candidates=tuple(outcome.candidates),
-        best_number=best.number,
-        best_score=outcome.best.value,
+        best_number=outcome.best.candidate.number,
         honest=honest,
-        baseline_score=float(np.mean(scored)) if scored else math.nan,
+        baseline=baseline,
         n_validation=len(problem.validation),
         notes=tuple(_notes(outcome, study, honest)),
     )

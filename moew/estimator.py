@@ -20,6 +20,7 @@ from moew.exceptions import InvalidInputError
 from moew.loop import Outcome, search_weights, train_one
 from moew.protocols import FloatArray, Labels, Rows
 from moew.seeds import generator
+from moew.selection import HonestScore
 from moew.setup import Given, Setup, fit_weighting, part_of, set_up, task_of
 from moew.study import Storage, WeightStudy
 from moew.weighting import ExampleWeighting
@@ -77,7 +78,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     ----------
     best_score_, honest_score_, baseline_score_ : float
         The winner's validation score; the same, corrected for having been chosen as the best; and the
-        score of the α = 0 model, all in the metric's own units and direction.
+        validation score of the α = 0 model, all in the metric's own units and direction. The honest
+        score of the α = 0 model is `result_.baseline.value`.
     best_estimator_ : the winner's fitted model
     best_alpha_ : array (d,)
     sample_weight_ : array (n,), the winner's weights of the training rows
@@ -293,18 +295,32 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         self.best_alpha_ = best.alpha
         self.weight_function_ = weighting.weight_function(best.alpha)
         self.sample_weight_ = weighting.training_weights(best.alpha[None])[0]
-        if problem.holdout is not None:
-            value = evaluator.value_on(models[0], self.decision_, problem.holdout)
-            honest = honest_from_holdout(outcome.best.value, value, evaluator)
-        elif self.honest is None:
-            honest = no_honest_score(outcome.best.value)
-        else:
-            rng = generator(setup.seed, "honest")
-            honest = honest_from_halves(outcome.observations, outcome.values, problem, evaluator, rng)
-        self.result_ = summarize(outcome, problem, evaluator, self.study_, honest)
+        honest, baseline = (self._honest(number, outcome, setup, weighting) for number in (best.number, 0))
+        self.result_ = summarize(outcome, problem, evaluator, self.study_, honest, baseline)
         self.best_score_ = self.result_.best_score
         self.honest_score_ = self.result_.honest_score
         self.baseline_score_ = self.result_.baseline_score
+
+    def _honest(
+        self, number: int, outcome: Outcome, setup: Setup, weighting: ExampleWeighting
+    ) -> HonestScore:
+        """The honest score of the winner, or of the baseline (number 0), which was not chosen."""
+        told, is_winner = outcome.candidates[number], number == outcome.best.candidate.number
+        if number not in outcome.observations:
+            return no_honest_score(told.value, told.error or "it has no value")
+        if self.honest is None:
+            return no_honest_score(told.value)
+        problem, evaluator = setup.problem, setup.evaluator
+        if problem.holdout is not None:
+            model, rule = self.best_estimator_, self.decision_
+            if not is_winner:
+                (model,) = train_one(setup.trainer, problem, weighting, told.candidate)
+                rule = evaluator.final_rule(model, outcome.observations[number], problem)
+            value = evaluator.value_on(model, rule, problem.holdout)
+            return honest_from_holdout(told.value, value, evaluator)
+        rivals = outcome.observations if is_winner else {number: outcome.observations[number]}
+        rng = generator(setup.seed, "honest")
+        return honest_from_halves(rivals, outcome.values, problem, evaluator, rng)
 
 
 def _two_dimensional(X: Rows) -> Rows:

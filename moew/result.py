@@ -12,24 +12,28 @@ from moew.study import Told
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search found, in the metric's own units and direction.
-
-    `baseline_score` is the α = 0 model's: it was not chosen, so its score is honest as it stands.
-    """
+    """What a search found, in the metric's own units and direction."""
 
     metric: str
     greater_is_better: bool
     candidates: tuple[Told, ...]
     best_number: int
-    best_score: float
     honest: HonestScore
-    baseline_score: float
+    baseline: HonestScore  # of the α = 0 model: not chosen, but its decision rule and the metric have biases
     n_validation: int
     notes: tuple[str, ...] = ()
 
     @property
+    def best_score(self) -> float:
+        return self.honest.best
+
+    @property
     def honest_score(self) -> float:
         return self.honest.value
+
+    @property
+    def baseline_score(self) -> float:
+        return self.baseline.best
 
     @property
     def best_alpha(self) -> FloatArray:
@@ -44,8 +48,8 @@ class SearchResult:
         lines = [
             f"{self.metric} on {self.n_validation:,} validation rows ({better} is better)",
             f"{'':24}{'best':>12}{'honest':>12}",
-            f"{'baseline (alpha = 0)':24}{_number(self.baseline_score)}{_number(self.baseline_score)}",
-            f"{'moew':24}{_number(self.best_score)}{_number(self.honest_score)}",
+            f"{'baseline (alpha = 0)':24}{_number(self.baseline.best)}{_number(self.baseline.value)}",
+            f"{'moew':24}{_number(self.honest.best)}{_number(self.honest.value)}",
             f"{len(self.candidates)} candidates ({self.n_failed} failed), the winner is {self.best_number}.",
         ]
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])

@@ -23,8 +23,9 @@ from moew.nets._engine import pick, train_on
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import FloatArray
 
-NETWORKS_AT_ONCE = {"cpu": 5}  # 20 candidates are four groups; one alone costs about as much as three
-NETWORKS_AT_ONCE_ELSEWHERE = 32  # a step on a GPU takes the same time for 1 and for 32 small networks
+# 20 candidates are four groups; one network alone costs three to four times what it could.
+NETWORKS_AT_ONCE = {"cpu": 5}
+NETWORKS_AT_ONCE_ELSEWHERE = 32  # a GPU is not filled by a few small networks
 BATCH_SEED = 0  # not the candidate's: all candidates see the same mini-batches, as in the paper's programs
 
 
@@ -33,7 +34,7 @@ def train_weightings(
 ) -> Iterator[Layers]:
     """Yield the layers of one trained network for each of the K weightings, in order.
 
-    X (n, D), Y (n, C), weights (K, n), seeds K ints.
+    X (n, D), Y (n, C), weights (K, n), each row with something positive, seeds K ints.
     """
     size = NETWORKS_AT_ONCE.get(jax.default_backend(), NETWORKS_AT_ONCE_ELSEWHERE)
     K = len(seeds)
@@ -43,7 +44,9 @@ def train_weightings(
 
     def train(start: int) -> list[Layers]:
         members = [min(start + i, K - 1) for i in range(size)]
-        W = jnp.asarray(weights[None, members], jnp.float32)
+        chosen = weights[members]
+        # Only ratios count; with one as the largest, float32 holds weights of any size.
+        W = jnp.asarray((chosen / chosen.max(axis=1, keepdims=True))[None], jnp.float32)
         params = train_on(spec, inputs, targets, W, [[seeds[k] for k in members]], rows)
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
         return [pick(host, 0, i) for i in range(min(size, K - start))]

@@ -141,8 +141,8 @@ def remarks(repeats: list[Repeat]) -> str:
     lines += [
         f"moew on its validation rows: best {best.mean():.2f} ± {margin(best):.2f} %, "
         f"honest {honest.mean():.2f} ± {margin(honest):.2f} %",
-        f"{len(repeats)} repeats with fresh data; {n_models} models for each row of weights, the best on "
-        "validation wins\n(where training is deterministic, one stands for all). Random directions are not trained.",
+        f"{len(repeats)} repeats with fresh data; {n_models} models for each row of weights, the best on\n"
+        "validation wins (one stands for all if training is deterministic). Random directions are untrained.",
     ]
     return "\n".join(lines)
 
