@@ -23,7 +23,7 @@ _WIDTH: Bounds = (0.05, 20.0)
 _MOST_NOISE = 2.0
 # Where all scores are equal; with less noise and more width, g is certain everywhere after a few points.
 _FLAT_NOISE, _FLAT_WIDTH = 0.01, 0.3
-_MOST_PERCENT = 99.99
+_MOST_PERCENT = 99.9999
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class GpBucb:
     """GP-BUCB with the paper's p and q, in percent: 68.3 is one standard deviation.
 
     p: a larger one explores more. q: a larger one spreads a batch wider. 100 would be infinitely many
-        standard deviations: both are capped at 99.99 (3.9 standard deviations). The intervals are those of
+        standard deviations: both are capped at 99.9999 (4.9 standard deviations). The intervals are those of
         g itself, without the noise of an observation, as in the authors' scripts.
     width: of the RBF kernel. "domain": the domain's size, the paper's R. "fit": by marginal likelihood, as in
         the authors' scripts, within 0.05 and 20 times the domain's size. A number: that width. On four
