@@ -14,7 +14,7 @@ from sklearn.base import clone
 from moew.evaluation import Observation, column_names
 from moew.exceptions import InvalidInputError
 from moew.loop import train_folds
-from moew.problem import Part
+from moew.problem import Part, check_same_rows
 from moew.protocols import FloatArray, Labels, Rows
 from moew.seeds import generator, integer_seed
 from moew.setup import Given, Setup, fit_weighting, part_of, set_up
@@ -153,6 +153,8 @@ class Contest:
         evaluator, task = self.setup.evaluator, self.setup.problem.task
         names = column_names(evaluator.metric, evaluator.rule)
         self.test: Part = part_of(test, task, "test", names)
+        check_same_rows(self.setup.problem.training.X, test.X, "the test rows")
+        evaluator.metric.check_columns(self.test.columns, len(self.test), "metadata_test")
 
     def answer(self, method: str) -> Answer:
         """The choice of one of METHODS."""
@@ -160,7 +162,7 @@ class Contest:
         if method == "moew":
             return self._search(fit_weighting(self.search, problem, seed))
         if method == "random":
-            return self._search(_RandomWeights(problem.training))
+            return self._search(_RandomWeights(problem.training, seed))
         weights: FloatArray = np.ones(len(problem.training))
         note = ""
         if method == "importance" and problem.given_validation:
@@ -219,15 +221,16 @@ class _FixedWeights:
 
 
 class _RandomWeights(_FixedWeights):
-    """The paper's random weighting: alpha, a random number, is the seed of a row's weights."""
+    """The paper's random weighting: alpha, a random number, and the seed are the seeds of the weights."""
 
-    def __init__(self, training: Part) -> None:
+    def __init__(self, training: Part, seed: int) -> None:
         super().__init__(training, np.ones(len(training)))
+        self.seed = seed
 
     def training_weights(self, alphas: FloatArray) -> FloatArray:
-        seeds = [np.frombuffer(alpha.tobytes(), dtype=np.uint32) for alpha in np.ascontiguousarray(alphas)]
-        drawn = [np.random.default_rng(seed).uniform(*_RANDOM_WEIGHTS, len(self.weights)) for seed in seeds]
-        return np.stack(drawn) * self.weights
+        bits = np.ascontiguousarray(alphas).view(np.uint32)
+        rngs = [np.random.default_rng([self.seed, *row.tolist()]) for row in bits]
+        return np.stack([rng.uniform(*_RANDOM_WEIGHTS, len(self.weights)) for rng in rngs]) * self.weights
 
 
 def _row(method: str, answers: list[Answer]) -> Row:
@@ -248,9 +251,13 @@ def _bootstrap_margin(run: Contest, answers: Mapping[str, list[Answer]], rng: np
     for _ in range(_BOOTSTRAPS):
         rows = rng.integers(n, size=n)
         part = run.test.take(rows)
-        means = [
-            np.mean([evaluator.value(answer.on_test.take(rows), part) for answer in answers[method]])
-            for method in ("moew", "uniform")
-        ]
-        gains.append(means[0] - means[1])
-    return float(1.96 * np.std(gains))
+        try:
+            moew, uniform = (
+                np.mean([evaluator.value(answer.on_test.take(rows), part) for answer in answers[method]])
+                for method in ("moew", "uniform")
+            )
+        except Exception:  # undefined on these rows, such as a group without negatives
+            continue
+        gains.append(moew - uniform)
+    finite = np.isfinite(gains)
+    return float(1.96 * np.std(np.array(gains)[finite])) if finite.sum() > _BOOTSTRAPS / 2 else math.nan

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from moew.evaluation import Evaluator, Observation
+from moew.exceptions import UndefinedMetricError
 from moew.loop import Outcome
 from moew.problem import Part, Problem, strata_of
 from moew.protocols import IntArray
@@ -39,7 +41,13 @@ def honest_from_halves(
         fit_on = None
         if observation.scores is not None:
             fit_on = observation.scores[fit_rows], part_of(fit_rows.astype(np.int64).tobytes())
-        return evaluator.value(observation.take(rows), part_of(rows.astype(np.int64).tobytes()), fit_on)
+        part = part_of(rows.astype(np.int64).tobytes())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
+                return evaluator.value(observation.take(rows), part, fit_on)
+        except Exception as error:  # it has a value on all rows, so on this half it is undefined
+            raise UndefinedMetricError(str(error)) from error
 
     return honest_score(
         evaluate,

@@ -21,7 +21,7 @@ from moew.loop import Outcome, search_weights, train_one
 from moew.protocols import FloatArray, Labels, Rows
 from moew.seeds import generator
 from moew.selection import HonestScore
-from moew.setup import Given, Setup, fit_weighting, part_of, set_up, task_of
+from moew.setup import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
 from moew.study import Storage, WeightStudy
 from moew.weighting import ExampleWeighting
 
@@ -64,7 +64,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         (0.3 of the validation rows, or the given share) that no search sees; or not at all.
     storage : None, path, URL or Optuna storage, default None
         Where the study is kept. With a storage and an integer `random_state` an interrupted fit
-        goes on where it stopped.
+        goes on where it stopped. One fit at a time may use a study; several processes share one
+        through `WeightStudy`.
     study_name : str, default "moew"
     sample_weight_name : str, default "sample_weight"
         The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
@@ -153,6 +154,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         metadata, metadata_val : dict of columns that only the metric or the decision needs
         """
         training = Given(self._check_rows(X, y), y, sample_weight, metadata)
+        X_val = None if X_val is None else _two_dimensional(X_val)
         validation = Given(X_val, y_val, sample_weight_val, metadata_val)
         setup = set_up(self, training, validation)
         return self.fit_prepared(setup, fit_weighting(self, setup.problem, setup.seed))
@@ -170,6 +172,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             storage=self.storage,
             name=self.study_name,
             seed=setup.seed,
+            fingerprint=fingerprint_of(self, setup, weighting) if self.storage is not None else "",
         )
         outcome = search_weights(
             self.study_,
@@ -182,6 +185,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             show_progress=self.show_progress,
         )
         self._conclude(outcome, setup, weighting)
+        self.study_.close()
         return self
 
     def predict(self, X: Rows, *, metadata: Mapping[str, Any] | None = None) -> Any:
@@ -222,6 +226,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         metadata: Mapping[str, Any] | None = None,
     ) -> float:
         """The metric on these rows, negated where smaller is better, as model selection expects."""
+        check_is_fitted(self)
         sign = 1.0 if self.result_.greater_is_better else -1.0
         return sign * self.metric_value(X, y, sample_weight, metadata=metadata)
 
@@ -240,7 +245,12 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         return self.evaluator_.value_on(self.best_estimator_, self.decision_, part)
 
     def example_weights(self, X: Rows, y: Labels) -> FloatArray:
-        """The learned weights (n,) of any labelled rows; they average one over the training rows."""
+        """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
+
+        On the training rows these are `sample_weight_`, but for two things: the user's own weights are not
+        in them, and with `baseline="covariate_shift"` the model was trained with cross-fitted weights,
+        while any rows get those of all folds' classifiers together.
+        """
         check_is_fitted(self)
         weights: FloatArray = self.weight_function_(X, y)
         return weights
@@ -316,7 +326,10 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             if not is_winner:
                 (model,) = train_one(setup.trainer, problem, weighting, told.candidate)
                 rule = evaluator.final_rule(model, outcome.observations[number], problem)
-            value = evaluator.value_on(model, rule, problem.holdout)
+            try:
+                value = evaluator.value_on(model, rule, problem.holdout)
+            except Exception as error:  # what the search found is worth more than this number
+                return no_honest_score(told.value, f"undefined on the rows set aside: {error}")
             return honest_from_holdout(told.value, value, evaluator)
         rivals = outcome.observations if is_winner else {number: outcome.observations[number]}
         rng = generator(setup.seed, "honest")

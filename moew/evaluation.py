@@ -86,7 +86,8 @@ class Evaluator:
     def check(self, problem: Problem, rng: np.random.Generator) -> None:
         """Raise now what would fail for every candidate later, by a rehearsal on made-up answers."""
         validation, training = problem.validation, problem.training
-        self.metric.check_columns(validation.columns, len(validation))
+        argument = "metadata_val" if problem.given_validation else "metadata"
+        self.metric.check_columns(validation.columns, len(validation), argument)
         decided = None
         if self.rule is not None:
             part = training if self.rule.fit_on == "train" else validation
@@ -97,6 +98,8 @@ class Evaluator:
                 decided = self._labels(fitted.decide(scores, validation.columns))
         if isinstance(self.metric, Metric):
             self._rehearse(self.metric, validation, training, decided, rng)
+        else:
+            self.metric.rehearse(validation.y, rng.choice(training.y, len(validation)))
 
     def observe(self, models: Sequence[Any], problem: Problem) -> Observation:
         """Ask the models, one a fold, on the validation rows they score."""
@@ -143,7 +146,7 @@ class Evaluator:
 
     def observe_on(self, model: Any, rule: DecisionRule | None, part: Part) -> Observation:
         """What a model and its fitted rule answer on new rows."""
-        self.metric.check_columns(part.columns, len(part))
+        self.metric.check_columns(part.columns, len(part), "metadata")
         decided = None if rule is None else self.decide(model, rule, part.X, part.columns)
         return Observation(self._respond(model, part, decided))
 
@@ -238,7 +241,7 @@ def column_names(metric: AnyMetric, rule: DecisionRule | None) -> tuple[str, ...
 
 def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[str]) -> dict[str, Any]:
     """The user's columns, and of `names` those that are not among them but are columns of X."""
-    found = dict(metadata or {})
+    found = {} if metadata is None else dict(metadata)
     in_X = getattr(X, "columns", ())
     found.update({name: X[name] for name in names if name not in found and name in in_X})
     return {name: np.asarray(values) for name, values in found.items()}

@@ -56,6 +56,7 @@ def search_weights(
                 ledger.enter(batch[k], models)
                 report(ledger.n_done, number, ledger.best_value)
             ledger.raise_if_nothing_works()
+    ledger.raise_if_nothing_works()
     best = study.best()
     models = ledger.best_models
     if best.candidate.number != ledger.best_number:  # trained before an interruption; the seed is known
@@ -74,7 +75,9 @@ def train_folds(
             trained = trainer.train(X, y, weights, seeds)
         else:
             part = weights[:, fold.train]
-            part = part / part.mean(axis=1, keepdims=True)  # c is for the rows that are trained on
+            user = problem.training.sample_weight
+            mean = 1.0 if user is None else user[fold.train].mean()
+            part = part * (mean / part.mean(axis=1, keepdims=True))  # c is of the rows that are trained on
             trained = trainer.train(_safe_indexing(X, fold.train), y[fold.train], part, seeds)
         for k, model in trained:
             models[k][f] = model
@@ -96,17 +99,10 @@ def train_one(
 
 
 def _batches(study: WeightStudy, n_batches: int, batch_size: int) -> Iterator[tuple[int, list[Candidate]]]:
-    """(batch number from 1, its candidates): first what an interruption left, then K at a time."""
-    if left := study.adopt():
-        yield _batch_number(study, left[-1].number, batch_size), left
+    """(batch number from 1, its candidates that are not yet told), K at a time."""
     for batch in range(1, n_batches + 1):
-        end = study.baseline_repeats + batch * batch_size
-        if (missing := end - study.n_asked) > 0:
-            yield batch, study.ask(missing)
-
-
-def _batch_number(study: WeightStudy, number: int, batch_size: int) -> int:
-    return max(1, math.ceil((number + 1 - study.baseline_repeats) / batch_size))
+        if candidates := study.ask_until(study.baseline_repeats + batch * batch_size):
+            yield batch, candidates
 
 
 class _Ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,7 +88,7 @@ def make_part(X: Rows, y: Labels, sample_weight: Any, columns: Columns, task: Ta
             raise InvalidInputError(
                 f"the {what} rows have inconsistent numbers of samples: X has {n}, {name} has {got}."
             )
-    if n < 2:
+    if n < (1 if what == "scored" else 2):
         raise InvalidInputError(f"the {what} rows need at least 2 samples, got n_samples = {n}.")
     labels = _check_labels(labels, task, what)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, what)
@@ -105,18 +106,31 @@ def check_training_labels(part: Part, task: Task) -> None:
 
 def given_problem(task: Task, training: Part, validation: Part) -> Problem:
     """The user gave both parts."""
-    names = column_names(training.X)
-    check_same_columns(validation.X, names, _n_columns(training.X), "the validation rows")
+    check_same_rows(training.X, validation.X, "the validation rows")
     return Problem(task, training, validation, (Fold(None, np.arange(len(validation))),))
+
+
+def check_same_rows(X: Rows, other: Rows, what: str) -> None:
+    """Raise unless `other` has the columns of the training rows X."""
+    if not hasattr(other, "tocsr"):
+        check_same_columns(other, column_names(X), _n_columns(X), what)
+    elif _n_columns(other) != _n_columns(X):
+        raise InvalidInputError(
+            f"{what} have {_n_columns(other)} columns, the training rows have {_n_columns(X)}."
+        )
 
 
 def split_problem(task: Task, rows: Part, validation: Any, rng: np.random.Generator) -> Problem:
     """No validation rows were given: hold out a share, or cross-validate with a splitter."""
     if isinstance(validation, float):
+        _check_classes_can_be_split(rows.y, task)
         train, held = holdout_split(strata_of(rows.y, task), validation, rng)
         whole = (Fold(None, np.arange(len(held))),)
         return Problem(task, rows.take(train), rows.take(held), whole, given_validation=False)
     splitter = check_cv(validation, rows.y, classifier=task == "classification")
+    if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
+        splitter = copy(splitter)  # a splitter left open gets a seed, as models do
+        splitter.random_state = int(rng.integers(2**31))
     splits = list(splitter.split(rows.X, rows.y))
     ends = np.cumsum([0, *(len(test) for _, test in splits)])
     folds = tuple(Fold(train, np.arange(ends[i], ends[i + 1])) for i, (train, _) in enumerate(splits))
@@ -142,10 +156,20 @@ def set_aside(problem: Problem, share: float, rng: np.random.Generator) -> Probl
 
 def strata_of(y: Labels, task: Task) -> IntArray:
     """Codes (n,) of what a random split keeps in proportion: classes, or quantile bins of a target."""
-    if task == "classification" and len(np.unique(y)) <= max(2, len(y) // 2):
+    graded = y.dtype.kind == "f" and len(np.unique(y)) > max(2, len(y) // 2)
+    if task == "classification" and not graded:
         return np.unique(y, return_inverse=True)[1]
     edges = np.unique(np.quantile(np.asarray(y, dtype=np.float64), np.linspace(0, 1, _STRATA + 1)[1:-1]))
     return np.searchsorted(edges, np.asarray(y, dtype=np.float64), side="right")
+
+
+def _check_classes_can_be_split(y: Labels, task: Task) -> None:
+    classes, counts = np.unique(y, return_counts=True)
+    if task == "classification" and (alone := classes[counts < 2].tolist()):
+        raise InvalidInputError(
+            f"a share of the rows cannot be held out: the classes {alone[:5]} have one row each. Give more "
+            "rows, pass X_val and y_val, or a splitter as validation."
+        )
 
 
 def _n_columns(X: Rows) -> int:

@@ -15,6 +15,7 @@ from moew.decision import resolve_decision
 from moew.embedding import resolve_embedding
 from moew.evaluation import Evaluator, column_names, columns_from
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
+from moew.fingerprint import fingerprint
 from moew.metrics import accuracy, r_squared, resolve_metric
 from moew.problem import (
     Part,
@@ -71,10 +72,10 @@ def set_up(search: Any, training: Given, validation: Given) -> Setup:
 
 def fit_weighting(search: Any, problem: Problem, seed: int) -> ExampleWeighting:
     """The search's embedding and baseline, fitted on the training rows."""
-    embedding = with_seed(resolve_embedding(search.embedding), integer_seed(seed, "embedding"))
+    embedding = _seeded(resolve_embedding(search.embedding), integer_seed(seed, "embedding"))
     # Rows split off the training rows are distributed like them: there is no shift, and π = 1.
     chosen = search.baseline if problem.given_validation else "uniform"
-    baseline = with_seed(resolve_baseline(chosen), integer_seed(seed, "baseline"))
+    baseline = _seeded(resolve_baseline(chosen), integer_seed(seed, "baseline"))
     training, validation = problem.training, problem.validation
     return ExampleWeighting(embedding, baseline).fit(
         training.X,
@@ -84,6 +85,23 @@ def fit_weighting(search: Any, problem: Problem, seed: int) -> ExampleWeighting:
         task=problem.task,
         sample_weight=training.sample_weight,
     )
+
+
+def fingerprint_of(search: Any, setup: Setup, weighting: ExampleWeighting) -> str:
+    """What a stored study must agree with to be continued: the data, the model, the metric, the rule."""
+    problem, evaluator = setup.problem, setup.evaluator
+    training, validation = problem.training, problem.validation
+    settings = {
+        "estimator": type(search.estimator).__qualname__,
+        **search.estimator.get_params(),
+        "metric ": evaluator.metric.name,
+        "response ": getattr(evaluator.metric, "response", "scorer"),
+        "rule ": repr(evaluator.rule),
+        "weight name ": search.sample_weight_name,
+    }
+    arrays = [training.y, validation.y, weighting.Z_, weighting.pi_, *(f.scored for f in problem.folds)]
+    weights = [part.sample_weight for part in (training, validation) if part.sample_weight is not None]
+    return fingerprint(settings, [*arrays, *weights], [training.X, validation.X])
 
 
 def task_of(estimator: Any) -> Task:
@@ -139,6 +157,11 @@ def _check_settings(search: Any) -> None:
         raise InvalidInputError(
             f"honest must be 'halves', 'holdout', a share between 0 and 1 or None, got {honest!r}."
         )
+
+
+def _seeded(part: Any, seed: int) -> Any:
+    """A user's own part need not be a scikit-learn estimator; then its randomness is its own."""
+    return with_seed(part, seed) if hasattr(part, "get_params") else part
 
 
 def _seed(random_state: Any) -> int:

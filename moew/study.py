@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ from moew.state import State
 Storage = str | Path | BaseStorage | None
 _SETTINGS = "moew"  # study attribute: what must be the same when a study is opened again
 _ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
+_RUN = "run"  # trial attribute: the alphas of this and the next numbers, in one write
 _KEPT = "kept"  # trial attribute: what the candidate's owner wants to find again
 _ERROR = "error"  # trial attribute: why a candidate failed
 _PATIENCE = 60.0  # seconds to wait for the alpha of a lower number before its process counts as dead
@@ -78,6 +79,8 @@ class WeightStudy:
     name : str
         The study's name in the storage; an existing study of that name is continued.
     seed : int
+    fingerprint : str
+        Of data and settings that a stored study must have been made with; another one is refused.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class WeightStudy:
         storage: Storage = None,
         name: str = "moew",
         seed: int = 0,
+        fingerprint: str = "",
     ) -> None:
         if n_initial < 1 or baseline_repeats < 1:
             raise InvalidInputError(
@@ -105,7 +109,7 @@ class WeightStudy:
         self.baseline_repeats = baseline_repeats
         self.seed = seed
         self.persistent = storage is not None
-        self.optuna_study = self._open(storage, name)
+        self.optuna_study = self._open(storage, name, fingerprint)
 
     def ask(self, k: int = 1) -> list[Candidate]:
         """The next `k` candidates; number 0 is the baseline, α = 0."""
@@ -114,9 +118,7 @@ class WeightStudy:
         trials = [self.optuna_study.ask() for _ in range(k)]
         return [candidate for run in _consecutive(trials) for candidate in self._fill(run)]
 
-    def tell(
-        self, number: int, value: float | Sequence[float] | None = None, *, error: str | None = None
-    ) -> None:
+    def tell(self, number: int, value: float | None = None, *, error: str | None = None) -> None:
         """Record the metric of a candidate, or why it has none. A value that is not finite is a failure."""
         if (value is None) == (error is None):
             raise InvalidInputError(
@@ -126,23 +128,35 @@ class WeightStudy:
         if trial.state.is_finished():
             raise InvalidInputError(f"candidate {number} was already told {trial.value}; tell it once.")
         if value is not None:
-            values = [float(v) for v in value] if isinstance(value, Sequence) else [float(value)]
-            if all(map(math.isfinite, values)):
+            values = np.asarray(value, dtype=np.float64).reshape(-1).tolist()
+            if len(values) != 1:
+                raise InvalidInputError(f"candidate {number} needs one value, got {len(values)}: {value!r}.")
+            if math.isfinite(values[0]):
                 self.optuna_study.tell(number, values)
                 return
-            error = f"the metric is {values[0] if len(values) == 1 else values}, not a finite number"
+            error = f"the metric is {values[0]}, not a finite number"
         self._storage.set_trial_user_attr(trial._trial_id, _ERROR, error)
         self.optuna_study.tell(number, state=TrialState.FAIL)
 
-    def adopt(self) -> list[Candidate]:
-        """Candidates that an interrupted owner of this study left untold, given an alpha if they have none.
+    def ask_until(self, end: int) -> list[Candidate]:
+        """Every untold candidate below the number `end`, asking for those that nobody asked for.
 
-        For one process that continues its own study; others would train the same candidates again.
+        For the one owner of a study: after an interruption, at whatever moment, it gets the candidates it
+        would have got without. Others that work on the study would train the same candidates again.
         """
         orphans = [t for t in self._trials() if not t.state.is_finished() and _ALPHA not in t.user_attrs]
-        for run in _consecutive([Trial(self.optuna_study, orphan._trial_id) for orphan in orphans]):
+        trials = [Trial(self.optuna_study, orphan._trial_id) for orphan in orphans]
+        trials += [self.optuna_study.ask() for _ in range(end - self.n_asked)]
+        for run in _consecutive(trials):
             self._fill(run)
-        return self.pending()
+        return [candidate for candidate in self.pending() if candidate.number < end]
+
+    def close(self) -> None:
+        """Give back connections to a database; they are taken again when needed."""
+        self._storage.remove_session()
+        backend = getattr(self._storage, "_backend", self._storage)
+        if hasattr(backend, "engine"):
+            backend.engine.dispose()
 
     @property
     def n_asked(self) -> int:
@@ -151,8 +165,15 @@ class WeightStudy:
 
     def keep(self, number: int, content: Callable[[], State]) -> None:
         """Keep a JSON-able dict with a candidate that is not yet told; memory needs no such copy."""
-        if self.persistent:
-            self._storage.set_trial_user_attr(self._trial(number)._trial_id, _KEPT, content())
+        if not self.persistent:
+            return
+        trial = self._trial(number)
+        if trial.state.is_finished():
+            raise InvalidInputError(
+                f"candidate {number} was told by another process: only one fit at a time may use a study. "
+                "Use another study_name or storage, or share the study through WeightStudy."
+            )
+        self._storage.set_trial_user_attr(trial._trial_id, _KEPT, content())
 
     def kept(self) -> dict[int, State]:
         """What was kept with `keep`, by candidate number."""
@@ -215,13 +236,25 @@ class WeightStudy:
         """Give alphas to trials with consecutive numbers, once every lower number has one."""
         first = run[0].number
         known = self._wait_for_lower_numbers(first)
-        candidates = []
-        for trial, alpha in zip(run, self._alphas(first, len(run), known), strict=True):
+        alphas = self._written(run)
+        if alphas is None:
+            alphas = self._alphas(first, len(run), known)
+            run[0].set_user_attr(_RUN, alphas.tolist())
+        for trial, alpha in zip(run, alphas, strict=True):
             trial.set_user_attr(_ALPHA, alpha.tolist())
+        for trial in run:
             for i in range(self.domain.n_dims):  # _AlphaSampler reads the alpha back, for dashboards
                 trial.suggest_float(f"{_ALPHA}_{i}", -self.domain.size, self.domain.size)
-            candidates.append(self._candidate(trial.number, alpha))
-        return candidates
+        return [self._candidate(trial.number, alpha) for trial, alpha in zip(run, alphas, strict=True)]
+
+    def _written(self, run: list[Trial]) -> FloatArray | None:
+        """Alphas of a run whose asking was interrupted after they were known, None if they are not."""
+        for trial in self._trials()[: run[0].number + 1]:
+            alphas = trial.user_attrs.get(_RUN, [])
+            start = run[0].number - trial.number
+            if start + len(run) <= len(alphas):
+                return np.asarray(alphas[start : start + len(run)], dtype=np.float64)
+        return None
 
     def _wait_for_lower_numbers(self, first: int) -> list[Told]:
         deadline = time.monotonic() + _PATIENCE
@@ -261,8 +294,10 @@ class WeightStudy:
             rng=generator(self.seed, "alpha", first),
         )
 
-    def _open(self, storage: Storage, name: str) -> optuna.Study:
+    def _open(self, storage: Storage, name: str, fingerprint: str) -> optuna.Study:
         settings = {
+            "fingerprint of data, model and metric": fingerprint,
+            "greater_is_better": self.greater_is_better,
             "seed": self.seed,
             "domain": repr(self.domain),
             "search": repr(self.search),

@@ -12,6 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 from moew.embedding import (
     AutoencoderEmbedding,
@@ -66,6 +67,12 @@ CHEAP = [
 NAMES = [f"{type(embedding).__name__}{i}" for i, embedding in enumerate(CHEAP)]
 
 
+def standardized_by_class(Z, y, task="classification"):
+    """scikit-learn's scaler, with every class counted the same."""
+    balance = compute_sample_weight("balanced", y) if task == "classification" else None
+    return StandardScaler().fit_transform(Z, sample_weight=balance)
+
+
 @pytest.mark.parametrize("embedding", CHEAP, ids=NAMES)
 @pytest.mark.parametrize(("task", "y"), TASKS, ids=["binary", "classes", "regression"])
 def test_every_embedding_gives_finite_coordinates_that_survive_json(embedding, task, y):
@@ -76,8 +83,7 @@ def test_every_embedding_gives_finite_coordinates_that_survive_json(embedding, t
     assert len(Z) == N
     assert np.isfinite(Z).all()
     if embedding.standardize:
-        np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
-        np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-12)
+        np.testing.assert_allclose(Z, standardized_by_class(Z, y, task), atol=1e-11)
     objects = {name_object(first_two): first_two}
     if isinstance(embedding, TransformerEmbedding):
         objects[name_object(embedding.transformer_)] = embedding.transformer_
@@ -103,7 +109,7 @@ def test_label_is_one_hot_of_every_class(y):
     oracle = OneHotEncoder(sparse_output=False).fit_transform(np.asarray(y).reshape(-1, 1))
     np.testing.assert_array_equal(Z, oracle)
     standardized = fit_transform(LabelEmbedding(), scipy.sparse.eye_array(N), y, "classification")
-    np.testing.assert_allclose(standardized, StandardScaler().fit_transform(oracle))
+    np.testing.assert_allclose(standardized, standardized_by_class(oracle, y))
 
 
 def test_labels_that_training_did_not_have_are_refused():
@@ -141,7 +147,7 @@ def test_columns_by_name_and_by_position_are_the_same():
     by_position = fit_transform(ColumnsEmbedding([0, np.int64(2)]), FRAME, BINARY, "classification")
     np.testing.assert_array_equal(by_name, by_position)
     oracle = np.column_stack([FRAME["age"], FRAME["member"], BINARY == "yes"]).astype(float)
-    np.testing.assert_allclose(by_name, StandardScaler().fit_transform(oracle), atol=1e-12)
+    np.testing.assert_allclose(by_name, standardized_by_class(oracle, BINARY), atol=1e-12)
     raw = ColumnsEmbedding(["member", "age"], label=False, scale=False, standardize=False)
     np.testing.assert_array_equal(fit_transform(raw, FRAME, BINARY, "classification"), oracle[:, [1, 0]])
 
@@ -300,3 +306,16 @@ def test_resolve_takes_a_foreign_embedding_as_it_is():
 def test_resolve_refuses_other_things_and_lists_what_is_allowed(thing):
     with pytest.raises(InvalidInputError, match=r"'autoencoder', 'discriminative', 'label'.*PCA"):
         resolve_embedding(thing)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.01])
+def test_a_rare_class_can_be_raised_as_far_as_a_common_one(share):
+    y = np.zeros(2_000, dtype=int)
+    y[: int(share * 2_000)] = 1
+    Z = LabelEmbedding().fit(None, y, task="classification").transform(None, y)
+    rng = np.random.default_rng(0)
+    alphas = rng.standard_normal((400, 2))
+    alphas *= 5 / np.linalg.norm(alphas, axis=1, keepdims=True)
+    rare, common = 1 / (1 + np.exp(-alphas @ Z[0])), 1 / (1 + np.exp(-alphas @ Z[-1]))
+    assert (rare / common).max() > 30
+    assert 0.4 < np.mean(rare > common) < 0.6

@@ -125,7 +125,7 @@ def test_a_study_in_a_storage_is_continued(tmp_path, kind):
     before.ask(3)
     del before
     after = make(storage=storage)
-    for a, b in zip(after.adopt(), memory.ask(3), strict=True):
+    for a, b in zip(after.ask_until(8), memory.ask(3), strict=True):
         assert np.array_equal(a.alpha, b.alpha)
     assert len(after.told()) == 8
     assert after.optuna_study.trials[6].params.keys() == {"alpha_0", "alpha_1", "alpha_2"}
@@ -137,13 +137,41 @@ def test_other_settings_on_the_same_storage_are_refused(tmp_path):
         make(storage=tmp_path / "run.log", seed=8)
 
 
-def test_trials_left_without_alpha_are_adopted(tmp_path):
+@pytest.mark.parametrize("moment", range(11))
+def test_an_interruption_at_any_moment_of_asking_changes_nothing(tmp_path, monkeypatch, moment):
+    straight = make()
+    tell_all(straight, straight.ask(5))
+    expected = straight.ask(4)
     study = make(storage=tmp_path / "run.log")
     tell_all(study, study.ask(5))
-    study.optuna_study.ask()  # a process that died between the number and the alpha
-    adopted = make(storage=tmp_path / "run.log").adopt()
-    assert [c.number for c in adopted] == [5]
-    assert adopted[0].alpha.shape == (3,)
+    writes = [0]
+
+    def stop_after(write):
+        def written(*args, **kwargs):
+            writes[0] += 1
+            if writes[0] > moment:
+                raise KeyboardInterrupt
+            return write(*args, **kwargs)
+
+        return written
+
+    storage = type(study.optuna_study._storage)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        for name in ("create_new_trial", "set_trial_user_attr", "set_trial_param"):
+            patch.setattr(storage, name, stop_after(getattr(storage, name)))
+        study.ask_until(9)
+    resumed = make(storage=tmp_path / "run.log").ask_until(9)
+    assert [c.number for c in resumed] == [5, 6, 7, 8]
+    for a, b in zip(resumed, expected, strict=True):
+        assert np.array_equal(a.alpha, b.alpha)
+
+
+def test_a_study_of_other_data_or_direction_is_refused(tmp_path):
+    make(storage=tmp_path / "run.log", fingerprint="one")
+    with pytest.raises(InvalidInputError, match="fingerprint of data"):
+        make(storage=tmp_path / "run.log", fingerprint="two")
+    with pytest.raises((InvalidInputError, ValueError), match="greater_is_better"):
+        make(storage=tmp_path / "run.log", fingerprint="one", greater_is_better=False)
 
 
 def _ask_from_process(path: Path, k: int) -> None:
@@ -185,7 +213,9 @@ def test_ask_and_tell_mistakes():
         study.tell(5, 1.0)
     with pytest.raises(InvalidInputError, match="either a value or an error"):
         study.tell(0)
-    study.tell(0, 1.0)
+    with pytest.raises(InvalidInputError, match="needs one value, got 2"):
+        study.tell(0, [1.0, 2.0])
+    study.tell(0, np.array([1.0]))
     with pytest.raises(InvalidInputError, match="already told"):
         study.tell(0, 1.0)
     with pytest.raises(InvalidInputError, match="without a weighting"):

@@ -19,7 +19,7 @@ WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (5, len(ROWS.y)))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_each_weighting_gets_its_model(n_jobs, backend):
     with parallel_config(backend=backend):
         trained = dict(

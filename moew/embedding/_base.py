@@ -47,7 +47,9 @@ class BaseEmbedding(Stateful, BaseEstimator):
         Z = self._checked(self._embed(X, y), len(y))
         self.offset_, self.spread_ = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
         if self.standardize:
-            self.offset_, self.spread_ = Z.mean(axis=0), Z.std(axis=0)
+            share = _shares(y, task)
+            self.offset_ = share @ Z
+            self.spread_ = np.sqrt(share @ (Z - self.offset_) ** 2)
             if not np.isfinite(self.spread_).all():
                 raise InvalidInputError(f"{self._name}: the embedding's values are too large to standardise.")
             # Infinite spread sends a constant dimension to exactly 0, wherever new rows lie.
@@ -129,3 +131,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool | int | float | str) else None
+
+
+def _shares(y: Labels, task: Task) -> FloatArray:
+    """How much each row (n,) counts where Z is standardised: every class the same in all.
+
+    With rows counted alike, the label's coordinates of a class of 1 % would be ten times as far out as
+    those of the rest, and no α in the ball could weight it more than three times as much as the others.
+    """
+    if task == "regression":
+        return np.full(len(y), 1 / len(y))
+    _, codes, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)
+    return np.asarray(1 / (len(counts) * counts[codes]))

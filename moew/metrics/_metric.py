@@ -76,10 +76,11 @@ class Metric:
             arguments["sample_weight"] = sample_weight
         return one_number(self.function(y_true, output, **arguments), self.name)
 
-    def check_columns(self, columns: Columns, n_rows: int) -> None:
-        """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows."""
+    def check_columns(self, columns: Columns, n_rows: int, argument: str = "metadata_val") -> None:
+        """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows;
+        `argument` is what the user passes columns as."""
         if any(name not in columns for name in self.required_columns):
-            raise self._missing(columns)
+            raise self._missing(columns, argument)
         for name in (*self.required_columns, *self.optional_columns):
             if name in columns:
                 check_length(columns[name], n_rows, name, self.name)
@@ -117,9 +118,9 @@ class Metric:
         output = decided if decided is not None and self.response == "decision" else known
         return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
 
-    def _missing(self, columns: Columns) -> InvalidInputError:
+    def _missing(self, columns: Columns, argument: str = "metadata_val") -> InvalidInputError:
         missing = [name for name in self.required_columns if name not in columns]
-        return missing_columns(self.name, missing, columns)
+        return missing_columns(self.name, missing, columns, argument)
 
 
 @overload
@@ -202,13 +203,15 @@ def check_length(column: Any, n_rows: int, column_name: str, metric_name: str) -
         )
 
 
-def missing_columns(metric_name: str, missing: list[str], columns: Columns) -> InvalidInputError:
+def missing_columns(
+    metric_name: str, missing: list[str], columns: Columns, argument: str
+) -> InvalidInputError:
     """The error for columns that the metric takes and that were not passed."""
     there = f"only {sorted(columns)!r}" if columns else "none"
     how = ", ".join(f"{name!r}: …" for name in missing)
     return InvalidInputError(
         f"the metric {metric_name!r} needs {missing!r} for each row, but the columns passed are {there}; "
-        f"pass metadata_val={{{how}}}."
+        f"pass {argument}={{{how}}}."
     )
 
 

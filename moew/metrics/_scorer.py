@@ -42,7 +42,7 @@ class ScorerMetric:
     name: str
     greater_is_better: ClassVar[bool] = True
 
-    def check_columns(self, columns: Columns, n_rows: int) -> None:
+    def check_columns(self, columns: Columns, n_rows: int, argument: str = "metadata_val") -> None:
         """Raise unless every column the scorer needs is there and those it takes have `n_rows` rows."""
         wanted = self._wanted()
         needed = [
@@ -54,7 +54,7 @@ class ScorerMetric:
                 f"scorer.set_score_request({refused[0]}=True) before handing the scorer in."
             )
         if missing := [wanted[argument] for argument in needed if wanted[argument] not in columns]:
-            raise missing_columns(self.name, missing, columns)
+            raise missing_columns(self.name, missing, columns, argument)
         for argument in self._arguments(columns, None):
             check_length(columns[wanted[argument]], n_rows, wanted[argument], self.name)
 
@@ -99,6 +99,17 @@ class ScorerMetric:
             answers["predict"] = np.asarray(decided)
         replay = _Replay(answers, outputs.classes, outputs.estimator_type)
         return one_number(self._call(replay, X, y, columns, sample_weight), self.name)
+
+    def rehearse(self, y: Labels, predicted: Array) -> None:
+        """Raise if the scorer's function, on made-up predictions (n,), returns something but a number."""
+        function = getattr(self.scorer, "_score_func", None)
+        if function is None:
+            return
+        try:
+            result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
+        except Exception:
+            return  # it wants other answers than these, or columns; the real ones will tell
+        one_number(result, self.name)
 
     def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
         arguments = self._arguments(columns, sample_weight)

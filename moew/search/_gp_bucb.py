@@ -13,7 +13,7 @@ from moew.protocols import Domain, FloatArray
 from moew.search._ascent import Argmax
 from moew.search._checks import check_known
 from moew.search._gaussian_process import Bounds, Kernel, Posterior, fit_kernel
-from moew.search._threads import one_blas_thread
+from moew.threads import one_blas_thread
 
 # Bounds of what is fitted: the amplitude in units of the targets' spread, the width in units of domain.size,
 # the noise variance in units of the targets' variance. Wider widths than 20 are planes and parabolas to the
@@ -81,7 +81,7 @@ class GpBucb:
                 f"noise_floor must be a share above 0 and at most 1, got {self.noise_floor!r}."
             )
 
-    @one_blas_thread
+    @one_blas_thread()
     def propose(
         self,
         alphas: FloatArray,
@@ -113,7 +113,7 @@ class GpBucb:
             argmax.add(batch[j], down)  # S ← S ∪ {(α_j, Q_(50 − q/2)%[g(α_j)])}; g ← GPR(S)
         return batch
 
-    @one_blas_thread
+    @one_blas_thread()
     def model(self, alphas: FloatArray, scores: FloatArray, domain: Domain) -> Posterior:
         """g fitted to alphas (n, d) and scores (n,), two of them finite at least; in units of its targets."""
         targets, scale = self._targets(scores)

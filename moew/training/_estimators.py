@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from joblib.parallel import get_active_backend
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from moew.protocols import FloatArray, Labels, Rows
+from moew.threads import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,12 @@ class EstimatorTrainer:
             delayed(_fit)(k, self.estimator, self.sample_weight_name, X, y, weights[k], seed)
             for k, seed in enumerate(seeds)
         )
-        yield from Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(jobs)
+        # joblib's multiprocessing backend cannot hand models out as they finish, only all at the end.
+        backend, _ = get_active_backend()
+        as_they_finish = getattr(backend, "supports_return_generator", False)
+        yield from Parallel(
+            n_jobs=self.n_jobs, return_as="generator_unordered" if as_they_finish else "list"
+        )(jobs)
 
 
 def _fit(
@@ -40,7 +47,7 @@ def _fit(
         model = with_seed(estimator, seed)
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in weight_name else {}
-        with config_context(**routing):
+        with config_context(**routing), one_blas_thread():
             model.fit(X, y, **{weight_name: weight})
     except Exception as error:
         return k, error

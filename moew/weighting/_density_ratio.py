@@ -16,10 +16,10 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from moew.exceptions import InvalidInputError
 from moew.protocols import FloatArray, IntArray
+from moew.threads import one_blas_thread
 
 _DEGREE = 3
 _MOST_NEWTON_FEATURES = 300
@@ -50,7 +50,7 @@ def fit_density_ratio(training: FloatArray, validation: FloatArray, n_folds: int
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     folds = [(_thinned(s, is_validation, rng), u) for s, u in splitter.split(rows, is_validation)]
     # Many small fits: threads would wait for each other longer than they work, and change last digits.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         fits = [_cross_fit(rows, is_validation, folds, strength) for strength in _PENALTIES]
     logits, planes = min(fits, key=lambda fit: float(log_loss(is_validation, expit(fit[0]))))
     slope, shift = _platt(logits, is_validation)

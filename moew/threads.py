@@ -1,0 +1,54 @@
+"""One BLAS thread, for small matrices and for results that do not depend on the number of cores."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+class _OneThread:
+    """The limit is the process's: the first thread to come in sets it, the last to leave lifts it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limit = _controller().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limit.restore_original_limits()
+
+
+_one_thread = _OneThread()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # finding the loaded libraries takes milliseconds: once is enough
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Context in which NumPy and SciPy compute with one thread.
+
+    How many threads share a product changes its last bits, and joblib's backends set that number in
+    different ways; for small matrices several threads are also slower, many times so on a busy machine.
+    """
+    _one_thread.enter()
+    try:
+        yield
+    finally:
+        _one_thread.leave()

@@ -1,0 +1,175 @@
+"""What may go wrong late must not lose what was found; what a storage holds must belong to the search."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import mixed_frame, shifted_classes
+from scipy.sparse import coo_array, csr_array
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+import moew
+from moew import ExampleWeightSearch
+from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.metrics import fpr_gap, worst_class_error
+
+SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
+ROWS = shifted_classes(100)
+VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
+
+
+def small(estimator=None, **settings):
+    return ExampleWeightSearch(estimator or LogisticRegression(), **{**SMALL, **settings})
+
+
+def test_a_storage_is_not_reused_for_another_metric_model_or_data(tmp_path):
+    first = small(storage=tmp_path / "run.log").fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert clone(first).fit(ROWS.X, ROWS.y, **VALIDATION).best_score_ == first.best_score_
+    for settings in ({"metric": worst_class_error()}, {"metric": "balanced_accuracy"}):
+        with pytest.raises(InvalidInputError, match="other settings"):
+            clone(first).set_params(**settings).fit(ROWS.X, ROWS.y, **VALIDATION)
+    with pytest.raises(InvalidInputError, match="other settings"):
+        clone(first).set_params(estimator__C=2.0).fit(ROWS.X, ROWS.y, **VALIDATION)
+    with pytest.raises(InvalidInputError, match="other settings"):
+        clone(first).fit(ROWS.X + 1e-9, ROWS.y, **VALIDATION)
+
+
+def test_a_metric_that_fails_on_a_half_leaves_the_search_alone():
+    def fragile(y_true, decision):
+        return float((decision[y_true == 7] == 7).sum() / int((y_true == 7).sum()))
+
+    y, y_val = ROWS.y.copy(), ROWS.y_val.copy()
+    y[:5], y_val[0] = 7, 7  # one validation row of that class: always missing in one half
+    search = small(metric=fragile, baseline="uniform").fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
+    assert np.isnan(search.honest_score_)
+    assert "undefined" in search.result_.honest.reason
+    scorer = small(metric="neg_log_loss", baseline="uniform").fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
+    assert np.isfinite(scorer.best_score_)
+
+
+def test_a_metric_undefined_on_the_rows_set_aside_leaves_the_search_alone():
+    negatives = np.flatnonzero(ROWS.y_val == 0)
+    group = np.full(len(ROWS.y_val), "common")
+    group[negatives[:3]] = "rare"
+    group[ROWS.y_val == 1] = np.where(np.arange((ROWS.y_val == 1).sum()) % 2, "rare", "common")
+    scores = []
+    for seed in range(6):  # all negatives of the rare group may land on one side
+        search = small(metric=fpr_gap(), honest="holdout", random_state=seed)
+        try:
+            search.fit(ROWS.X, ROWS.y, **VALIDATION, metadata_val={"group": group})
+        except UndefinedMetricError:  # they were set aside: the search has none, and says so before training
+            continue
+        scores.append(search.honest_score_)
+        assert np.isfinite(search.honest_score_) or "set aside" in search.result_.honest.reason
+    assert len(scores) >= 2
+    assert np.isnan(scores).any()
+
+
+def test_few_rows_with_string_classes():
+    names = np.array(["a", "b", "c"])
+    y = names[np.arange(30) % 3]
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    rows = {"X_val": X[:4], "y_val": np.array(["a", "b", "c", "a"])}
+    assert small(baseline="uniform").fit(X, y, **rows).predict(X).dtype.kind == "U"
+
+
+def test_sparse_validation_rows():
+    for sparse in (csr_array, coo_array):
+        search = small().fit(sparse(ROWS.X), ROWS.y, X_val=sparse(ROWS.X_val), y_val=ROWS.y_val)
+        dense = small().fit(ROWS.X, ROWS.y, **VALIDATION)
+        assert search.best_score_ == pytest.approx(dense.best_score_, abs=0.02)
+    with pytest.raises(InvalidInputError, match="have 1 columns"):
+        small().fit(csr_array(ROWS.X), ROWS.y, X_val=csr_array(ROWS.X_val[:, :1]), y_val=ROWS.y_val)
+
+
+def test_folds_keep_the_scale_of_the_users_weights():
+    seen = []
+
+    class Noting(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((len(y), sample_weight.mean()))
+            return super().fit(X, y, sample_weight)
+
+    small(Noting(), validation=2).fit(ROWS.X, ROWS.y, np.full(len(ROWS.y), 1e-3))
+    assert {len(ROWS.y)} < {n for n, _ in seen}
+    assert np.allclose([mean for _, mean in seen], 1e-3)
+
+
+def test_an_open_splitter_gets_a_seed():
+    splitter = StratifiedKFold(3, shuffle=True)
+    one, two = (small(validation=splitter).fit(ROWS.X, ROWS.y) for _ in range(2))
+    assert [t.value for t in one.result_.candidates] == [t.value for t in two.result_.candidates]
+    assert splitter.random_state is None
+
+
+def test_same_bits_with_large_matrices_and_any_n_jobs():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 150))
+    y = X @ rng.standard_normal(150) + rng.standard_normal(3000)
+    one, two = (small(Ridge(), n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
+    assert [t.value for t in one.result_.candidates] == [t.value for t in two.result_.candidates]
+
+
+def test_metadata_may_be_a_frame_and_goes_through_a_grid_search():
+    X, y = mixed_frame(200)
+    codes = pd.DataFrame({"number": X["number"].fillna(0), "flag": X["flag"].astype(float)})
+    metadata = pd.DataFrame({"group": X["group"].to_numpy()})
+    search = small(metric=fpr_gap())
+    search.fit(codes, y, metadata=metadata)
+    grid = GridSearchCV(search, {"radius": [1.0, 2.0]}, cv=2, scoring="accuracy")
+    assert grid.fit(codes, y, metadata=metadata).best_score_ > 0.5
+
+
+def test_missing_columns_are_asked_for_by_the_right_name():
+    with pytest.raises(InvalidInputError, match=r"pass metadata=\{'group'"):
+        small(metric=fpr_gap()).fit(ROWS.X, ROWS.y)
+    data = {**VALIDATION, "X_test": ROWS.X_test, "y_test": ROWS.y_test}
+    group = {"group": np.arange(len(ROWS.y_val)) % 2}
+    with pytest.raises(InvalidInputError, match=r"pass metadata_test=\{'group'"):
+        moew.compare(small(metric=fpr_gap()), ROWS.X, ROWS.y, **data, metadata_val=group)
+
+
+def test_a_scorer_that_returns_no_number_is_refused_before_training():
+    class Untrained(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            pytest.fail("trained")
+
+    scorer = make_scorer(lambda y, decision: None)
+    with pytest.raises(InvalidInputError, match="must return one number"):
+        small(Untrained(), metric=scorer).fit(ROWS.X, ROWS.y, **VALIDATION)
+
+
+def test_a_class_with_one_row_is_named():
+    y = ROWS.y.astype(object)
+    y[:] = np.where(ROWS.y == 1, "horse", "cow")
+    y[0] = "zebra"
+    with pytest.raises(InvalidInputError, match="zebra"):
+        small().fit(ROWS.X, y)
+
+
+def test_parts_of_the_users_own_need_only_the_protocol():
+    class Constant:
+        def fit(self, X, y, X_val, y_val, *, task):
+            return self
+
+        def weights(self, X, y):
+            return np.ones(len(y))
+
+        def state(self):
+            return {}
+
+    assert small(baseline=Constant()).fit(ROWS.X, ROWS.y, **VALIDATION).best_score_ > 0.5
+
+
+def test_random_weights_differ_between_repeats():
+    search = small(Ridge(), metric="r2", honest=None)
+    data = {
+        "X_val": ROWS.X_val,
+        "y_val": ROWS.y_val * 1.0,
+        "X_test": ROWS.X_test,
+        "y_test": ROWS.y_test * 1.0,
+    }
+    result = moew.compare(search, ROWS.X, ROWS.y * 1.0, **data, repeats=3)
+    assert len(set(result["random"].best)) == 3
