@@ -21,7 +21,7 @@ from moew.decision import ShareSelected
 from moew.embedding import AutoencoderEmbedding, ColumnsEmbedding, DiscriminativeEmbedding, LabelEmbedding
 from moew.paper import toy
 
-RADII = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+RADII = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0)
 Part = tuple[Any, Any, dict[str, Any]]
 
 
@@ -126,7 +126,7 @@ def main() -> None:
         shares.append(gain / gain.max())
     mean = np.mean(shares, axis=0)
     print(f"{'share of the best gain':29}" + "".join(f"{share:>15.2f}" for share in mean))
-    print(f"{given.repeats} repeats, 51 models each. The default is {RADII[int(mean.argmax())]:g}.")
+    print(f"{given.repeats} repeats, 51 models each. The largest share is at R = {RADII[int(mean.argmax())]:g}.")
 
 
 if __name__ == "__main__":

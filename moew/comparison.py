@@ -16,6 +16,7 @@ from moew.exceptions import InvalidInputError
 from moew.loop import train_folds
 from moew.problem import Part, check_same_rows
 from moew.protocols import FloatArray, Labels, Rows
+from moew.result import shown
 from moew.seeds import generator, integer_seed
 from moew.setup import Given, Setup, fit_weighting, part_of, set_up
 from moew.weighting import CovariateShift
@@ -54,7 +55,10 @@ class Comparison:
     test_rows_margin: float  # of moew − uniform on test, from resampling the test rows
 
     def __getitem__(self, method: str) -> Row:
-        return next(row for row in self.rows if row.method == method)
+        for row in self.rows:
+            if row.method == method:
+                return row
+        raise KeyError(f"{method!r} is not one of {', '.join(METHODS)}")
 
     @property
     def gain(self) -> FloatArray:
@@ -68,7 +72,7 @@ class Comparison:
             f"{'weights':12}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
-            f"{row.method:12}{row.n_models:>8}{row.best.mean():>11.4g}{row.honest.mean():>11.4g}"
+            f"{row.method:12}{row.n_models:>8}{shown(row.best.mean(), 11)}{shown(row.honest.mean(), 11)}"
             f"{row.test.mean():>11.4g}{row.margin:>11.2g}"
             for row in self.rows
         ]
@@ -106,6 +110,8 @@ def compare(
     """
     if repeats < 2:
         raise InvalidInputError(f"an error margin needs at least 2 repeats, got {repeats}.")
+    if not hasattr(search, "fit_prepared"):
+        raise InvalidInputError(f"compare needs an ExampleWeightSearch, got {type(search).__name__}.")
     if search.storage is not None:
         raise InvalidInputError("compare runs many searches of its own: pass a search without a storage.")
     training = Given(X, y, sample_weight, metadata)

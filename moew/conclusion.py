@@ -101,6 +101,8 @@ def _notes(outcome: Outcome, study: WeightStudy, honest: HonestScore) -> list[st
             f"the winner lies at the edge of the domain (radius {study.domain.size:g}); "
             "a larger radius may find better weights."
         )
+    if _always_the_same(outcome.observations[best.number]):
+        notes.append("the winner decides the same for every validation row.")
     failed = [told for told in outcome.candidates if told.error is not None]
     if failed:
         number, error = failed[0].candidate.number, failed[0].error
@@ -108,3 +110,10 @@ def _notes(outcome: Outcome, study: WeightStudy, honest: HonestScore) -> list[st
     if honest.reason is not None:
         notes.append(f"no honest score: {honest.reason}")
     return notes
+
+
+def _always_the_same(observation: Observation) -> bool:
+    """Whether recorded decisions of classes hold one value only: some metrics call that perfect."""
+    arrays = observation.outputs.arrays
+    decisions = arrays.get("decision", arrays.get("predict"))
+    return observation.scores is None and decisions is not None and len(np.unique(decisions)) == 1

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from moew.conclusion import honest_from_halves, honest_from_holdout, no_honest_score, summarize
 from moew.domain import Ball
@@ -25,7 +25,7 @@ from moew.setup import Given, Setup, fingerprint_of, fit_weighting, part_of, set
 from moew.study import Storage, WeightStudy
 from moew.weighting import ExampleWeighting
 
-DEFAULT_RADIUS = 5.0  # chosen by benchmarks/radius.py
+DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
 
 
 class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
@@ -43,7 +43,9 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
         `make_metric`. None is accuracy for classifiers and R² for regressors.
     decision : decision rule, float or None, default None
-        How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`.
+        How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`. A
+        float is a threshold on the model's `decision_function` (where 0 is neutral), or on the probability
+        of the positive class if it has none (where 0.5 is).
     embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
         z(x, y), the low-dimensional coordinates that weights depend on.
     baseline : "label_shift", "covariate_shift", "uniform", function or Baseline
@@ -84,6 +86,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     best_estimator_ : the winner's fitted model
     best_alpha_ : array (d,)
     sample_weight_ : array (n,), the winner's weights of the training rows
+    training_rows_ : array (n,), which rows of X those are: all, or what a share held out left
     weight_function_ : WeightFunction, the winner's weights for any rows
     decision_ : the winner's fitted decision rule, or None
     result_ : SearchResult, everything above and every candidate; print it
@@ -149,9 +152,11 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         ----------
         X, y : training rows (n, D) and labels (n,)
         sample_weight : (n,), multiplies the learned weights
-        X_val, y_val : validation rows and labels, from the distribution that matters
+        X_val, y_val : validation rows and labels, from the distribution that matters. Inside a Pipeline
+            they must be transformed like X: use `Pipeline(…, transform_input=["X_val"])`
         sample_weight_val : (m,), reaches the metric if it takes it
-        metadata, metadata_val : dict of columns that only the metric or the decision needs
+        metadata, metadata_val : dict or data frame of columns that only the metric or the decision needs
+            (a data frame where scikit-learn splits rows, as in GridSearchCV)
         """
         training = Given(self._check_rows(X, y), y, sample_weight, metadata)
         X_val = None if X_val is None else _two_dimensional(X_val)
@@ -252,6 +257,10 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         while any rows get those of all folds' classifiers together.
         """
         check_is_fitted(self)
+        if X is not None and _num_samples(X) != len(y):
+            raise InvalidInputError(
+                f"X has {_num_samples(X)} rows and y has {len(y)}; give a label to each row."
+            )
         weights: FloatArray = self.weight_function_(X, y)
         return weights
 
@@ -263,7 +272,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = deepcopy(inner.regressor_tags)
         tags.input_tags = deepcopy(inner.input_tags)
         # Only an embedding and a baseline that do not look at X leave sparse rows to the estimator.
-        blind = self.embedding == "label" or isinstance(self.embedding, LabelEmbedding)
+        named = isinstance(self.embedding, str) and self.embedding == "label"
+        blind = named or isinstance(self.embedding, LabelEmbedding)
         tags.input_tags.sparse = inner.input_tags.sparse and blind
         tags.target_tags.required = True
         return tags
@@ -303,6 +313,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         if evaluator.classes is not None:
             self.classes_ = evaluator.classes
         self.best_alpha_ = best.alpha
+        self.training_rows_ = problem.training_rows
         self.weight_function_ = weighting.weight_function(best.alpha)
         self.sample_weight_ = weighting.training_weights(best.alpha[None])[0]
         honest, baseline = (self._honest(number, outcome, setup, weighting) for number in (best.number, 0))
@@ -343,6 +354,7 @@ def _two_dimensional(X: Rows) -> Rows:
     X = X if hasattr(X, "shape") else np.asarray(X)
     if len(X.shape) != 2:
         raise InvalidInputError(
-            f"X must have two dimensions (rows, columns), got shape {X.shape}. Reshape your data."
+            f"X must have two dimensions (rows, columns), got shape {X.shape}. Reshape your data, or turn "
+            "text and other single values into columns first."
         )
     return X

@@ -70,6 +70,11 @@ class Evaluator:
     classes: np.ndarray[Any, Any] | None
 
     def __post_init__(self) -> None:
+        named = self.metric.pos_label if isinstance(self.metric, Metric) else None
+        if named is not None and self.classes is not None and named not in self.classes.tolist():
+            raise InvalidInputError(
+                f"the metric's pos_label={named!r} is not one of the classes {self.classes.tolist()[:10]!r}."
+            )
         if self.rule is not None and (self.classes is None or len(self.classes) != 2):
             got = "a regressor" if self.classes is None else f"{len(self.classes)} classes"
             raise InvalidInputError(
@@ -241,7 +246,14 @@ def column_names(metric: AnyMetric, rule: DecisionRule | None) -> tuple[str, ...
 
 def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[str]) -> dict[str, Any]:
     """The user's columns, and of `names` those that are not among them but are columns of X."""
-    found = {} if metadata is None else dict(metadata)
+    if not (metadata is None or isinstance(metadata, Mapping) or hasattr(metadata, "columns")):
+        raise InvalidInputError(
+            f"metadata must be a dict of columns or a data frame, got {type(metadata).__name__}."
+        )
+    found: dict[str, Any] = {} if metadata is None else {name: metadata[name] for name in metadata}
+    for name, values in found.items():
+        if np.ndim(values) != 1:
+            raise InvalidInputError(f"the column {name!r} must have one value for each row, got {values!r}.")
     in_X = getattr(X, "columns", ())
     found.update({name: X[name] for name in names if name not in found and name in in_X})
     return {name: np.asarray(values) for name, values in found.items()}

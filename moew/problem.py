@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, MoewWarning
 from moew.protocols import Columns, FloatArray, IntArray, Labels, Rows, Task
 from moew.selection import holdout_split
 from moew.tabular import check_same_columns, column_names
@@ -61,10 +62,16 @@ class Problem:
     folds: tuple[Fold, ...]
     holdout: Part | None = None
     given_validation: bool = True
+    rows_trained: IntArray | None = None  # of the user's rows; None is all
 
     @property
     def cross_validated(self) -> bool:
         return self.folds[0].train is not None
+
+    @property
+    def training_rows(self) -> IntArray:
+        """Which of the rows that the user gave are the training part's."""
+        return np.arange(len(self.training)) if self.rows_trained is None else self.rows_trained
 
     def without_folds(self) -> Problem:
         """The same rows, with one model trained on all of them."""
@@ -107,6 +114,18 @@ def check_training_labels(part: Part, task: Task) -> None:
 def given_problem(task: Task, training: Part, validation: Part) -> Problem:
     """The user gave both parts."""
     check_same_rows(training.X, validation.X, "the validation rows")
+    if (column_names(training.X) is None) != (column_names(validation.X) is None):
+        warnings.warn(
+            "one of X and X_val has column names and the other has not: is one of them transformed? In a "
+            "Pipeline, use transform_input=['X_val'].",
+            MoewWarning,
+            stacklevel=4,
+        )
+    if task == "classification" and {training.y.dtype.kind, validation.y.dtype.kind} == {"U", "i"}:
+        raise InvalidInputError(
+            f"the training labels are strings ({training.y[0]!r}) and the validation labels numbers "
+            f"({validation.y[0]!r}), or the other way round; give both the same labels."
+        )
     return Problem(task, training, validation, (Fold(None, np.arange(len(validation))),))
 
 
@@ -122,20 +141,34 @@ def check_same_rows(X: Rows, other: Rows, what: str) -> None:
 
 def split_problem(task: Task, rows: Part, validation: Any, rng: np.random.Generator) -> Problem:
     """No validation rows were given: hold out a share, or cross-validate with a splitter."""
-    if isinstance(validation, float):
+    if isinstance(validation, float | np.floating):
+        if not 0 < validation < 1:
+            raise InvalidInputError(f"validation as a share must lie between 0 and 1, got {validation!r}.")
         _check_classes_can_be_split(rows.y, task)
-        train, held = holdout_split(strata_of(rows.y, task), validation, rng)
+        train, held = holdout_split(strata_of(rows.y, task), float(validation), rng)
         whole = (Fold(None, np.arange(len(held))),)
-        return Problem(task, rows.take(train), rows.take(held), whole, given_validation=False)
+        parts = rows.take(train), rows.take(held)
+        return Problem(task, *parts, whole, given_validation=False, rows_trained=train)
     splitter = check_cv(validation, rows.y, classifier=task == "classification")
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter = copy(splitter)  # a splitter left open gets a seed, as models do
         splitter.random_state = int(rng.integers(2**31))
-    splits = list(splitter.split(rows.X, rows.y))
+    try:
+        splits = list(splitter.split(rows.X, rows.y))
+    except ValueError as error:
+        raise InvalidInputError(
+            f"validation={validation!r} cannot split these rows: {error}. A splitter that needs groups is "
+            "passed as list(splitter.split(X, y, groups))."
+        ) from error
+    tested = np.concatenate([test for _, test in splits])
+    if len(np.unique(tested)) < len(tested):
+        raise InvalidInputError(
+            f"validation={validation!r} scores some rows more than once, so that they would count as many "
+            "rows; use a splitter without repeats."
+        )
     ends = np.cumsum([0, *(len(test) for _, test in splits)])
     folds = tuple(Fold(train, np.arange(ends[i], ends[i + 1])) for i, (train, _) in enumerate(splits))
-    pooled = rows.take(np.concatenate([test for _, test in splits]))
-    return Problem(task, rows, pooled, folds, given_validation=False)
+    return Problem(task, rows, rows.take(tested), folds, given_validation=False)
 
 
 def set_aside(problem: Problem, share: float, rng: np.random.Generator) -> Problem:

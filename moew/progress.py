@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -40,14 +41,14 @@ def _rich_bar(total: int, n_batches: int) -> contextlib.AbstractContextManager[R
             TextColumn("batch {task.fields[batch]}/{task.fields[n_batches]}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("best {task.fields[best]:.4g}"),
+            TextColumn("best {task.fields[best]}"),
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-            task = shown.add_task("", total=total, batch=0, n_batches=n_batches, best=float("nan"))
+            task = shown.add_task("", total=total, batch=0, n_batches=n_batches, best="–")
 
             def report(done: int, batch: int, best: float) -> None:
-                shown.update(task, completed=done, batch=batch, best=best)
+                shown.update(task, completed=done, batch=batch, best=_shown(best))
 
             yield report
 
@@ -65,7 +66,13 @@ def _plain_lines(total: int, n_batches: int) -> Report:
             return
         last_batch = batch
         left = (time.monotonic() - start) / max(done, 1) * (total - done)
-        line = f"batch {batch}/{n_batches}: {done}/{total} candidates, best {best:.4g}, {left:.0f} s left\n"
+        line = (
+            f"batch {batch}/{n_batches}: {done}/{total} candidates, best {_shown(best)}, {left:.0f} s left\n"
+        )
         sys.stderr.write(line)
 
     return report
+
+
+def _shown(best: float) -> str:
+    return "–" if math.isnan(best) else f"{best:.4g}"

@@ -48,12 +48,13 @@ class SearchResult:
         lines = [
             f"{self.metric} on {self.n_validation:,} validation rows ({better} is better)",
             f"{'':24}{'best':>12}{'honest':>12}",
-            f"{'baseline (alpha = 0)':24}{_number(self.baseline.best)}{_number(self.baseline.value)}",
-            f"{'moew':24}{_number(self.honest.best)}{_number(self.honest.value)}",
+            f"{'baseline (alpha = 0)':24}{shown(self.baseline.best, 12)}{shown(self.baseline.value, 12)}",
+            f"{'moew':24}{shown(self.honest.best, 12)}{shown(self.honest.value, 12)}",
             f"{len(self.candidates)} candidates ({self.n_failed} failed), the winner is {self.best_number}.",
         ]
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
-def _number(value: float) -> str:
-    return f"{'undefined':>12}" if math.isnan(value) else f"{value:>12.4g}"
+def shown(value: float, width: int) -> str:
+    """A score in a table's column; a dash where there is none."""
+    return f"{'–' if math.isnan(value) else f'{value:.4g}':>{width}}"

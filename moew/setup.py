@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -14,9 +15,9 @@ from sklearn.utils import check_random_state
 from moew.decision import resolve_decision
 from moew.embedding import resolve_embedding
 from moew.evaluation import Evaluator, column_names, columns_from
-from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
+from moew.exceptions import InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.fingerprint import fingerprint
-from moew.metrics import accuracy, r_squared, resolve_metric
+from moew.metrics import AnyMetric, Metric, accuracy, r_squared, resolve_metric
 from moew.problem import (
     Part,
     Problem,
@@ -26,7 +27,7 @@ from moew.problem import (
     set_aside,
     split_problem,
 )
-from moew.protocols import Labels, Rows, Task, Trainer
+from moew.protocols import Columns, DecisionRule, Labels, Rows, Task, Trainer
 from moew.seeds import generator, integer_seed
 from moew.training import resolve_trainer, with_seed
 from moew.weighting import ExampleWeighting, resolve_baseline
@@ -64,6 +65,7 @@ def set_up(search: Any, training: Given, validation: Given) -> Setup:
     metric = resolve_metric(default if search.metric is None else search.metric)
     rule = resolve_decision(search.decision)
     problem = _problem(search, task, training, validation, column_names(metric, rule), seed)
+    _warn_of_unused_columns(problem.validation.columns, metric, rule)
     classes = np.unique(problem.training.y) if task == "classification" else None
     evaluator = Evaluator(metric, rule, classes)
     evaluator.check(problem, generator(seed, "rehearsal"))
@@ -138,6 +140,19 @@ def _problem(
         return problem
     share = _HOLDOUT_SHARE if search.honest == "holdout" else float(search.honest)
     return set_aside(problem, share, generator(seed, "holdout"))
+
+
+def _warn_of_unused_columns(columns: Columns, metric: AnyMetric, rule: DecisionRule | None) -> None:
+    """A misspelt optional column would be ignored without a word."""
+    if not isinstance(metric, Metric):
+        return  # what a scorer takes is scikit-learn's business
+    used = {*column_names(metric, rule), *metric.optional_columns}
+    if unused := sorted(set(columns) - used):
+        warnings.warn(
+            f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}.",
+            MoewWarning,
+            stacklevel=5,
+        )
 
 
 def _check_settings(search: Any) -> None:

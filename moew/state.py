@@ -1,21 +1,28 @@
 """JSON states: how embeddings, weights and decision rules are saved and loaded without pickle.
 
-A state is a JSON-able dict whose "kind" names one of moew's own classes. Loading imports nothing but
-moew itself: functions and transformers of the user's are named in the state and handed in by the user.
+A state is a JSON-able dict whose "kind" names one of moew's own classes and whose "version" says how it is
+written. Loading imports nothing but moew itself: functions and transformers of the user's are named in the
+state and handed in by the user.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from contextvars import ContextVar
 from importlib import import_module
+from types import MethodType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from moew.exceptions import StateError
+from moew.exceptions import MoewError, StateError
 
 State = dict[str, Any]
+VERSION = 1  # of what states hold; a moew that reads other entries gets another number
+
+# The user's objects by name, in the state that is being written now, parts of parts included.
+_named: ContextVar[dict[str, Any] | None] = ContextVar("_named", default=None)
 
 
 class Stateful:
@@ -25,7 +32,13 @@ class Stateful:
 
     def state(self) -> State:
         """The fitted object as a JSON-able dict, for `load_state`."""
-        return {"kind": f"{self.state_home}:{type(self).__name__}", **self._content()}
+        token = _named.set({}) if _named.get() is None else None  # a part's names count with the whole's
+        try:
+            content = self._content()
+        finally:
+            if token is not None:
+                _named.reset(token)
+        return {"kind": f"{self.state_home}:{type(self).__name__}", "version": VERSION, **content}
 
     def _content(self) -> State:
         raise StateError(f"{type(self).__name__} has no state to save.")
@@ -38,6 +51,8 @@ class Stateful:
 
 def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
     """Make again what `state()` described; `objects` maps names in it to the user's own objects."""
+    if not isinstance(state, Mapping):
+        raise StateError(f"a state is a dict that state() gave, got {type(state).__name__}.")
     kind = state.get("kind", "")
     home, _, name = str(kind).partition(":")
     found = None
@@ -48,7 +63,27 @@ def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
             raise StateError(f"the state's kind {kind!r} is not part of this version of moew.") from error
     if not (isinstance(found, type) and issubclass(found, Stateful)):
         raise StateError(f"the state's kind {kind!r} is not one that moew can load.")
-    return found.from_state(state, {} if objects is None else objects)
+    _check_version(state, kind)
+    content = {name: value for name, value in state.items() if name != "version"}
+    try:
+        return found.from_state(content, {} if objects is None else objects)
+    except MoewError:
+        raise
+    except KeyError as error:
+        raise StateError(f"the state of kind {kind!r} has no entry {error}; it is not complete.") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise StateError(f"the state of kind {kind!r} is damaged: {error}.") from error
+
+
+def _check_version(state: Mapping[str, Any], kind: Any) -> None:
+    version = state.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise StateError(f"the state of kind {kind!r} has no version that moew wrote, got {version!r}.")
+    if version > VERSION:
+        raise StateError(
+            f"the state of kind {kind!r} has version {version}, this moew reads up to {VERSION}: "
+            "it was saved by a newer moew; update to load it."
+        )
 
 
 def pack_array(array: np.ndarray[Any, Any]) -> State:
@@ -71,9 +106,23 @@ def unpack_array(packed: State) -> np.ndarray[Any, Any]:
 
 
 def name_object(thing: Any) -> str:
-    """The name under which a user's own function or object stands in a state."""
+    """The name under which a user's own function or object stands in a state.
+
+    While a state is written, two different things of the same name are an error: loading could not tell
+    them apart.
+    """
     owner = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{owner.__module__}:{owner.__qualname__}"
+    name = f"{owner.__module__}:{owner.__qualname__}"
+    named = _named.get()
+    if named is not None:
+        first = named.setdefault(name, thing)
+        # A bound method is a new object each time it is looked up.
+        if first is not thing and not (isinstance(thing, MethodType) and first == thing):
+            raise StateError(
+                f"the state would hold two different objects that are both called {name!r}; give them names "
+                "of their own, such as functions made by def instead of lambda, or two classes."
+            )
+    return name
 
 
 def find_object(name: str, objects: Mapping[str, Any]) -> Any:

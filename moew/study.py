@@ -197,12 +197,19 @@ class WeightStudy:
 
     def weights(self, candidate: Candidate, X: Rows, y: Labels) -> FloatArray:
         """The candidate's weights (n,) of any rows, eq. 3, with the training rows' constant c."""
-        if self.weighting is None:
-            raise InvalidInputError(
-                "this study was made without a weighting; pass a fitted ExampleWeighting."
-            )
-        weights: FloatArray = self.weighting.weight_function(candidate.alpha)(X, y)
+        weights: FloatArray = self._fitted_weighting.weight_function(candidate.alpha)(X, y)
         return weights
+
+    def training_weights(self, candidate: Candidate) -> FloatArray:
+        """The candidate's weights (n,) of the training rows, as `ExampleWeightSearch` trains with them."""
+        weights: FloatArray = self._fitted_weighting.training_weights(candidate.alpha[None])[0]
+        return weights
+
+    @property
+    def _fitted_weighting(self) -> Any:
+        if self.weighting is None:
+            raise InvalidInputError("this study was made without a weighting; pass a fitted one.")
+        return self.weighting
 
     @property
     def _sign(self) -> float:

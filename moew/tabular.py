@@ -1,7 +1,8 @@
 """Rows of any table as numbers: what embeddings, baselines and networks see of X and y.
 
-Numeric columns are scaled, two-valued ones become 0/1, categories one-hot. A missing number becomes the
-column's mean and raises a flag column; a missing or unknown category is all zeros.
+Numeric columns are scaled, columns of yes and no (booleans, 0/1, −1/1, two texts) become 0/1, categories
+one-hot. A missing number becomes the column's mean and raises a flag column; a missing or unknown category
+is all zeros.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from moew.protocols import BoolArray, FloatArray, IntArray, Labels, Rows, Task
 from moew.state import State
 
 Kind = Literal["numeric", "binary", "categorical"]
+_MOST_LEVELS = 1000  # one-hot columns grow as rows times levels: beyond this they fill the memory
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ class TabularEncoder:
 
     def fit(self, X: Rows) -> Self:
         self.names_ = column_names(X)
-        self.columns_ = [_learn(values, self.scale) for _, values in _columns(X)]
+        self.columns_ = [
+            _learn(name, values, self.scale, is_category)
+            for (name, values), is_category in zip(_columns(X), _marked_as_categories(X), strict=True)
+        ]
         if not self.columns_:
             raise InvalidInputError("X has no columns; at least one feature is needed.")
         self.blocks_ = _blocks(self.columns_)
@@ -60,11 +65,11 @@ class TabularEncoder:
             for column, (name, values) in zip(self.columns_, _columns(X), strict=True)
             for part in _encode(column, name, values)
         ]
-        return np.column_stack(parts).astype(np.float64)
+        return np.column_stack(parts).astype(np.float64, copy=False)
 
     def state(self) -> State:
         return {
-            "scale": self.scale,
+            "scale": bool(self.scale),
             "names": self.names_,
             "columns": [{**asdict(c), "levels": list(c.levels)} for c in self.columns_],
         }
@@ -86,7 +91,7 @@ class TargetEncoder:
 
     def fit(self, y: Labels, task: Task) -> Self:
         if task == "regression":
-            self.column_ = _learn_numeric(number_labels(y), self.scale)
+            self.column_ = _learn_numeric("y", number_labels(y), self.scale)
         else:
             levels = tuple(label_levels(y))
             self.column_ = _Column("binary" if len(levels) <= 2 else "categorical", levels)
@@ -99,11 +104,11 @@ class TargetEncoder:
         else:
             positions = label_positions(y, list(self.column_.levels))
             coded = _one_hot(self.column_, positions)
-        return np.column_stack(coded).astype(np.float64)
+        return np.column_stack(coded).astype(np.float64, copy=False)
 
     def state(self) -> State:
         column = {**asdict(self.column_), "levels": list(self.column_.levels)}
-        return {"scale": self.scale, "column": column}
+        return {"scale": bool(self.scale), "column": column}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -201,6 +206,13 @@ def _columns(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
     return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
 
 
+def _marked_as_categories(X: Rows) -> list[bool]:
+    """For each column, whether its data frame calls it one of categories, whatever their values are."""
+    if hasattr(X, "columns"):
+        return [str(X[name].dtype) == "category" for name in X.columns]
+    return [False] * int(np.shape(X)[1])
+
+
 def _frame_column(series: Any) -> np.ndarray[Any, Any]:
     """A data frame's column as a plain array; nullable and string dtypes become object or float."""
     dtype = str(series.dtype)
@@ -223,33 +235,52 @@ def _is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
     return np.zeros(len(values), dtype=bool)
 
 
-def _learn(values: np.ndarray[Any, Any], scale: bool) -> _Column:
+def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bool) -> _Column:
     missing = _is_missing(values)
     seen = values[~missing]
-    if values.dtype.kind == "O" and len(seen) and all(isinstance(v, float | int | np.number) for v in seen):
-        values = np.where(missing, np.nan, values).astype(np.float64)  # numbers in an object array
-        seen = values[~missing]
-    numeric = values.dtype.kind in "biuf"
-    if numeric and np.isinf(seen).any():
-        raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
-    if numeric and len(np.unique(seen)) != 2:
-        return _learn_numeric(values.astype(np.float64), scale)
+    numeric = values.dtype.kind in "biuf" and not is_category
+    if values.dtype.kind == "O" and len(seen) and not is_category:
+        numeric = all(isinstance(v, float | int | np.number) for v in seen)  # numbers in an object array
+    if numeric:
+        numbers = np.where(missing, np.nan, values).astype(np.float64)
+        if np.isinf(numbers).any():
+            raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
+        # Any other two numbers are a scale on which new rows may lie elsewhere.
+        if set(np.unique(numbers[~missing]).tolist()) not in ({0.0, 1.0}, {-1.0, 1.0}):
+            return _learn_numeric(name, numbers, scale)
     levels = tuple(sorted({_plain(v) for v in seen}, key=lambda v: (type(v).__name__, v)))
+    if len(levels) > _MOST_LEVELS:
+        raise InvalidInputError(
+            f"{name} has {len(levels)} different values, more than the {_MOST_LEVELS} that can be encoded as "
+            "categories; drop it, group its values, or encode it as numbers."
+        )
     if len(levels) == 2:
         return _Column("binary", levels, flag_missing=bool(missing.any()))
     return _Column("categorical", levels)
 
 
-def _learn_numeric(values: FloatArray, scale: bool) -> _Column:
+def _learn_numeric(name: str, values: FloatArray, scale: bool) -> _Column:
     finite = values[np.isfinite(values)]
-    mean = float(finite.mean()) if len(finite) else 0.0
-    spread = float(finite.std()) if len(finite) else 0.0
-    # A constant column has no spread to divide by; rounding leaves a speck that must not be blown up.
-    flat = spread <= 1e-12 * max(1.0, abs(mean))
     flag = bool(np.isnan(values).any())
+    if not len(finite):
+        return _Column("numeric", flag_missing=flag)
     if not scale:
-        return _Column("numeric", fill=mean, flag_missing=flag)
-    return _Column("numeric", (), mean, 1.0 if flat else spread, mean, flag)
+        top = np.abs(finite).max() or 1.0  # the sum of huge numbers would be infinite
+        return _Column("numeric", fill=float((finite / top).mean() * top), flag_missing=flag)
+    offset, spread = centre_and_spread(name, finite)
+    return _Column("numeric", (), offset, spread, offset, flag)
+
+
+def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of values (n,) in any units; 1 in place of a deviation of zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, spread = float(values.mean()), float(values.std())
+    if not np.isfinite(spread):
+        raise InvalidInputError(
+            f"{name} holds values of up to {np.abs(values).max():g}, too large to scale; divide them first."
+        )
+    # A constant column has no spread to divide by; rounding leaves a speck that must not be blown up.
+    return mean, spread if spread > 1e-12 * np.abs(values).max() else 1.0
 
 
 def _encode(column: _Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:

@@ -1,18 +1,21 @@
 """What may go wrong late must not lose what was found; what a storage holds must belong to the search."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from problems import mixed_frame, shifted_classes
 from scipy.sparse import coo_array, csr_array
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, RepeatedStratifiedKFold, StratifiedKFold
 
 import moew
 from moew import ExampleWeightSearch
-from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.exceptions import InvalidInputError, MoewWarning, UndefinedMetricError
 from moew.metrics import fpr_gap, worst_class_error
 
 SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
@@ -173,3 +176,68 @@ def test_random_weights_differ_between_repeats():
     }
     result = moew.compare(search, ROWS.X, ROWS.y * 1.0, **data, repeats=3)
     assert len(set(result["random"].best)) == 3
+
+
+def test_a_pos_label_that_is_no_class_is_refused():
+    with pytest.raises(InvalidInputError, match=r"pos_label=2 is not one of the classes \[0, 1\]"):
+        small(metric=fpr_gap(pos_label=2)).fit(
+            ROWS.X, ROWS.y, **VALIDATION, metadata_val={"group": ROWS.y_val}
+        )
+
+
+def test_a_winner_that_decides_the_same_for_all_is_noted():
+    group = np.arange(len(ROWS.y_val)) % 2
+    constant = small(DummyClassifier(strategy="constant", constant=1), metric=fpr_gap())
+    constant.fit(ROWS.X, ROWS.y, **VALIDATION, metadata_val={"group": group})
+    assert any("the same for every" in note for note in constant.result_.notes)
+
+
+def test_columns_by_array_or_index_and_unknown_metadata():
+    X, y = mixed_frame(100)
+    codes = pd.DataFrame({"number": X["number"].fillna(0), "flag": X["flag"].astype(float)})
+    for columns in (codes.columns[:1], np.array(["number"])):
+        assert len(small(embedding=columns).fit(codes, y).best_alpha_) == 2
+    with pytest.warns(MoewWarning, match="neither the metric nor the decision takes"):
+        small().fit(codes, y, metadata={"costs": np.ones(100)})
+    with pytest.raises(InvalidInputError, match="dict of columns or a data frame"):
+        small().fit(codes, y, metadata=codes["number"])
+    with pytest.raises(InvalidInputError, match="one value for each row"):
+        small().fit(codes, y, metadata={"cost": 3.0})
+
+
+def test_rows_that_were_held_out_can_be_told():
+    search = small().fit(ROWS.X, ROWS.y)
+    again = LogisticRegression().fit(
+        ROWS.X[search.training_rows_], ROWS.y[search.training_rows_], sample_weight=search.sample_weight_
+    )
+    assert np.array_equal(again.coef_, search.best_estimator_.coef_)
+
+
+def test_splitters_that_cannot_work_are_explained():
+    with pytest.raises(InvalidInputError, match="more than once"):
+        small(validation=RepeatedStratifiedKFold(n_splits=2, n_repeats=2)).fit(ROWS.X, ROWS.y)
+    with pytest.raises(InvalidInputError, match="groups"):
+        small(validation=GroupKFold(2)).fit(ROWS.X, ROWS.y)
+    with pytest.raises(InvalidInputError, match="between 0 and 1"):
+        small(validation=1.5).fit(ROWS.X, ROWS.y)
+
+
+def test_labels_and_columns_that_do_not_belong_together():
+    names = np.array(["no", "yes"])
+    with pytest.raises(InvalidInputError, match="strings"):
+        small().fit(ROWS.X, names[ROWS.y], **VALIDATION)
+    frame = pd.DataFrame(ROWS.X_val, columns=["a", "b"])
+    with pytest.warns(MoewWarning, match="transform_input"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X has feature names")
+        small().fit(ROWS.X, ROWS.y, X_val=frame, y_val=ROWS.y_val)
+    search = small().fit(ROWS.X, ROWS.y)
+    with pytest.raises(InvalidInputError, match="a label to each row"):
+        search.example_weights(ROWS.X, ROWS.y[:5])
+
+
+def test_compare_takes_a_search_and_known_methods():
+    data = {"X_test": ROWS.X_test, "y_test": ROWS.y_test, "repeats": 2}
+    with pytest.raises(InvalidInputError, match="needs an ExampleWeightSearch"):
+        moew.compare(LogisticRegression(), ROWS.X, ROWS.y, **data)
+    with pytest.raises(KeyError, match="uniform"):
+        moew.compare(small(n_batches=1), ROWS.X, ROWS.y, **data)["MOEW"]

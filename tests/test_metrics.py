@@ -131,6 +131,8 @@ def test_r_squared(seed, n, weighted):
     assert r_squared()(y, predicted, sample_weight=weight) == pytest.approx(expected)
     assert r_squared()(y, y) == 1.0
     assert np.isnan(r_squared()(y[:1], y[:1]))
+    with pytest.raises(UndefinedMetricError, match="weight above 0"):
+        r_squared()(y, predicted, sample_weight=np.zeros(n))
 
 
 @quick

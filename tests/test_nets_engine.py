@@ -1,5 +1,8 @@
 """The compiled training loop against scikit-learn's networks, and what it promises about bits and batches."""
 
+import multiprocessing
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import hinge_loss, log_loss
 from sklearn.neural_network import MLPRegressor
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, MoewError
 from moew.nets import NetworkSpec, ReconstructionLoss, forward, train_networks
 from moew.nets._batches import batch_rows, initial_layers
 from moew.nets._groups import NETWORKS_AT_ONCE, train_weightings
@@ -198,3 +201,39 @@ def test_arrays_that_do_not_fit_are_refused():
     ):
         with pytest.raises(InvalidInputError, match="got X"):
             train_networks(spec, *bad, 0)
+
+
+def _train_once(spec, grouped):
+    X, y, weights = _problem()
+    if grouped:
+        return next(train_weightings(spec, X, y, weights, [0]))
+    return train_networks(spec, X[None], y[None], weights[None], [[0]], 0)
+
+
+def _message_of_training(answers, spec, grouped):
+    try:
+        _train_once(spec, grouped)
+        answers.put("trained")
+    except MoewError as error:
+        answers.put(str(error))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
+@pytest.mark.parametrize("grouped", [True, False])
+def test_training_after_a_fork_is_an_error_and_does_not_hang(grouped):
+    spec = NetworkSpec((3, 2, 1), steps=2)
+    _train_once(spec, grouped)
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=_message_of_training, args=(answers, spec, grouped), daemon=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python and JAX warn of the fork itself
+        child.start()
+    child.join(60)
+    hangs = child.is_alive()
+    if hangs:
+        child.kill()
+        child.join()
+    assert not hangs
+    assert "use joblib's 'loky' or 'threading' backend" in answers.get()
+    _train_once(spec, grouped)  # the parent goes on

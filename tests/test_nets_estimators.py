@@ -150,6 +150,33 @@ def test_saved_and_loaded(regression):
     assert all(type(array) is np.ndarray for layer in model.layers_ for array in layer)
 
 
+def test_settings_of_numpy_types_are_saved():
+    X, y, _ = _classes(2)
+    settings = {
+        "hidden": np.array([4, 3]),
+        "activation": np.str_("tanh"),
+        "steps": np.int64(5),
+        "batch_size": np.int32(16),
+        "learning_rate": np.float32(0.25),
+        "scale": np.True_,
+        "random_state": np.int64(3),
+    }
+    for model in (NetworkClassifier(**settings).fit(X, y), NetworkRegressor(**settings).fit(X, y)):
+        again = load_state(json.loads(json.dumps(model.state())))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert (again.steps, again.batch_size, again.learning_rate, again.scale) == (5, 16, 0.25, True)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e12])
+def test_targets_in_any_units_are_learned(unit):
+    X, _, _ = _classes(2)
+    y = X[:, 0] - 2 * X[:, 1]
+    model = NetworkRegressor(**{**_LINEAR, "steps": 300}).fit(X, unit * y)
+    assert model.score(X, unit * y) > 0.99
+    with pytest.raises(InvalidInputError, match="y holds values .* too large"):
+        model.fit(X, 1e200 * y)
+
+
 def test_hidden_representation_leads_to_the_output():
     X, y, _ = _classes(2)
     model = NetworkClassifier(**_SMALL).fit(X, y)
@@ -167,7 +194,13 @@ def test_hidden_representation_leads_to_the_output():
         (NetworkClassifier(loss="squared"), "loss of NetworkClassifier"),
         (NetworkRegressor(loss="hinge"), "loss of NetworkRegressor"),
         (NetworkClassifier(activation="cube"), "activation"),
-        (NetworkClassifier(hidden=(0,)), "layer sizes"),
+        (NetworkClassifier(hidden=(0,)), "hidden must hold"),
+        (NetworkClassifier(hidden=20), r"hidden must hold .* such as \(20, 10\).*; got 20"),
+        (NetworkRegressor(hidden=None), "hidden must hold"),
+        (NetworkRegressor(hidden=(20.0, 10)), "hidden must hold"),
+        (NetworkClassifier(hidden="20"), "hidden must hold"),
+        (NetworkClassifier(hidden=np.array(20)), "hidden must hold"),
+        (NetworkClassifier(hidden=np.array([[20]])), "hidden must hold"),
         (NetworkRegressor(steps=0), "steps"),
     ],
 )

@@ -5,9 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.decomposition import PCA
 
+from moew.decision import ShareSelected
+from moew.embedding import FunctionEmbedding
 from moew.exceptions import StateError
 from moew.state import Stateful, find_object, load_state, name_object, pack_array, unpack_array
+from moew.weighting import ExampleWeighting, FunctionBaseline
 
 
 @given(
@@ -90,7 +94,7 @@ def test_kind_names_the_public_home_of_the_class():
     from moew.weighting import UniformBaseline
 
     state = UniformBaseline().state()
-    assert state == {"kind": "moew.weighting:UniformBaseline"}
+    assert state == {"kind": "moew.weighting:UniformBaseline", "version": 1}
     assert isinstance(load_state(state), UniformBaseline)
 
 
@@ -105,3 +109,88 @@ def test_the_users_own_objects_are_named_and_handed_in():
     assert find_object("mine", {"mine": thing}) is thing
     with pytest.raises(StateError, match=r"objects=\{'mine': …\}"):
         find_object("mine", {})
+
+
+@pytest.mark.parametrize("thing", [None, "state", 7, ["kind"], b"{}"])
+def test_what_is_no_dict_is_refused(thing):
+    with pytest.raises(StateError, match=f"is a dict that state.* got {type(thing).__name__}"):
+        load_state(thing)
+
+
+@pytest.mark.parametrize("version", [None, 0, -1, "1", 1.0, True])
+def test_states_without_a_sound_version_are_refused(version):
+    with pytest.raises(StateError, match="no version"):
+        load_state({"kind": "moew.weighting:UniformBaseline", "version": version})
+
+
+def test_states_of_a_newer_version_are_refused():
+    state = {**weight_function(by_label).state(), "version": 2}
+    with pytest.raises(StateError, match="version 2, .* up to 1: .*newer moew"):
+        load_state(state)
+    part = {**state, "version": 1, "embedding": {**state["embedding"], "version": 3}}
+    with pytest.raises(StateError, match="version 3"):
+        load_state(part)
+
+
+@pytest.mark.parametrize("missing", ["alpha", "mean", "embedding", "baseline"])
+def test_a_missing_entry_is_named(missing):
+    state = weight_function(by_label).state()
+    del state[missing]
+    objects = {name_object(thing): thing for thing in (coordinates, by_label)}
+    with pytest.raises(StateError, match=f"WeightFunction' has no entry '{missing}'"):
+        load_state(state, objects)
+
+
+def test_damaged_states_are_refused():
+    state = ShareSelected(0.5).state()
+    for damage in ({"sharing": 0.5}, {"threshold_": "high"}):
+        with pytest.raises(StateError, match="ShareSelected' is damaged"):
+            load_state({**state, **damage})
+    with pytest.raises(StateError, match="has no entry 'dtype'"):
+        load_state({**weight_function(by_label).state(), "alpha": {"data": "", "shape": [0]}})
+
+
+def coordinates(X, y):
+    return np.asarray(X)
+
+
+def by_label(X, y):
+    return 1.0 + np.asarray(y)
+
+
+def weight_function(pi, embedding=None):
+    X, y = np.arange(6.0).reshape(3, 2), np.array([0.0, 1.0, 2.0])
+    embedding = FunctionEmbedding(coordinates) if embedding is None else embedding
+    weighting = ExampleWeighting(embedding, FunctionBaseline(pi)).fit(X, y, task="regression")
+    return weighting.weight_function(np.ones(weighting.n_dims))
+
+
+class Methods:
+    def pi(self, X, y):
+        return np.ones(len(y))
+
+
+class Pair(Stateful):
+    state_home = "moew.state"
+
+    def __init__(self, *things):
+        self.things = things
+
+    def _content(self):
+        return {"names": [name_object(thing) for thing in self.things]}
+
+
+def test_two_things_of_the_same_name_have_no_state():
+    lambdas = weight_function(lambda X, y: np.ones(len(y)), FunctionEmbedding(lambda X, y: np.asarray(X)))
+    with pytest.raises(StateError, match="both called 'test_state:.*<lambda>'; give them names"):
+        lambdas.state()
+    for pair in (Pair(Methods().pi, Methods().pi), Pair(PCA(), PCA())):
+        with pytest.raises(StateError, match="both called"):
+            pair.state()
+
+
+def test_the_same_thing_may_be_named_twice_and_each_state_has_its_own_names():
+    methods = Methods()
+    assert Pair(methods.pi, methods.pi).state()["names"] == ["test_state:Methods.pi"] * 2
+    for pi in (lambda X, y: np.ones(len(y)), lambda X, y: np.full(len(y), 2.0)):
+        assert weight_function(pi).state()["baseline"]["function"] == name_object(pi)

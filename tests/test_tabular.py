@@ -100,10 +100,73 @@ def test_frame_and_object_array_of_the_same_values_agree():
     np.testing.assert_array_equal(encode(MIXED[columns]), encode(MIXED[columns].to_numpy(dtype=object)))
 
 
-def test_two_valued_numbers_are_binary():
-    encoder = TabularEncoder().fit(np.array([[3.0], [7.0], [3.0]]))
-    np.testing.assert_array_equal(encoder.transform(np.array([[7.0], [3.0], [5.0]]))[:, 0], [1, 0, 0])
+@pytest.mark.parametrize("values", [[0, 1, 0], [0.0, 1.0, 0.0], [-1, 1, -1], [False, True, False]])
+@pytest.mark.parametrize("dtype", [None, object])
+def test_yes_and_no_are_binary(values, dtype):
+    X = np.array(values, dtype=dtype)[:, None]
+    encoder = TabularEncoder().fit(X)
     assert encoder.blocks_ == [Block("binary", 0, 1)]
+    np.testing.assert_array_equal(encoder.transform(X)[:, 0], [0, 1, 0])
+
+
+@pytest.mark.parametrize("dtype", [float, int, object])
+def test_other_two_numbers_are_a_scale(dtype):
+    X, new = np.array([[1], [3], [3]], dtype=dtype), np.array([[2], [100]], dtype=dtype)
+    oracle = StandardScaler().fit(X.astype(float))
+    encoder = TabularEncoder().fit(X)
+    assert encoder.blocks_ == [Block("numeric", 0, 1)]
+    np.testing.assert_allclose(encoder.transform(new), oracle.transform(new.astype(float)))
+    np.testing.assert_array_equal(TabularEncoder(scale=False).fit(X).transform(new), new.astype(float))
+
+
+@pytest.mark.parametrize(
+    "values", [[1, 2, 3, 2], [1.5, 2.5, 0.0, 2.5], [True, False, None, True], [1, 2, None, 9]]
+)
+def test_categories_of_numbers_are_categories(values):
+    frame = pd.DataFrame({"c": pd.Categorical(values)})
+    encoder = TabularEncoder().fit(frame)
+    present = [value for value in values if value is not None]
+    expected = np.array([[value == level for level in sorted(set(present))] for value in values], dtype=float)
+    two = len(set(present)) == 2
+    expected = np.column_stack([expected[:, 1], [value is None for value in values]]) if two else expected
+    np.testing.assert_array_equal(encoder.transform(frame), expected)
+    # with gaps pandas gives the same categories as floats, and a caller may have lost the dtype
+    gap = pd.DataFrame({"c": pd.Categorical([present[0], None], categories=sorted(set(present)))})
+    np.testing.assert_array_equal(encoder.transform(gap)[0], expected[0])
+    np.testing.assert_array_equal(encoder.transform(gap)[1, : 1 if two else 3], 0)
+    plain = pd.DataFrame({"c": present[:1]})
+    for again in (encoder, through_json(encoder)):
+        np.testing.assert_array_equal(again.transform(plain), expected[:1])
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "category"])
+def test_columns_with_too_many_categories_are_refused(dtype):
+    frame = pd.DataFrame(
+        {"n": np.arange(1001.0), "id": pd.Series([f"{i}" for i in range(1001)], dtype=dtype)}
+    )
+    with pytest.raises(InvalidInputError, match="column 'id' has 1001 different values.*group its values"):
+        TabularEncoder().fit(frame)
+    with pytest.raises(InvalidInputError, match="column 1 has 1001"):
+        TabularEncoder().fit(frame.to_numpy(dtype=object))
+    assert encode(frame[:1000]).shape == (1000, 1001)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-14, 1e14, 1e100])
+def test_units_do_not_matter(unit):
+    X = np.random.default_rng(0).normal(2, 1, (30, 2))
+    np.testing.assert_allclose(encode(X * unit), encode(X), rtol=1e-9)
+    coded = TargetEncoder().fit(X[:, 0] * unit, "regression").transform(X[:, 0] * unit)
+    np.testing.assert_allclose(coded, encode(X)[:, :1], rtol=1e-9)
+
+
+def test_values_too_large_to_scale_are_refused():
+    X = np.array([[1e200], [-1e200], [3.0]])
+    with pytest.raises(InvalidInputError, match=r"column 0 holds values of up to 1e\+200, too large"):
+        TabularEncoder().fit(X)
+    with pytest.raises(InvalidInputError, match="y holds values of up to"):
+        TargetEncoder().fit(X[:, 0], "regression")
+    gap = np.array([[1.5e308], [1.5e308], [1e308], [np.nan]])
+    np.testing.assert_allclose(encode(gap, scale=False)[:, 0], [1.5e308, 1.5e308, 1e308, 4 / 3 * 1e308])
 
 
 def test_constant_columns_become_zero_and_rounding_specks_are_not_blown_up():

@@ -170,9 +170,55 @@ def test_huge_coordinates_that_cancel_give_no_nan():
     np.testing.assert_allclose(weights, [[1.0, 2.0, 0.0]])
 
 
-def test_no_weight_left_is_an_error():
-    with pytest.raises(InvalidInputError, match="weight zero"):
-        weighting_of(np.ones((4, 1)), np.ones(4)).training_weights(np.array([[1.0], [-1e5]]))
+@pytest.mark.parametrize("u", [None, np.array([2.0, 1.0, 0.5, 3.0])])
+def test_weights_keep_their_ratios_where_every_sigmoid_is_zero(u):
+    Z, pi = np.array([[1.0], [1.00001], [1.00002], [2.0]]), np.array([1.0, 2.0, 3.0, 4.0])
+    alphas = np.array([[1.0], [-1e5], [-3e6]])
+    weighting = weighting_of(Z, pi, u)
+    weights = weighting.training_weights(alphas)
+    counts = np.ones(4) if u is None else u
+    np.testing.assert_allclose(weights.sum(axis=1), counts.sum())
+    for alpha, row in zip(alphas[1:, 0], weights[1:], strict=True):  # σ(t) = exp(t) so far out
+        expected = counts * pi * np.exp(alpha * (Z[:, 0] - Z[0, 0]))
+        np.testing.assert_allclose(row / row[0], expected / expected[0], rtol=1e-6)
+    for alpha, row in zip(alphas, weights, strict=True):
+        function = weighting.weight_function(alpha)
+        np.testing.assert_array_equal(function(None, np.zeros(4)) * counts, row)
+    assert weighting.weight_function(alphas[1]).c == np.inf
+
+
+def test_a_new_row_beyond_all_training_rows_weighs_more_than_floats_hold():
+    def z(X, y):
+        return np.asarray(X)
+
+    X = np.array([[1.0], [2.0]])
+    weighting = ExampleWeighting(FunctionEmbedding(z, standardize=False), FunctionBaseline(lambda X, y: y))
+    function = weighting.fit(X, [1e-200, 1e-200], task="regression").weight_function(np.array([-1e3]))
+    np.testing.assert_allclose(
+        function(np.r_[X, [[0.0]], [[0.5]]], [1e-200] * 4), [2, 0, np.inf, 2 * np.exp(500)]
+    )
+    assert function(X[:1], [1e200]) == np.inf
+
+
+def test_rows_that_do_not_count_do_not_set_the_scale():
+    weighting = weighting_of(np.array([[0.0], [1.0], [1.0]]), np.ones(3), np.array([0.0, 1.0, 1.0]))
+    np.testing.assert_array_equal(weighting.training_weights(np.array([[-1e5]])), [[0.0, 1.0, 1.0]])
+
+
+def test_overflow_is_an_error():
+    with pytest.raises(InvalidInputError, match="smaller radius"):
+        weighting_of(np.full((4, 1), 1e200), np.ones(4)).training_weights(np.array([[1.0], [-1e200]]))
+    for Z, pi in (([[-1], [1], [1]], [1.0, 1e308, 1e308]), ([[-1], [-1], [1]], [1.0, 1.0, 5e-324])):
+        with pytest.raises(InvalidInputError, match="multiply them by a constant"):
+            weighting_of(Z, pi).training_weights(np.array([[1e9]]))
+
+
+def test_c_is_the_factor_of_equation_3():
+    rng = np.random.default_rng(6)
+    Z, pi, alpha = rng.normal(size=(9, 2)), rng.uniform(0.5, 2, 9), np.array([2.0, -1.0])
+    function = weighting_of(Z, pi).weight_function(alpha)
+    np.testing.assert_allclose(function.c, 1 / (pi * expit(Z @ alpha)).mean())
+    np.testing.assert_allclose(function(None, np.zeros(9)), function.c * pi * expit(Z @ alpha))
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,10 @@ class ShareSelected(_OneThreshold):
     """The highest-scoring `share` of the rows is positive.
 
     on="validation" (the paper's spam) or "train": a threshold midway between the scores that part the
-    share there, the nearest possible share where equal scores cannot be parted. on="each": that share of
-    each set the rule is applied to, by rank, so that it is exact; of equal scores the earlier rows are
-    taken. The share is rounded to the nearest number of rows, at least one.
+    share there. Equal scores are taken together, so the share is the nearest possible one, and at least
+    one row is always selected: a model with the same score for all rows selects everything. on="each":
+    that share of each set the rule is applied to, by rank, so that it is exact; of equal scores the
+    earlier rows are taken. The share is rounded to the nearest number of rows, at least one.
     """
 
     share: float

@@ -44,8 +44,9 @@ class DiscriminativeEmbedding(BaseEmbedding):
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
         from moew.nets import NetworkClassifier, NetworkRegressor  # loads JAX
+        from moew.nets._spec import layer_widths
 
-        if len(self.hidden) == 0:
+        if len(layer_widths(self.hidden)) == 0:
             raise InvalidInputError("hidden must name at least one layer: the last one is the embedding.")
         network = NetworkClassifier if task == "classification" else NetworkRegressor
         self.network_ = network(

@@ -38,6 +38,8 @@ def resolve_embedding(thing: Any, random_state: Any = None) -> Embedding:
 
 
 def _find(thing: Any) -> Embedding:
+    if hasattr(thing, "tolist") and not callable(thing):
+        thing = thing.tolist()  # an array or a pandas Index of columns
     if isinstance(thing, str) and thing in _BY_NAME:
         return _BY_NAME[thing]()
     if isinstance(thing, BaseEmbedding):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import UndefinedMetricError
-from moew.metrics._labels import codes_of, is_positive
+from moew.metrics._labels import codes_of, is_positive, shown_positive
 from moew.metrics._metric import Metric
 
 
@@ -27,7 +27,7 @@ class _Accuracy:
 
 def accuracy() -> Metric:
     """The share of rows decided rightly: mean of 1[ŷ = y]. Higher is better."""
-    return Metric(_Accuracy(), "decision", True, "accuracy")
+    return Metric(_Accuracy(), "decision", True, "accuracy", bounds=(0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def worst_class_error() -> Metric:
     The paper's metric for MNIST: no digit may be recognised badly, however well the others are. Classes
     that do not occur in y are left out.
     """
-    return Metric(_WorstClassError(), "decision", False, "worst class error")
+    return Metric(_WorstClassError(), "decision", False, "worst class error", bounds=(0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class _FprGap:
             occurring = np.bincount(codes, minlength=n_groups) > 0
             if empty := names[occurring & (n_negative == 0)].tolist():
                 raise UndefinedMetricError(
-                    f"no false-positive rate for group {', '.join(map(repr, empty))}: no negative rows."
+                    f"no false-positive rate for group {', '.join(map(repr, empty))}: no negative rows, all "
+                    f"are {shown_positive(y_true, pos_label)}."
                 )
         n_wrong = np.bincount(codes[wrong], minlength=n_groups)
         occurs = n_negative > 0
@@ -85,5 +86,8 @@ def fpr_gap(pos_label: Any = None) -> Metric:
 
     The paper's fairness violation. Needs the per-row column `group`. A group that has rows but no
     negatives has no rate: the metric is undefined there.
+
+    A model that decides the same for every row has a gap of 0, the best there is. Use the metric with a
+    decision rule that fixes how many are selected, `EqualFalsePositiveRates` or `ShareSelected`.
     """
-    return Metric(_FprGap(), "decision", False, "false-positive rate gap", pos_label)
+    return Metric(_FprGap(), "decision", False, "false-positive rate gap", pos_label, True, (0.0, 1.0))

@@ -45,3 +45,16 @@ def codes_of(labels: Any) -> tuple[Array, IntArray]:
     except TypeError as error:
         raise InvalidInputError(f"labels or groups of mixed kinds cannot be ordered: {error}.") from error
     return distinct, codes
+
+
+def shown_positive(labels: Any, pos_label: Any) -> str:
+    """The positive label as a message shows it."""
+    if pos_label is None:
+        pos_label = np.asarray(labels).dtype.kind == "b" or 1
+    return repr(pos_label.item() if isinstance(pos_label, np.generic) else pos_label)
+
+
+def shown_labels(labels: Any) -> str:
+    """The first few distinct labels as a message shows them."""
+    distinct = list(dict.fromkeys(np.asarray(labels).tolist()))
+    return ", ".join(map(repr, distinct[:5])) + (", …" if len(distinct) > 5 else "") or "none"

@@ -22,17 +22,23 @@ _SPECIAL = ("pos_label", "sample_weight")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns."""
+    """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns.
+
+    `needs_two_classes` says that it has a meaning only for a classifier of two classes.
+    """
 
     function: Callable[..., Any]
     response: Response = "decision"
     greater_is_better: bool = True
     name: str = ""
     pos_label: Any = None
+    needs_two_classes: bool = False
+    bounds: tuple[float, float] | None = None
     required_columns: tuple[str, ...] = field(init=False)
     optional_columns: tuple[str, ...] = field(init=False)
     takes_pos_label: bool = field(init=False)
     takes_sample_weight: bool = field(init=False)
+    requires_sample_weight: bool = field(init=False)
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, type):
@@ -41,6 +47,7 @@ class Metric:
             raise InvalidInputError(
                 f"response must be 'decision', 'score' or 'proba', got {self.response!r}."
             )
+        _check_bounds(self.bounds)
         required, optional = _extra_arguments(self.function)
         both = (*required, *optional)
         put = partial(object.__setattr__, self)  # the only way into a frozen record
@@ -49,6 +56,7 @@ class Metric:
         put("optional_columns", tuple(n for n in optional if n not in _SPECIAL))
         put("takes_pos_label", "pos_label" in both)
         put("takes_sample_weight", "sample_weight" in both)
+        put("requires_sample_weight", "sample_weight" in required)
 
     def __call__(
         self,
@@ -74,11 +82,17 @@ class Metric:
                 arguments["pos_label"] = positive
         if self.takes_sample_weight and sample_weight is not None:
             arguments["sample_weight"] = sample_weight
+        elif self.requires_sample_weight:
+            raise missing_weights(self.name)
         return one_number(self.function(y_true, output, **arguments), self.name)
 
-    def check_columns(self, columns: Columns, n_rows: int, argument: str = "metadata_val") -> None:
+    def check_columns(
+        self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
+    ) -> None:
         """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows;
-        `argument` is what the user passes columns as."""
+        `argument` is what the user passes columns as, `weighted` whether the rows have sample weights."""
+        if self.requires_sample_weight and not weighted:
+            raise missing_weights(self.name)
         if any(name not in columns for name in self.required_columns):
             raise self._missing(columns, argument)
         for name in (*self.required_columns, *self.optional_columns):
@@ -131,6 +145,7 @@ def make_metric(
     greater_is_better: bool = True,
     name: str | None = None,
     pos_label: Any = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Metric: ...
 
 
@@ -141,6 +156,7 @@ def make_metric(
     greater_is_better: bool = True,
     name: str | None = None,
     pos_label: Any = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Callable[[Callable[..., Any]], Metric]: ...
 
 
@@ -151,11 +167,14 @@ def make_metric(
     greater_is_better: bool = True,
     name: str | None = None,
     pos_label: Any = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Metric | Callable[[Callable[..., Any]], Metric]:
     """Make a metric of `function(y_true, output, …) → number`; without a function, a decorator.
 
     `response` says what `output` is: "decision", class labels (n,) or, in regression, predictions (n,);
     "score" or "proba", those of the positive class (n,), or (n, C) for more than two classes.
+
+    `bounds` are the lowest and the highest value the metric can have, where known (infinities allowed).
 
     Further arguments are per-row columns, found by their names in `metadata_val`: one without a default
     must be there, one with a default may be. `sample_weight` gets the weights of the validation rows if
@@ -168,8 +187,9 @@ def make_metric(
             greater_is_better=greater_is_better,
             name=name,
             pos_label=pos_label,
+            bounds=bounds,
         )
-    return Metric(function, response, greater_is_better, name or "", pos_label)
+    return Metric(function, response, greater_is_better, name or "", pos_label, bounds=bounds)
 
 
 def one_number(result: Any, name: str) -> float:
@@ -190,6 +210,14 @@ def one_number(result: Any, name: str) -> float:
     shown = text if len(text) <= 80 else text[:77] + "…"
     raise InvalidInputError(
         f"the metric {name!r} must return one number, it returned {type(result).__name__}{shape}: {shown}."
+    )
+
+
+def missing_weights(metric_name: str) -> InvalidInputError:
+    """The error for sample weights that the metric cannot do without."""
+    return InvalidInputError(
+        f"the metric {metric_name!r} cannot do without sample weights of the rows it is evaluated on; pass "
+        "them (sample_weight_val=… with X_val, else sample_weight=…), or give its argument a default."
     )
 
 
@@ -237,6 +265,14 @@ def _extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]
         )
     required = [p.name for p in named if p.default is Parameter.empty]
     return required, [p.name for p in named if p.default is not Parameter.empty]
+
+
+def _check_bounds(bounds: Any) -> None:
+    if bounds is None:
+        return
+    numbers = isinstance(bounds, tuple) and all(isinstance(b, Real) for b in bounds)
+    if not (numbers and len(bounds) == 2 and bounds[0] < bounds[1]):
+        raise InvalidInputError(f"bounds must be None or (lowest, highest), got {bounds!r}.")
 
 
 def _name(function: Any) -> str:

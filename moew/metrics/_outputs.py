@@ -121,6 +121,13 @@ def is_regression(model: Any) -> bool:
     return not hasattr(model, "classes_")
 
 
+def model_name(model: Any) -> str:
+    """The model's class, and that of a pipeline's last step, which is what answers."""
+    steps = getattr(model, "steps", None)
+    last = f" of {type(steps[-1][1]).__name__}" if isinstance(steps, list) and steps else ""
+    return type(model).__name__ + last
+
+
 def model_classes(model: Any) -> Array:
     """The classes (C,) a fitted classifier knows."""
     if not hasattr(model, "classes_"):
@@ -136,8 +143,14 @@ def _positive_probability(model: Any, X: Rows, pos_label: Any, classes: Array) -
 
 def _probabilities(model: Any, X: Rows) -> Array:
     if not hasattr(model, "predict_proba"):
+        if hasattr(model, "decision_function"):
+            raise InvalidInputError(
+                f"the metric takes probabilities, but {model_name(model)} cannot give them (no "
+                "predict_proba); it has a decision_function, which response='score' takes, or calibrate it "
+                "(CalibratedClassifierCV)."
+            )
         raise InvalidInputError(
-            f"the metric or the decision takes scores or probabilities, but {type(model).__name__} cannot "
+            f"the metric or the decision takes scores or probabilities, but {model_name(model)} cannot "
             "give what is asked (no decision_function, no predict_proba); use a model that can, or a metric "
             "of decisions."
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
-from moew.metrics._labels import is_positive
+from moew.metrics._labels import is_positive, shown_labels, shown_positive
 from moew.metrics._metric import Metric
 
 
@@ -30,7 +30,8 @@ class _PrecisionAtRecall:
         n_positive = len(of_positives)
         if not n_positive:
             raise UndefinedMetricError(
-                f"precision at recall needs a positive row; {score.size} rows, none is."
+                f"precision at recall needs a positive row: {score.size} rows, none is "
+                f"{shown_positive(y_true, pos_label)}; the labels are {shown_labels(y_true)}."
             )
         if sample_weight is not None:
             return self._weighted(positive, score, np.asarray(sample_weight, dtype=np.float64))
@@ -62,4 +63,4 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Metric:
     if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < float(recall) <= 1:
         raise InvalidInputError(f"recall must be a number above 0 and at most 1, got {recall!r}.")
     name = f"precision at {100 * float(recall):g}% recall"
-    return Metric(_PrecisionAtRecall(float(recall)), "score", True, name, pos_label)
+    return Metric(_PrecisionAtRecall(float(recall)), "score", True, name, pos_label, True, (0.0, 1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,8 @@ class _RSquared:
         if y.size < 2:
             return float("nan")
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weight is not None and weight.sum() == 0:
+            raise UndefinedMetricError("R² needs a row with weight above 0.")
         spread = y - np.average(y, weights=weight)
         left, total = (
             (float(e @ e) if weight is None else float(e * weight @ e)) for e in (residual, spread)
@@ -36,7 +39,7 @@ def r_squared() -> Metric:
     What scikit-learn's regressors give as their score, constant y included (1 if met exactly, else 0), and
     many times faster. NaN on fewer than two rows.
     """
-    return Metric(_RSquared(), "decision", True, "R²")
+    return Metric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
 
 
 @dataclass(frozen=True)
@@ -85,4 +88,5 @@ def worst_band_relative_error(
         raise InvalidInputError(f"thresholds must be finite and rising, got {thresholds!r}.")
     if inverse not in (None, "exp"):
         raise InvalidInputError(f"inverse must be None or 'exp', got {inverse!r}.")
-    return Metric(_WorstBandRelativeError(cuts, inverse), "decision", False, "worst-band relative error")
+    function = _WorstBandRelativeError(cuts, inverse)
+    return Metric(function, "decision", False, "worst-band relative error", bounds=(0.0, math.inf))

@@ -7,7 +7,9 @@ notes the answer; from then on it is called with a stand-in that answers from th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any, ClassVar
 
@@ -17,8 +19,10 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_t
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew.exceptions import InvalidInputError
-from moew.metrics._metric import check_length, missing_columns, one_number
-from moew.metrics._outputs import Array, Outputs, is_regression
+from moew.metrics._fast import FastForm, fast_value
+from moew.metrics._labels import shown_labels
+from moew.metrics._metric import check_length, missing_columns, missing_weights, one_number
+from moew.metrics._outputs import Array, Outputs, is_regression, model_name
 from moew.protocols import Columns, Labels, Rows
 
 _METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
@@ -36,27 +40,46 @@ class ScorerMetric:
     Its value is the scorer's own, and higher is better (scikit-learn turns errors round). Columns and
     sample weights reach it as arguments if it takes them: where scikit-learn's metadata routing is on,
     those it requests (`set_score_request`); where it is off, those its function names.
+
+    The model is always asked through the scorer. On recorded answers `fast`, where there is one, gives
+    the value that the scorer would; where it gives none the scorer is called.
     """
 
     scorer: Callable[..., Any]
     name: str
+    fast: FastForm | None = None
+    bounds: tuple[float, float] | None = None
     greater_is_better: ClassVar[bool] = True
+    needs_two_classes: ClassVar[bool] = False  # scikit-learn says itself what it cannot score
 
-    def check_columns(self, columns: Columns, n_rows: int, argument: str = "metadata_val") -> None:
-        """Raise unless every column the scorer needs is there and those it takes have `n_rows` rows."""
+    @property
+    def requires_sample_weight(self) -> bool:
+        """Whether the scorer cannot do without sample weights."""
+        return self._named.get("sample_weight") is False
+
+    @cached_property
+    def _named(self) -> dict[str, bool]:
+        return _named_arguments(self.scorer)
+
+    def check_columns(
+        self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
+    ) -> None:
+        """Raise unless every column the scorer needs is there and those it takes have `n_rows` rows;
+        `weighted` says whether the rows have sample weights."""
         wanted = self._wanted()
-        needed = [
-            argument for argument, has_default in _named_arguments(self.scorer).items() if not has_default
-        ]
-        if refused := [argument for argument in needed if argument not in wanted]:
+        needed = [name for name, has_default in self._named.items() if not has_default]
+        if refused := [name for name in needed if name not in wanted]:
             raise InvalidInputError(
                 f"the scorer {self.name!r} cannot do without {refused!r} but does not request it; call "
                 f"scorer.set_score_request({refused[0]}=True) before handing the scorer in."
             )
-        if missing := [wanted[argument] for argument in needed if wanted[argument] not in columns]:
+        if self.requires_sample_weight and not weighted:
+            raise missing_weights(self.name)
+        of_columns = [wanted[name] for name in needed if name != "sample_weight"]
+        if missing := [name for name in of_columns if name not in columns]:
             raise missing_columns(self.name, missing, columns, argument)
-        for argument in self._arguments(columns, None):
-            check_length(columns[wanted[argument]], n_rows, wanted[argument], self.name)
+        for name in self._arguments(columns, None):
+            check_length(columns[wanted[name]], n_rows, wanted[name], self.name)
 
     def respond(
         self,
@@ -73,6 +96,7 @@ class ScorerMetric:
 
         The scorer knows its positive class itself, so `pos_label` is not looked at.
         """
+        self._check_methods(model)
         recorder = _Recorder(model, X, decided)
         self._call(recorder, X, y, columns, sample_weight)
         if not recorder.answers:
@@ -97,6 +121,13 @@ class ScorerMetric:
         answers = dict(outputs.arrays)
         if decided is not None and "predict" in answers:
             answers["predict"] = np.asarray(decided)
+        if self.fast is not None:
+            arguments = self._arguments(columns, sample_weight)
+            weight = arguments.pop("sample_weight", None)
+            known = Outputs(answers, outputs.classes, outputs.estimator_type)
+            value = None if arguments else fast_value(self.fast, y, known, weight)
+            if value is not None:
+                return value
         replay = _Replay(answers, outputs.classes, outputs.estimator_type)
         return one_number(self._call(replay, X, y, columns, sample_weight), self.name)
 
@@ -107,17 +138,48 @@ class ScorerMetric:
             return
         try:
             result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
-        except Exception:
+        except Exception as error:
+            if advice := self._label_advice(str(error), y):
+                raise InvalidInputError(f"{error} {advice}") from error
             return  # it wants other answers than these, or columns; the real ones will tell
         one_number(result, self.name)
 
+    def _check_methods(self, model: Any) -> None:
+        """Raise if the model has none of the methods that a scikit-learn scorer says it asks for."""
+        asked = getattr(self.scorer, "_response_method", ())
+        methods = [asked] if isinstance(asked, str) else list(asked)
+        if methods and not any(hasattr(model, method) for method in methods):
+            raise InvalidInputError(
+                f"the scorer {self.name!r} asks the model for {' or '.join(methods)}, which "
+                f"{model_name(model)} does not have; use a model that has it, or a metric of what this "
+                f"one can give ({', '.join(m for m in _METHODS if hasattr(model, m)) or 'nothing'})."
+            )
+
     def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
         arguments = self._arguments(columns, sample_weight)
-        if not (arguments and _is_routed(self.scorer)):
-            return self.scorer(model, X, y, **arguments)
         # scikit-learn's scorers refuse columns while routing is off, though their function takes them.
-        with config_context(enable_metadata_routing=True):
-            return self.scorer(model, X, y, **arguments)
+        routed = bool(arguments) and _is_routed(self.scorer)
+        try:
+            with config_context(enable_metadata_routing=True) if routed else nullcontext():
+                return self.scorer(model, X, y, **arguments)
+        except ValueError as error:
+            if advice := self._label_advice(str(error), y):
+                raise InvalidInputError(f"{error} {advice}") from error
+            raise
+
+    def _label_advice(self, message: str, y: Labels) -> str:
+        """What to do where the scorer takes 1 for the positive label and the labels are others."""
+        if not ("pos_label" in message and "not a valid label" in message):
+            return ""
+        function = getattr(self.scorer, "_score_func", None)
+        asked = getattr(self.scorer, "_response_method", "predict")
+        method = "" if asked == "predict" else f", response_method={asked!r}"
+        sign = "" if getattr(self.scorer, "_sign", 1) > 0 else ", greater_is_better=False"
+        return (
+            f"The scorer {self.name!r} takes 1 for the positive label, unless told; name yours: metric="
+            f"make_scorer({getattr(function, '__name__', '…')}{method}{sign}, pos_label=…), the label one "
+            f"of {shown_labels(y)}."
+        )
 
     def _arguments(self, columns: Columns, sample_weight: Any) -> dict[str, Any]:
         """What of the columns and weights goes to the scorer: argument name → (n,)."""
@@ -132,8 +194,10 @@ class ScorerMetric:
 
     def _wanted(self, there: Mapping[str, Any] = _NO_COLUMNS) -> dict[str, str]:
         """Argument of the scorer → name of the column for it; `there` are columns that are at hand."""
-        wanted = {name: name for name in _named_arguments(self.scorer)}
-        if not _is_routed(self.scorer):
+        wanted = {name: name for name in self._named}
+        # A scorer with a fast form was made from its name, so nobody has set what it requests.
+        unset = self.fast is not None and not get_config()["enable_metadata_routing"]
+        if unset or not _is_routed(self.scorer):
             return wanted
         for argument, request in get_routing_for_object(self.scorer).score.requests.items():
             if isinstance(request, str):

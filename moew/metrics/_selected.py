@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
-from moew.metrics._labels import is_positive
+from moew.metrics._labels import is_positive, shown_labels, shown_positive
 from moew.metrics._metric import Metric
 
 
@@ -42,7 +43,7 @@ def value_per_harm(pos_label: Any = None) -> Metric:
     and doing no harm counts at least as much as doing the least that could be done. Nothing selected is
     worth 0.
     """
-    return Metric(_ValuePerHarm(), "decision", True, "value per harm", pos_label)
+    return Metric(_ValuePerHarm(), "decision", True, "value per harm", pos_label, True, (0.0, math.inf))
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class _MeanOfSelected:
         chosen = grades[selected]
         if not chosen.size:
             raise UndefinedMetricError(
-                f"nothing was selected among {selected.size} rows, so there is no mean."
+                f"nothing was selected among {selected.size} rows, so there is no mean: none is decided "
+                f"{shown_positive(decision, pos_label)}, the decisions are {shown_labels(decision)}."
             )
         if sample_weight is None:
             return float(chosen.mean())
@@ -75,4 +77,4 @@ def mean_of_selected(pos_label: Any = None) -> Metric:
     The paper's metric for web pages: y is a graded quality in [0, 1], while the model is trained on
     binary labels and selects 40 %; use it with `ShareSelected(0.4)`. Undefined when nothing is selected.
     """
-    return Metric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label)
+    return Metric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)

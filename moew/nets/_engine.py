@@ -7,8 +7,9 @@ then the first layer of all K networks is one matrix product, and no activation 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, MoewError
 from moew.nets import _adam
 from moew.nets._batches import batch_rows, initial_layers
 from moew.nets._losses import row_losses
@@ -37,6 +38,7 @@ def train_networks(
     Returns, for each layer, W (R, K, out, in) and b (R, K, out). The program is compiled once for each set of
     shapes, layer sizes, activation and loss.
     """
+    refuse_after_fork()
     X, Y, W = (jnp.asarray(array, dtype=jnp.float32) for array in (X, Y, W))
     return train_on(spec, X, Y, W, seeds, batch_rows(X.shape[1], spec.batch_size, spec.steps, batch_seed))
 
@@ -56,8 +58,24 @@ def train_on(
 
 def forward(spec: NetworkSpec, params: Parameters, X: Any) -> jax.Array:
     """Linear outputs (R, K, n, C) of rows X (R, n, D)."""
+    refuse_after_fork()
     outputs: jax.Array = _forward(spec.activation, params, jnp.asarray(X, dtype=jnp.float32))
     return outputs
+
+
+@cache  # kept in the memory that a forked process gets a copy of
+def _process_of_first_use() -> int:
+    return os.getpid()
+
+
+def refuse_after_fork() -> None:
+    """Raise where the process was forked since JAX ran: JAX's threads are gone, it would wait for ever."""
+    if _process_of_first_use() != os.getpid():
+        raise MoewError(
+            "this process was forked from one in which networks were trained before, and JAX, which trains "
+            "them, does not survive a fork; use joblib's 'loky' or 'threading' backend instead of "
+            "'multiprocessing', or the start method 'spawn'."
+        )
 
 
 @partial(jax.jit, static_argnums=0)

@@ -15,6 +15,7 @@ from moew.nets import _checks
 from moew.nets._network import Network
 from moew.protocols import FloatArray, Labels, Rows
 from moew.state import State
+from moew.tabular import centre_and_spread
 
 
 def _has_probabilities(self: NetworkClassifier) -> bool:
@@ -120,10 +121,7 @@ class NetworkRegressor(RegressorMixin, Network):
     def _learn_targets(self, y: Labels) -> FloatArray:
         """Targets (n, 1), standardised where `scale` is set."""
         values = _checks.numeric_targets(y)
-        self.target_offset_ = float(values.mean()) if self.scale else 0.0
-        spread = float(values.std()) if self.scale else 1.0
-        # rounding leaves a speck of spread in constant targets, which must not be blown up
-        self.target_scale_ = spread if spread > 1e-12 * max(1.0, abs(self.target_offset_)) else 1.0
+        self.target_offset_, self.target_scale_ = centre_and_spread("y", values) if self.scale else (0.0, 1.0)
         return ((values - self.target_offset_) / self.target_scale_)[:, None]
 
     def _target_state(self) -> State:

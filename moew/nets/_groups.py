@@ -19,7 +19,7 @@ import joblib
 import numpy as np
 
 from moew.nets._batches import batch_rows
-from moew.nets._engine import pick, train_on
+from moew.nets._engine import pick, refuse_after_fork, train_on
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import FloatArray
 
@@ -36,6 +36,7 @@ def train_weightings(
 
     X (n, D), Y (n, C), weights (K, n), each row with something positive, seeds K ints.
     """
+    refuse_after_fork()
     size = NETWORKS_AT_ONCE.get(jax.default_backend(), NETWORKS_AT_ONCE_ELSEWHERE)
     K = len(seeds)
     inputs, targets = jnp.asarray(X[None], jnp.float32), jnp.asarray(Y[None], jnp.float32)

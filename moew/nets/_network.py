@@ -14,7 +14,7 @@ from moew.nets import _checks
 from moew.nets._engine import all_finite
 from moew.nets._groups import train_weightings
 from moew.nets._predict import run_layers
-from moew.nets._spec import Layers, NetworkSpec, TrainingDivergedError
+from moew.nets._spec import Layers, NetworkSpec, TrainingDivergedError, layer_widths
 from moew.protocols import FloatArray, Labels, Rows
 from moew.state import State, Stateful, pack_array, unpack_array
 from moew.tabular import TabularEncoder
@@ -129,7 +129,7 @@ class Network(Stateful, BaseEstimator):
         raise NotImplementedError
 
     def _spec(self, inputs: FloatArray, targets: FloatArray) -> NetworkSpec:
-        sizes = (inputs.shape[1], *self.hidden, targets.shape[1])
+        sizes = (inputs.shape[1], *layer_widths(self.hidden), targets.shape[1])
         return NetworkSpec(
             sizes, self.activation, self.loss, self.steps, self.batch_size, self.learning_rate
         )  # fmt: skip
@@ -154,8 +154,8 @@ class Network(Stateful, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return {
             "params": {
-                **params,
-                "hidden": [int(width) for width in self.hidden],
+                **{name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()},
+                "hidden": list(layer_widths(self.hidden)),
                 "random_state": int(seed) if known else None,  # a generator is not part of what was learned
             },
             "n_features": self.n_features_in_,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,17 @@ class NetworkSpec:
             )
         if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise InvalidInputError(f"learning_rate must be a positive number, got {self.learning_rate!r}.")
+
+
+def layer_widths(hidden: Any) -> tuple[int, ...]:
+    """The widths of the hidden layers as ints, or an error that shows how to write them."""
+    listed = isinstance(hidden, Sequence) or (isinstance(hidden, np.ndarray) and hidden.ndim == 1)
+    if not listed or any(not _is_count(width, 1) for width in hidden):
+        raise InvalidInputError(
+            "hidden must hold the width of each hidden layer, whole numbers of 1 or more, such as (20, 10), "
+            f"(20,) for one layer or () for none; got {hidden!r}."
+        )
+    return tuple(int(width) for width in hidden)
 
 
 def check_activation(activation: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import log_expit
 
 from moew.exceptions import InvalidInputError
 from moew.protocols import Baseline, Embedding, FloatArray, Labels, Rows, Task
@@ -22,24 +22,32 @@ class WeightFunction(Stateful):
     state_home = "moew.weighting"
 
     alpha: FloatArray  # (d,)
-    mean: float  # of π·σ(zᵀα) over the training rows
+    log_top: float  # log of the highest σ(zᵀα) of a training row
+    mean: float  # of π·σ(zᵀα) / (that highest σ) over the training rows
     embedding: Embedding
     baseline: Baseline
 
     @property
     def c(self) -> float:
-        """The factor of eq. 3 that makes the mean weight one."""
-        return 1 / self.mean
+        """The factor of eq. 3 that makes the mean weight one; infinite where it is beyond 1e308."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self.log_top) / self.mean)
 
     def __call__(self, X: Rows, y: Labels) -> FloatArray:
-        """The weights (n,) of any rows; their mean over the training rows is one."""
+        """The weights (n,) of any rows; their mean over the training rows is one.
+
+        Infinite where an extreme α favours a new row by more than a factor of 1e308.
+        """
         Z = self.embedding.transform(X, y)
         pi = checked_baseline(self.baseline.weights(X, y), len(y), type(self.baseline).__name__)
-        return np.asarray(_unscaled(Z, pi, self.alpha[None, :])[0] / self.mean)
+        log_sigma = _log_sigma(Z, self.alpha[None, :])
+        with np.errstate(over="ignore"):
+            return np.asarray(_relative(pi, log_sigma, np.array([self.log_top]))[0] / self.mean)
 
     def _content(self) -> State:
         return {
             "alpha": pack_array(self.alpha),
+            "log_top": self.log_top,
             "mean": self.mean,
             "embedding": self.embedding.state(),
             "baseline": self.baseline.state(),
@@ -49,6 +57,7 @@ class WeightFunction(Stateful):
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
         return cls(
             unpack_array(state["alpha"]),
+            state["log_top"],
             state["mean"],
             load_state(state["embedding"], objects),
             load_state(state["baseline"], objects),
@@ -97,27 +106,38 @@ class ExampleWeighting:
         The mean of the learned part is one, each row counted by the user's weight; α = 0 gives
         exactly π / mean(π).
         """
-        learned, mean = self._learned(self._checked_alphas(alphas))
+        learned, _, mean = self._learned(self._checked_alphas(alphas))
         weights = learned / mean[:, None]
         return weights if self.sample_weight_ is None else weights * self.sample_weight_
 
     def weight_function(self, alpha: FloatArray) -> WeightFunction:
         """The weight function of one α (d,), with the c of the training rows."""
         fixed = self._checked_alphas(np.asarray(alpha)[None])[0]
-        _, mean = self._learned(fixed[None, :])
-        return WeightFunction(fixed, float(mean[0]), self.embedding, self.baseline)
+        _, log_top, mean = self._learned(fixed[None, :])
+        return WeightFunction(fixed, float(log_top[0]), float(mean[0]), self.embedding, self.baseline)
 
-    def _learned(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """π · σ (K, n) and its mean 1/c (K,) over the training rows."""
-        unscaled = _unscaled(self.Z_, self.pi_, alphas)
+    def _learned(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """π · σ / (highest σ) (K, n) of the training rows, log of that σ (K,) and the mean (K,)."""
+        log_sigma = _log_sigma(self.Z_, alphas)
         u = self.sample_weight_
-        mean = unscaled.mean(axis=1) if u is None else (unscaled * u).sum(axis=1) / u.sum()
-        if (mean <= 0).any():
+        if u is not None:
+            # Rows that do not count must not set the scale, nor overflow on that of the others.
+            log_sigma = np.where(u > 0, log_sigma, -np.inf)
+        log_top = log_sigma.max(axis=1)
+        if not np.isfinite(log_top).all():
             raise InvalidInputError(
-                f"alpha {alphas[np.argmin(mean)]!r} gives every training row the weight zero; "
+                f"alpha {alphas[np.argmin(log_top)]!r} makes zᵀα overflow for every training row; "
                 "search in a smaller radius."
             )
-        return unscaled, mean
+        relative = _relative(self.pi_, log_sigma, log_top)
+        with np.errstate(over="ignore"):
+            mean = relative.mean(axis=1) if u is None else (relative * u).sum(axis=1) / u.sum()
+        if not (np.isfinite(mean) & (mean > 0)).all():
+            raise InvalidInputError(
+                f"the baseline's weights, {self.pi_.min():g} to {self.pi_.max():g}, are too small or too "
+                "large to be brought to mean one; multiply them by a constant."
+            )
+        return relative, log_top, mean
 
     def _checked_alphas(self, alphas: FloatArray) -> FloatArray:
         values = np.array(alphas, dtype=np.float64)
@@ -128,8 +148,8 @@ class ExampleWeighting:
         return values
 
 
-def _unscaled(Z: FloatArray, pi: FloatArray, alphas: FloatArray) -> FloatArray:
-    """π · σ(zᵀα) (K, n) of rows Z (n, d), π (n,) for alphas (K, d)."""
+def _log_sigma(Z: FloatArray, alphas: FloatArray) -> FloatArray:
+    """log σ(zᵀα) (K, n) of rows Z (n, d) for alphas (K, d)."""
     # Powers of two are taken out first, which changes no digit: sums of huge terms stay finite, and
     # only the result may become ±∞, where σ is 0 or 1.
     z_power = np.frexp(np.abs(Z).max(initial=0.0))[1]
@@ -141,7 +161,16 @@ def _unscaled(Z: FloatArray, pi: FloatArray, alphas: FloatArray) -> FloatArray:
     for j in range(Z.shape[1]):
         total += small_alphas[:, j, None] * small_z[None, :, j]
     with np.errstate(over="ignore"):
-        return np.asarray(pi * expit(np.ldexp(total, z_power + alpha_power)))
+        return np.asarray(log_expit(np.ldexp(total, z_power + alpha_power)))
+
+
+def _relative(pi: FloatArray, log_sigma: FloatArray, log_top: FloatArray) -> FloatArray:
+    """π · σ / exp(log_top) (K, n): c cancels any factor, and this one keeps a σ of 1e-1000 from being zero.
+
+    Where all σ are the same, as for α = 0, this is π to the last digit.
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(pi * np.exp(log_sigma - log_top[:, None]))
 
 
 def _checked_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
