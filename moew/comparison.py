@@ -160,7 +160,8 @@ class Contest:
         names = column_names(evaluator.metric, evaluator.rule)
         self.test: Part = part_of(test, task, "test", names)
         check_same_rows(self.setup.problem.training.X, test.X, "the test rows")
-        evaluator.metric.check_columns(self.test.columns, len(self.test), "metadata_test")
+        weighted = self.test.sample_weight is not None
+        evaluator.metric.check_columns(self.test.columns, len(self.test), "metadata_test", weighted=weighted)
 
     def answer(self, method: str) -> Answer:
         """The choice of one of METHODS."""

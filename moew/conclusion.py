@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -49,13 +50,15 @@ def honest_from_halves(
         except Exception as error:  # it has a value on all rows, so on this half it is undefined
             raise UndefinedMetricError(str(error)) from error
 
-    return honest_score(
+    honest = honest_score(
         evaluate,
         np.array([values[number] for number in numbers]),
         strata_of(validation.y, problem.task),
         greater_is_better=evaluator.metric.greater_is_better,
         rng=rng,
     )
+    low, high = evaluator.metric.bounds or (-math.inf, math.inf)
+    return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
 
 
 def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:

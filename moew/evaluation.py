@@ -75,8 +75,12 @@ class Evaluator:
             raise InvalidInputError(
                 f"the metric's pos_label={named!r} is not one of the classes {self.classes.tolist()[:10]!r}."
             )
-        if self.rule is not None and (self.classes is None or len(self.classes) != 2):
-            got = "a regressor" if self.classes is None else f"{len(self.classes)} classes"
+        if self.classes is not None and len(self.classes) == 2:
+            return
+        got = "a regressor" if self.classes is None else f"{len(self.classes)} classes"
+        if self.metric.needs_two_classes:
+            raise InvalidInputError(f"the metric {self.metric.name!r} is for two classes, got {got}.")
+        if self.rule is not None:
             raise InvalidInputError(
                 f"a decision rule decides between two classes, got {got}; use decision=None."
             )
@@ -92,7 +96,8 @@ class Evaluator:
         """Raise now what would fail for every candidate later, by a rehearsal on made-up answers."""
         validation, training = problem.validation, problem.training
         argument = "metadata_val" if problem.given_validation else "metadata"
-        self.metric.check_columns(validation.columns, len(validation), argument)
+        weighted = validation.sample_weight is not None
+        self.metric.check_columns(validation.columns, len(validation), argument, weighted=weighted)
         decided = None
         if self.rule is not None:
             part = training if self.rule.fit_on == "train" else validation
@@ -151,7 +156,8 @@ class Evaluator:
 
     def observe_on(self, model: Any, rule: DecisionRule | None, part: Part) -> Observation:
         """What a model and its fitted rule answer on new rows."""
-        self.metric.check_columns(part.columns, len(part), "metadata")
+        weighted = part.sample_weight is not None
+        self.metric.check_columns(part.columns, len(part), "metadata", weighted=weighted)
         decided = None if rule is None else self.decide(model, rule, part.X, part.columns)
         return Observation(self._respond(model, part, decided))
 

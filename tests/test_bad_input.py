@@ -160,3 +160,13 @@ def test_if_every_candidate_fails_the_first_message_is_shown():
 
     with pytest.raises(SearchFailedError, match="the disk is full"):
         fit(estimator=Broken())
+
+
+def test_metrics_of_two_classes_and_of_weights():
+    three = shifted_classes(60, 3)
+    refused("is for two classes, got 3 classes", three.X, three.y, settings={"metric": precision_at_recall()})
+
+    def weighted(y_true, decision, *, sample_weight):
+        return float(np.average(y_true == decision, weights=sample_weight))
+
+    refused("sample_weight", settings={"metric": weighted}, **VALIDATION)

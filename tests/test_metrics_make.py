@@ -10,7 +10,21 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
-from sklearn.metrics import average_precision_score, f1_score, get_scorer, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    d2_log_loss_score,
+    f1_score,
+    get_scorer,
+    hamming_loss,
+    log_loss,
+    make_scorer,
+    mean_absolute_error,
+    mean_poisson_deviance,
+    mean_squared_error,
+    ndcg_score,
+    roc_auc_score,
+)
 from sklearn.svm import LinearSVC
 from sklearn.utils._response import _get_response_values
 
@@ -140,6 +154,68 @@ def test_resolve_metric():
         resolve_metric("rocauc")
 
 
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            mean_absolute_error,
+            r"smaller.*\(mean_absolute_error, greater_is_better=False\).*'neg_mean_absolute_error'",
+        ),
+        (partial(mean_squared_error, multioutput="uniform_average"), "'neg_mean_squared_error'"),
+        (hamming_loss, r"make_metric\(hamming_loss, greater_is_better=False\)\.$"),
+        (mean_poisson_deviance, "'neg_mean_poisson_deviance'"),
+        (log_loss, r"smaller.*and takes prob.*greater_is_better=False, response='proba'\).*'neg_log_loss'"),
+        (roc_auc_score, r"takes scores.*make_metric\(roc_auc_score, response='score'\).*'roc_auc'"),
+        (average_precision_score, "'average_precision'"),
+        (d2_log_loss_score, "response='proba'"),
+        (ndcg_score, r"response='score'\)\.$"),
+    ],
+)
+def test_bare_functions_that_would_be_misread_are_refused(function, message):
+    with pytest.raises(InvalidInputError, match=message):
+        resolve_metric(function)
+    chosen = make_metric(function, response="score", greater_is_better=False)
+    assert resolve_metric(chosen) is chosen
+
+
+def test_names_like_scikit_learns_are_fine_elsewhere():
+    def my_error(y_true, decision):
+        return 0.0
+
+    for function in (my_error, accuracy_score, partial(f1_score, average="macro"), max):
+        assert isinstance(resolve_metric(function), Metric)
+
+
+def test_sample_weights_without_a_default_must_be_given():
+    metric = make_metric(lambda y, p, sample_weight: np.average(y == p, weights=sample_weight), name="mine")
+    scorer = resolve_metric(make_scorer(metric.function))
+    optional = make_metric(lambda y, p, sample_weight=None: 0.0)
+    assert metric.requires_sample_weight
+    assert scorer.requires_sample_weight
+    assert not optional.requires_sample_weight
+    assert not resolve_metric("accuracy").requires_sample_weight
+    for needing in (metric, scorer):
+        needing.check_columns({}, 2, weighted=True)
+        with pytest.raises(InvalidInputError, match=r"without sample weights.*sample_weight_val"):
+            needing.check_columns({}, 2, weighted=False)
+    optional.check_columns({}, 2, weighted=False)
+    with pytest.raises(InvalidInputError, match="'mine' cannot do without sample weights"):
+        metric([0, 1], np.array([0, 1]))
+    assert metric([0, 1], np.array([0, 0]), sample_weight=[3, 1]) == 0.75
+
+
+def test_bounds_and_the_need_for_two_classes():
+    metric = make_metric(lambda y, p: 0.0, bounds=(0, np.inf))
+    assert metric.bounds == (0, np.inf)
+    assert not metric.needs_two_classes
+    assert precision_at_recall().needs_two_classes
+    assert precision_at_recall(0.9) == precision_at_recall(0.9)
+    assert not resolve_metric("f1").needs_two_classes
+    for bad in ((1, 0), (0,), [0, 1], (0, np.nan), ("a", "b"), 3):
+        with pytest.raises(InvalidInputError, match=r"bounds must be None or \(lowest, highest\)"):
+            make_metric(lambda y, p: 0.0, bounds=bad)
+
+
 @pytest.fixture(scope="module")
 def two_classes():
     X, y = make_classification(200, random_state=0)
@@ -189,7 +265,9 @@ def test_responses_of_more_classes_and_of_regressors(three_classes):
 
 def test_models_that_cannot_answer_are_refused(two_classes):
     X, y = two_classes
-    with pytest.raises(InvalidInputError, match="Perceptron cannot"):
+    with pytest.raises(
+        InvalidInputError, match=r"Perceptron cannot give them \(no predict_proba\).*response='score'"
+    ):
         respond(Perceptron().fit(X, y), X, "proba")
     with pytest.raises(InvalidInputError, match="'maybe' is not one of the classes"):
         positive_score(LogisticRegression().fit(X, y), X, "maybe")

@@ -185,6 +185,39 @@ def test_arguments_fixed_in_make_scorer_are_not_columns(binary):
     assert metric.value(outputs, X, y, columns) == f1_score(y, model.predict(X), average="macro")
 
 
+def test_what_a_model_lacks_is_named(binary):
+    model = make_pipeline(StandardScaler(), LinearSVC()).fit(*binary)
+    with pytest.raises(
+        InvalidInputError,
+        match=r"'neg_log_loss' asks the model for predict_proba, which Pipeline of LinearSVC does not have.*"
+        r"\(predict, decision_function\)",
+    ):
+        resolve_metric("neg_log_loss").respond(model, *binary, {})
+    regressor = LinearRegression().fit(*binary)
+    with pytest.raises(InvalidInputError, match="decision_function or predict_proba, which LinearRegression"):
+        resolve_metric("roc_auc").respond(regressor, *binary, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("f1", r"make_scorer\(f1_score, pos_label=…\), the label one of '(good|bad)'"),
+        (
+            "average_precision",
+            r"make_scorer\(average_precision_score, response_method=\('decision_function', ",
+        ),
+    ],
+)
+def test_a_scorer_that_does_not_know_the_positive_label_is_told(name, advice, binary):
+    X, y = binary[0], np.array(["bad", "good"])[binary[1]]
+    model = LogisticRegression().fit(X, y)
+    metric = resolve_metric(name)
+    with pytest.raises(InvalidInputError, match=rf"pos_label=1 is not a valid label.*{advice}"):
+        metric.respond(model, X, y, {})
+    with pytest.raises(InvalidInputError, match=rf"pos_label=1 is not a valid label.*{advice}"):
+        metric.rehearse(y, y[::-1])
+
+
 def test_scorers_that_cannot_be_replayed_say_so(binary):
     X, y = binary
     model = LogisticRegression().fit(X, y)

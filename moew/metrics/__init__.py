@@ -14,8 +14,10 @@ the parts that the models of several folds answered. Where a decision rule decid
 `decided_labels`, go to `respond` and to `value` as `decided=` and stand in for the model's own `predict`.
 `outputs.uses_decision` says whether the metric looked at decisions at all.
 
-Values are in the metric's own units; `metric.greater_is_better` gives the direction. A metric that has no
-value on some rows raises `UndefinedMetricError`, or returns NaN or an infinity.
+Values are in the metric's own units; `metric.greater_is_better` gives the direction, `metric.bounds` the
+lowest and the highest value where known. `metric.needs_two_classes` and `metric.requires_sample_weight`
+say what it cannot do without. A metric that has no value on some rows raises `UndefinedMetricError`, or
+returns NaN or an infinity.
 """
 
 from moew.metrics._classes import accuracy as accuracy

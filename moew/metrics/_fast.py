@@ -123,9 +123,9 @@ def _neg_log_loss(y: Array, outputs: Outputs, weight: FloatArray | None) -> floa
     proba, classes = outputs.arrays.get("predict_proba"), outputs.classes
     if proba is None or classes is None or proba.dtype not in (np.float64, np.float32):
         return None
-    if proba.shape != (len(y), len(classes)) or len(classes) < 2 or not _rising(classes):
+    if proba.shape != (len(y), len(classes)) or len(classes) < 2:
         return None
-    if (kind := _kind(classes)) is None or _kind(y) != kind:
+    if (kind := _kind(classes)) is None or _kind(y) != kind or not _rising(classes):
         return None
     codes = np.searchsorted(classes, y)
     unknown = (classes.take(codes, mode="clip") != y).any()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any, ClassVar
@@ -47,7 +47,7 @@ class ScorerMetric:
 
     scorer: Callable[..., Any]
     name: str
-    fast: FastForm | None = None
+    fast: FastForm | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     greater_is_better: ClassVar[bool] = True
     needs_two_classes: ClassVar[bool] = False  # scikit-learn says itself what it cannot score
