@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install -qq --editable ".[test]"
 	touch $@
 
 demo: $(VENV)/ready

@@ -126,7 +126,8 @@ def main() -> None:
         shares.append(gain / gain.max())
     mean = np.mean(shares, axis=0)
     print(f"{'share of the best gain':29}" + "".join(f"{share:>15.2f}" for share in mean))
-    print(f"{given.repeats} repeats, 51 models each. The largest share is at R = {RADII[int(mean.argmax())]:g}.")
+    best = RADII[int(mean.argmax())]
+    print(f"{given.repeats} repeats, 51 models each. The largest share is at R = {best:g}.")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ notes the answer; from then on it is called with a stand-in that answers from th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -217,7 +218,7 @@ class ScorerMetric:
         return wanted
 
 
-class _StandIn:
+class _StandIn(ABC):
     """What a scorer sees as the model: its methods, classes and tags, and nothing else."""
 
     def __init__(self, methods: Mapping[str, Any], classes: Array | None, estimator_type: str | None) -> None:
@@ -241,8 +242,9 @@ class _StandIn:
         method.__name__ = name  # scikit-learn looks at the name to know what it gets
         return method
 
+    @abstractmethod
     def _answer(self, method: str, X: Rows) -> Array:
-        raise NotImplementedError
+        """What the model says to `method` on the rows of X."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
