@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from moew.selection import HonestScore, honest_score
 from moew.study import WeightStudy
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
+_HALVES_KEPT = 4  # parts of the validation rows that the honest score keeps while it looks at them
 
 
 def honest_from_halves(
@@ -33,30 +33,35 @@ def honest_from_halves(
     numbers = sorted(observations)
     validation = problem.validation
 
-    @lru_cache(maxsize=4)
-    def part_of(key: bytes) -> Part:  # every candidate is asked for the same few halves in turn
-        return validation.take(np.frombuffer(key, dtype=np.int64))
+    parts: dict[int, tuple[IntArray, Part]] = {}
+
+    def part_of(rows: IntArray) -> Part:  # every candidate is asked for the same few halves in turn
+        kept = parts.get(id(rows))
+        if kept is None:
+            if len(parts) == _HALVES_KEPT:
+                parts.clear()
+            kept = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
+        return kept[1]
 
     def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
         observation = observations[numbers[k]]
         fit_on = None
         if observation.scores is not None:
-            fit_on = observation.scores[fit_rows], part_of(fit_rows.astype(np.int64).tobytes())
-        part = part_of(rows.astype(np.int64).tobytes())
+            fit_on = observation.scores[fit_rows], part_of(fit_rows)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
-                return evaluator.value(observation.take(rows), part, fit_on)
+            return evaluator.value(observation.take(rows), part_of(rows), fit_on)
         except Exception as error:  # it has a value on all rows, so on this half it is undefined
             raise UndefinedMetricError(str(error)) from error
 
-    honest = honest_score(
-        evaluate,
-        np.array([values[number] for number in numbers]),
-        strata_of(validation.y, problem.task),
-        greater_is_better=evaluator.metric.greater_is_better,
-        rng=rng,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
+        honest = honest_score(
+            evaluate,
+            np.array([values[number] for number in numbers]),
+            strata_of(validation.y, problem.task),
+            greater_is_better=evaluator.metric.greater_is_better,
+            rng=rng,
+        )
     low, high = evaluator.metric.bounds or (-math.inf, math.inf)
     return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Literal, Self
 
@@ -12,13 +12,15 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from moew.chunks import CHUNK_ROWS, Column, map_chunks
 from moew.conclusion import honest_from_halves, honest_from_holdout, no_honest_score, summarize
 from moew.domain import Ball
 from moew.embedding import LabelEmbedding
 from moew.evaluation import column_names, columns_from
 from moew.exceptions import InvalidInputError
 from moew.loop import Outcome, search_weights, train_one
-from moew.protocols import FloatArray, Labels, Rows
+from moew.protocols import FloatArray, IntArray, Labels, Rows
+from moew.sampling import downsample_rows, draw_in_proportion, expected_weights
 from moew.seeds import generator
 from moew.selection import HonestScore
 from moew.setup import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
@@ -263,6 +265,44 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             )
         weights: FloatArray = self.weight_function_(X, y)
         return weights
+
+    def iter_example_weights(
+        self, source: Any, *, label: Column | None = None, chunk_rows: int = CHUNK_ROWS
+    ) -> Iterator[FloatArray]:
+        """`example_weights` of rows that do not fit in memory, an array for each chunk of rows, in order.
+
+        `source` is a Parquet or .npy file, a memory map, an iterable of frames, …; see
+        `moew.chunks.iter_chunks`. `label` is the column that holds the labels.
+        """
+        check_is_fitted(self)
+        return map_chunks(self.example_weights, source, label=label, chunk_rows=chunk_rows)
+
+    def downsample(
+        self, rate: float, X: Rows = None, y: Labels = None, *, seed: int = 0
+    ) -> tuple[IntArray, FloatArray]:
+        """Fewer rows to train on: row numbers of X, and the weights to train them with.
+
+        A row of weight w is kept with probability p = min(1, λ·w) and gets w/p, so that weighted losses
+        stay unbiased; `rate`, the share kept, sets λ. Without X and y, those that were fitted are meant.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise InvalidInputError("pass both X and y, or neither for the training rows.")
+        weights = self.sample_weight_ if y is None else self.example_weights(X, y)
+        kept, corrected = downsample_rows(weights, rate, generator(seed, "downsample"))
+        return (self.training_rows_[kept] if y is None else kept), corrected
+
+    def suggest_rows(self, pool_X: Rows, n: int, *, seed: int = 0) -> IntArray:
+        """The numbers of n rows without labels to label next, most of them where weights are high.
+
+        Rows are drawn one after another without replacement, in proportion to the weight they are expected
+        to have: the mean of w(x, y) over the classes by the winner's probabilities, or w(x, ŷ) at its
+        prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed,
+        fewer rows are the first of more.
+        """
+        pool_X = self._check_fitted_rows(pool_X)
+        weights = expected_weights(self.best_estimator_, self.example_weights, pool_X)
+        return draw_in_proportion(weights, n, generator(seed, "suggest"))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

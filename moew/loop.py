@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
 from moew.evaluation import Evaluator, Observation
@@ -128,7 +129,10 @@ class _Ledger:
         try:
             if isinstance(models, Exception):
                 raise models
-            observation = self.evaluator.observe(models, self.problem)
+            # Models that answer in parallel (forests) add up in the order their threads finish, and would
+            # start a cluster's processes for a moment's work: they train in parallel, but answer alone.
+            with parallel_config(backend="sequential"):
+                observation = self.evaluator.observe(models, self.problem)
             value = self.evaluator.value(observation, self.problem.validation)
         except Exception as error:
             self.first_error = self.first_error or error

@@ -58,14 +58,19 @@ class TabularEncoder:
         self.blocks_ = _blocks(self.columns_)
         return self
 
-    def transform(self, X: Rows) -> FloatArray:
+    def transform(self, X: Rows, dtype: type[np.floating[Any]] = np.float64) -> FloatArray:
+        """X as numbers (n, D), computed with float64 and kept as `dtype`."""
         check_same_columns(X, self.names_, len(self.columns_), "the rows to encode")
-        parts = [
+        columns = _columns(X)
+        encoded = _aligned(len(columns[0][1]), self.blocks_[-1].stop, np.dtype(dtype))
+        parts = (
             part
-            for column, (name, values) in zip(self.columns_, _columns(X), strict=True)
+            for column, (name, values) in zip(self.columns_, columns, strict=True)
             for part in _encode(column, name, values)
-        ]
-        return np.column_stack(parts).astype(np.float64, copy=False)
+        )
+        for j, part in enumerate(parts):  # one at a time: all of them would take the memory once more
+            encoded[:, j] = part
+        return encoded
 
     def state(self) -> State:
         return {
@@ -76,10 +81,14 @@ class TabularEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        self = cls(scale=state["scale"])
-        self.names_ = state["names"]
-        self.columns_ = [_Column(**{**c, "levels": tuple(c["levels"])}) for c in state["columns"]]
-        self.blocks_ = _blocks(self.columns_)
+        columns = [_Column(**{**c, "levels": tuple(c["levels"])}) for c in state["columns"]]
+        return cls.from_columns(state["scale"], state["names"], columns)
+
+    @classmethod
+    def from_columns(cls, scale: bool, names: list[str] | None, columns: list[_Column]) -> Self:
+        """A fitted encoder, from how each column is encoded."""
+        self = cls(scale=scale)
+        self.names_, self.columns_, self.blocks_ = names, columns, _blocks(columns)
         return self
 
 
@@ -112,26 +121,31 @@ class TargetEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        self = cls(scale=state["scale"])
-        self.column_ = _Column(**{**state["column"], "levels": tuple(state["column"]["levels"])})
-        self.block_ = _blocks([self.column_])[0]
+        column = _Column(**{**state["column"], "levels": tuple(state["column"]["levels"])})
+        return cls.from_column(state["scale"], column)
+
+    @classmethod
+    def from_column(cls, scale: bool, column: _Column) -> Self:
+        """A fitted encoder, from how y is encoded."""
+        self = cls(scale=scale)
+        self.column_, self.block_ = column, _blocks([column])[0]
         return self
 
 
 def label_levels(y: Labels) -> list[Any]:
     """The different labels in y, sorted, as values that JSON can hold."""
-    return sorted(set(_plain_labels(y)), key=lambda v: (type(v).__name__, v))
+    return sorted(set(_distinct_labels(y)[0]), key=lambda v: (type(v).__name__, v))
 
 
 def label_positions(y: Labels, levels: list[Any]) -> IntArray:
     """Where each label of y (n,) stands in `levels`; an error on a label that is not there."""
-    labels = _plain_labels(y)
+    distinct, inverse = _distinct_labels(y)
     place = {level: position for position, level in enumerate(levels)}
-    if unseen := set(labels) - set(place):
+    if unseen := set(distinct) - set(place):
         raise InvalidInputError(
             f"labels {sorted(unseen, key=str)!r} were not in the training rows, which have {levels!r}."
         )
-    return np.array([place[label] for label in labels], dtype=np.intp)
+    return np.array([place[label] for label in distinct], dtype=np.intp)[inverse]
 
 
 def number_labels(y: Labels) -> FloatArray:
@@ -146,12 +160,19 @@ def number_labels(y: Labels) -> FloatArray:
     return values
 
 
-def _plain_labels(y: Labels) -> list[Any]:
+def _distinct_labels(y: Labels) -> tuple[list[Any], IntArray]:
+    """The different labels, as values that JSON can hold, and which of them each row (n,) has."""
     values = np.asarray(y)
     _check_one_dimension(values)
     if _is_missing(values).any():
         raise InvalidInputError("the labels hold missing values; drop those rows first.")
-    return [_plain(value) for value in values.tolist()]
+    if values.dtype.kind != "O":
+        found, inverse = np.unique(values, return_inverse=True)
+        return [_plain(value) for value in found.tolist()], inverse
+    labels = [_plain(value) for value in values.tolist()]  # of types that may have no order
+    distinct = list(dict.fromkeys(labels))
+    place = {label: position for position, label in enumerate(distinct)}
+    return distinct, np.array([place[label] for label in labels], dtype=np.intp)
 
 
 def _check_one_dimension(values: np.ndarray[Any, Any]) -> None:
@@ -246,9 +267,10 @@ def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bo
         if np.isinf(numbers).any():
             raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
         # Any other two numbers are a scale on which new rows may lie elsewhere.
-        if set(np.unique(numbers[~missing]).tolist()) not in ({0.0, 1.0}, {-1.0, 1.0}):
+        if not _is_yes_no(numbers[~missing]):
             return _learn_numeric(name, numbers, scale)
-    levels = tuple(sorted({_plain(v) for v in seen}, key=lambda v: (type(v).__name__, v)))
+    different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
+    levels = tuple(sorted({_plain(v) for v in different}, key=lambda v: (type(v).__name__, v)))
     if len(levels) > _MOST_LEVELS:
         raise InvalidInputError(
             f"{name} has {len(levels)} different values, more than the {_MOST_LEVELS} that can be encoded as "
@@ -289,10 +311,37 @@ def _encode(column: _Column, name: str, values: np.ndarray[Any, Any]) -> list[Fl
     if column.kind == "numeric":
         coded = [(_numbers(name, values, missing, column.fill) - column.offset) / column.scale]
     else:
-        place = {level: position for position, level in enumerate(column.levels)}
-        known = [-1 if m else place.get(_plain(v), -1) for v, m in zip(values, missing, strict=True)]
-        coded = _one_hot(column, np.array(known, dtype=np.intp))
+        coded = _one_hot(column, np.where(missing, -1, _places(column, values)))
     return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
+
+
+def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> FloatArray:
+    """An array that starts at a multiple of 64 bytes: JAX takes such a one on a CPU as it is, uncopied."""
+    size = n_rows * n_columns * dtype.itemsize
+    memory = np.empty(size + 64, dtype=np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(n_rows, n_columns)
+
+
+def _is_yes_no(numbers: FloatArray) -> bool:
+    """Whether numbers (n,) are 0 and 1, both of them, or −1 and 1."""
+    low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
+    return bool(low in (0.0, -1.0) and high == 1.0 and ((numbers == low) | (numbers == high)).all())
+
+
+def _places(column: _Column, values: np.ndarray[Any, Any]) -> IntArray:
+    """Where each of the values (n,) stands in the column's levels, −1 for none of them."""
+    place = {level: position for position, level in enumerate(column.levels)}
+    numeric = values.dtype.kind in "biuf"
+    if numeric and len(place) == 2 and set(place) <= {-1, 0, 1}:  # yes and no need not be sorted
+        places = np.full(len(values), -1, dtype=np.intp)
+        for level, position in place.items():
+            places[values == level] = position
+        return places
+    if numeric:  # each different number is looked up once
+        different, inverse = np.unique(values, return_inverse=True)
+        return np.array([place.get(_plain(v), -1) for v in different], dtype=np.intp)[inverse]
+    return np.array([place.get(_plain(v), -1) for v in values], dtype=np.intp)
 
 
 def _one_hot(column: _Column, positions: IntArray) -> list[FloatArray]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
+
+from moew.chunks import CHUNK_ROWS, Column
 from moew.embedding._base import BaseEmbedding, draw_seed, side_by_side
+from moew.embedding._chunked import EncodedChunks, centre_spread_and_top, check_chunk_settings, even_sizes
 from moew.exceptions import InvalidInputError
 from moew.protocols import FloatArray, Labels, Rows, Task
 from moew.state import State, pack_array, unpack_array
@@ -55,28 +59,59 @@ class AutoencoderEmbedding(BaseEmbedding):
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
         from moew.nets import train_autoencoder  # loads JAX, which a fitted embedding can do without
 
+        self._check_settings()
+        self.encoder_ = TabularEncoder(self.scale).fit(X)
+        self.target_ = TargetEncoder(self.scale).fit(y, task)
+        self.layers_ = train_autoencoder(self._inputs(X, y), **self._network())
+
+    def fit_chunks(
+        self, source: Any, *, task: Task, label: Column | None = None, chunk_rows: int = CHUNK_ROWS
+    ) -> Self:
+        """`fit` on rows that do not fit in memory; `source`, `label` and `chunk_rows` as in `iter_chunks`.
+
+        The rows are read once for the encoding, once or more for the training, and once to standardise Z,
+        so `source` must be one that can be read again. For the training they are cut anew, into blocks of
+        one size of at most `chunk_rows`, and every mini-batch comes from one block. So the result depends on
+        the order of the rows and on `chunk_rows`, but on how the source cuts them only by rounding; rows
+        sorted by label or time should be shuffled first. Up to `chunk_rows` rows give what `fit` gives, up
+        to rounding.
+        """
+        from moew.nets import train_autoencoder_on_blocks
+
+        self._check_settings()
+        check_chunk_settings(source, task, self.batch_size, chunk_rows)
+        chunks = EncodedChunks(source, label, chunk_rows, task, self.scale)
+        self.encoder_, self.target_ = chunks.encoder, chunks.target
+        sizes = even_sizes(chunks.n_rows, chunk_rows)
+        self.layers_ = train_autoencoder_on_blocks(lambda: chunks.blocks(sizes), sizes, **self._network())
+        offset, spread, top = centre_spread_and_top(chunks, self._embed, task)
+        self.offset_, self.spread_ = np.zeros(len(offset)), np.ones(len(offset))
+        if self.standardize:
+            self.offset_ += offset
+            self.spread_[:] = np.where(spread <= self._speck * top, np.inf, spread)  # as in fit
+        return self
+
+    def _check_settings(self) -> None:
         if not 0 <= self.trade_off <= 1:
             raise InvalidInputError(f"trade_off must be between 0 and 1, got {self.trade_off!r}.")
         if self.n_dims is not None and self.n_dims < 1:
             raise InvalidInputError(f"n_dims must be at least 1 or None, got {self.n_dims!r}.")
-        self.encoder_ = TabularEncoder(self.scale).fit(X)
-        self.target_ = TargetEncoder(self.scale).fit(y, task)
-        inputs = self._inputs(X, y)
-        label = self.target_.block_
-        width = inputs.shape[1] - (label.stop - label.start)  # of x alone; y's columns come after it
-        x_blocks = self.encoder_.blocks_
-        self.layers_ = train_autoencoder(
-            inputs,
-            [*x_blocks, replace(label, start=width + label.start, stop=width + label.stop)],
-            [*[self.trade_off] * len(x_blocks), 1 - self.trade_off],
-            hidden=self.hidden,
-            n_dims=self.n_dims or min(_MOST_DIMS, inputs.shape[1]),
-            activation=self.activation,
-            steps=self.steps,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            seed=draw_seed(self.random_state),
-        )
+
+    def _network(self) -> dict[str, Any]:
+        """The arguments that both ways of training take besides the rows."""
+        x_blocks, label = self.encoder_.blocks_, self.target_.block_
+        width = x_blocks[-1].stop  # of x alone; y's columns come after it
+        return {
+            "blocks": [*x_blocks, replace(label, start=width + label.start, stop=width + label.stop)],
+            "block_weights": [*[self.trade_off] * len(x_blocks), 1 - self.trade_off],
+            "hidden": self.hidden,
+            "n_dims": self.n_dims or min(_MOST_DIMS, width + label.stop - label.start),
+            "activation": self.activation,
+            "steps": self.steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "seed": draw_seed(self.random_state),
+        }
 
     def _embed(self, X: Rows, y: Labels) -> FloatArray:
         from moew.nets import encode

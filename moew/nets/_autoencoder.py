@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from moew.exceptions import InvalidInputError
+from moew.nets._batches import batch_rows
 from moew.nets._engine import all_finite, pick, train_networks
+from moew.nets._gradual import GradualTraining
 from moew.nets._predict import run_layers
 from moew.nets._spec import (
     Layers,
@@ -16,6 +18,7 @@ from moew.nets._spec import (
     TrainingDivergedError,
 )
 from moew.protocols import FloatArray
+from moew.seeds import integer_seed
 from moew.tabular import Block
 
 
@@ -52,17 +55,67 @@ def train_autoencoder(
         learning_rate,
     )
     rows = inputs[None]
-    layers = pick(train_networks(spec, rows, rows, np.ones((1, 1, len(inputs))), [[seed]], seed), 0, 0)
-    if not all_finite(layers):
-        raise TrainingDivergedError(
-            "the autoencoder's training diverged; lower learning_rate, or scale the columns."
-        )
-    return layers
+    return _checked(
+        pick(train_networks(spec, rows, rows, np.ones((1, 1, len(inputs))), [[seed]], seed), 0, 0)
+    )
+
+
+def train_autoencoder_on_blocks(
+    open_blocks: Callable[[], Iterable[FloatArray]],
+    block_sizes: Sequence[int],
+    blocks: Sequence[Block],
+    block_weights: Sequence[float],
+    *,
+    hidden: int,
+    n_dims: int,
+    activation: str = "sigmoid",
+    steps: int = 10_000,
+    batch_size: int = 100,
+    learning_rate: float = 0.001,
+    seed: int,
+) -> Layers:
+    """`train_autoencoder` on inputs that come in blocks of rows (n_i, D), of the sizes `block_sizes`.
+
+    `open_blocks` starts them from the first. They are gone through as often as the mini-batches of all
+    `steps` need, at least once; each block gets its share of the steps, drawn from its rows alone, and
+    Adam goes on from block to block. One block is trained on as `train_autoencoder` would.
+    """
+    n = sum(block_sizes)
+    width = max(block.stop for block in blocks)
+    loss = _reconstruction_loss(blocks, block_weights, width)
+    spec = NetworkSpec(
+        (width, hidden, n_dims, hidden, width), activation, loss, steps, batch_size, learning_rate
+    )
+    batch_size = min(batch_size, *block_sizes)
+    passes = 1 if len(block_sizes) == 1 else -(-steps * batch_size // n)
+    ends = np.cumsum(np.tile(block_sizes, passes))
+    done = np.r_[0, [steps * int(end) // int(ends[-1]) for end in ends]]  # steps done after each block
+    training = GradualTraining(spec, seed, max(block_sizes), int(np.diff(done).max()))
+    number = 0
+    for _ in range(passes):
+        for inputs in open_blocks():
+            n_steps = int(done[number + 1] - done[number])
+            block_seed = integer_seed(seed, "block", number) if number else seed
+            batches = batch_rows(len(inputs), batch_size, n_steps, block_seed)
+            if batches is None:  # every step takes all rows
+                batches = np.tile(np.arange(len(inputs), dtype=np.int32), (n_steps, 1))
+            if n_steps:
+                training.train(np.asarray(inputs, dtype=np.float32), batches)
+            number += 1
+    return _checked(training.layers())
 
 
 def encode(params: Layers, inputs: FloatArray, activation: str = "sigmoid") -> FloatArray:
     """Z (n, d): the middle layer, activated, of inputs (n, D)."""
     return run_layers(params[: len(params) // 2], activation, inputs, linear_end=False)
+
+
+def _checked(layers: Layers) -> Layers:
+    if not all_finite(layers):
+        raise TrainingDivergedError(
+            "the autoencoder's training diverged; lower learning_rate, or scale the columns."
+        )
+    return layers
 
 
 def _reconstruction_loss(

@@ -8,7 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from moew.exceptions import InvalidInputError
 from moew.nets._spec import Layers, NetworkSpec
+from moew.protocols import IntArray
+
+HELD_OUT_SEED = 1
 
 
 def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray[np.int32] | None:
@@ -28,6 +32,20 @@ def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray
         rng.shuffle(order)
         epoch[:] = order[: epoch.size]
     return rows.reshape(-1, batch_size)[:steps]
+
+
+def split_rows(n: int, held_share: float | None) -> tuple[IntArray, IntArray]:
+    """Rows to train on and rows to hold out for early stopping, in order; the same for all candidates."""
+    if held_share is None:
+        return np.arange(n), np.arange(0)
+    n_held = round(held_share * n)
+    if not 0 < n_held < n:
+        raise InvalidInputError(
+            f"early_stopping={held_share:g} of {n} rows leaves no row to hold out or none to train on; give "
+            "more rows or another share, or set early_stopping=False."
+        )
+    order = np.random.default_rng([HELD_OUT_SEED, n]).permutation(n)
+    return np.sort(order[n_held:]), np.sort(order[:n_held])
 
 
 def initial_layers(spec: NetworkSpec, seed: int) -> Layers:

@@ -17,7 +17,8 @@ from sklearn.utils.validation import (
 )
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows
+from moew.nets._spec import is_count
+from moew.protocols import FloatArray, IntArray, Labels, Rows
 
 
 def check_rows(estimator: Any, X: Rows, *, reset: bool) -> Rows:
@@ -74,6 +75,34 @@ def bad_weightings(weights: FloatArray) -> Iterator[tuple[int, InvalidInputError
             yield k, InvalidInputError(f"sample weights must not be negative; the least is {row.min():g}.")
         elif not (row > 0).any():
             yield k, InvalidInputError("all sample weights are zero; at least one must be positive.")
+
+
+def bad_shares(
+    weights: FloatArray, kept: IntArray, held: IntArray
+) -> Iterator[tuple[int, InvalidInputError]]:
+    """(k, what is wrong) for each row of weights (K, n) that is zero on all rows kept or all held out."""
+    for k, row in enumerate(weights):
+        for rows, purpose in ((kept, "to train on"), (held, "held out for early stopping")):
+            if not row[rows].any():
+                yield (
+                    k,
+                    InvalidInputError(
+                        f"the sample weights of all {len(rows)} rows {purpose} are zero; "
+                        "set early_stopping=False, or another share."
+                    ),
+                )
+                break
+
+
+def check_warm_start(warm_start: Any, warm_steps: Any) -> None:
+    """Raise unless these settings of a network can be used."""
+    if not (warm_start is False or (isinstance(warm_start, str) and warm_start == "uniform")):
+        raise InvalidInputError(f"warm_start must be False or 'uniform', got {warm_start!r}.")
+    if not (warm_steps is None or is_count(warm_steps, 1)):
+        raise InvalidInputError(
+            "warm_steps must be a whole number of 1 or more, or None for a fifth of steps; "
+            f"got {warm_steps!r}."
+        )
 
 
 def draw_seed(random_state: Any) -> int:

@@ -38,6 +38,24 @@ class NetworkClassifier(ClassifierMixin, Network):
     scale: standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
         become the column's mean and a flag.
     random_state: sets the first weights. The order of the mini-batches is always the same.
+    l2: adds l2/2·|W|² to the mean loss, W the weights (not the biases) of all layers, in the units of the
+        encoded rows: with n rows of weight one, hidden=() and no mini-batches, the logistic loss is
+        LogisticRegression(C=1/(l2·n)), the squared loss Ridge(alpha=l2·n/2).
+    early_stopping: False, or the share of the training rows that is held out (always the same ones). Their
+        loss, weighted like the rest and without the penalty, is looked at every `check_every` steps; after
+        `patience` looks in a row that were not the best so far, the network stops, each of many on its own.
+        It keeps the parameters of its best look. `steps` is then the most there are.
+    warm_start: "uniform" trains one network with all weights one (first weights from a fixed seed, kept
+        while the same rows and settings come again), and begins there with every weighting. So all
+        candidates have the same first weights, whatever their seeds. False begins at random.
+    warm_steps: updates after a warm start; None is a fifth of `steps`.
+    precision: "float32", "tf32" or "bfloat16", of the factors of matrix products (sums are float32 always).
+        The shorter ones are faster on a GPU; a CPU only imitates their rounding.
+    device: "cpu", "gpu", or None for JAX's own choice. Several devices of a kind share the candidates.
+
+    Each set of shapes is compiled once in a process. To keep compiled programs from one process to the next,
+    set JAX's own `jax.config.update("jax_compilation_cache_dir", "a folder")`, and
+    `jax_persistent_cache_min_compile_time_secs` to 0 (JAX leaves out what compiles within a second).
     """
 
     _losses = ("logistic", "softmax", "sigmoid_cross_entropy", "hinge")
@@ -52,8 +70,34 @@ class NetworkClassifier(ClassifierMixin, Network):
         learning_rate: float = 0.001,
         scale: bool = True,
         random_state: Any = None,
+        *,
+        l2: float = 0.0,
+        early_stopping: float | bool = False,
+        patience: int = 10,
+        check_every: int = 100,
+        warm_start: str | bool = False,
+        warm_steps: int | None = None,
+        precision: str = "float32",
+        device: str | None = None,
     ) -> None:
-        super().__init__(hidden, activation, loss, steps, batch_size, learning_rate, scale, random_state)
+        super().__init__(
+            hidden,
+            activation,
+            loss,
+            steps,
+            batch_size,
+            learning_rate,
+            scale,
+            random_state,
+            l2=l2,
+            early_stopping=early_stopping,
+            patience=patience,
+            check_every=check_every,
+            warm_start=warm_start,
+            warm_steps=warm_steps,
+            precision=precision,
+            device=device,
+        )
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Linear outputs: (n,) for two classes, positive for the second one; (n, C) for more."""
@@ -111,8 +155,34 @@ class NetworkRegressor(RegressorMixin, Network):
         learning_rate: float = 0.001,
         scale: bool = True,
         random_state: Any = None,
+        *,
+        l2: float = 0.0,
+        early_stopping: float | bool = False,
+        patience: int = 10,
+        check_every: int = 100,
+        warm_start: str | bool = False,
+        warm_steps: int | None = None,
+        precision: str = "float32",
+        device: str | None = None,
     ) -> None:
-        super().__init__(hidden, activation, loss, steps, batch_size, learning_rate, scale, random_state)
+        super().__init__(
+            hidden,
+            activation,
+            loss,
+            steps,
+            batch_size,
+            learning_rate,
+            scale,
+            random_state,
+            l2=l2,
+            early_stopping=early_stopping,
+            patience=patience,
+            check_every=check_every,
+            warm_start=warm_start,
+            warm_steps=warm_steps,
+            precision=precision,
+            device=device,
+        )
 
     def predict(self, X: Rows) -> FloatArray:
         """Predictions (n,) in the units of y."""

@@ -2,62 +2,83 @@
 
 XLA picks its kernels by shape, and with them the order in which a sum is added up: the same network trained
 in company of 4 others or of 19 differs in the last bits. So every compiled program here trains the same
-number of networks, the last group filled up with copies that are thrown away. Whatever K is, a network
-then depends on its own weights and seed only, bit for bit, and nothing is compiled anew for another K. On
-a CPU the groups run side by side in threads (XLA lets go of Python's lock), which uses the cores better
-than one larger program does.
+number of networks (fewer, where so many do not fit into the device's memory), the last group filled up with
+copies that are thrown away. Whatever K is, a network then depends on its own weights and seed only, bit for
+bit, and nothing is compiled anew for another K. On a CPU the groups run side by side in threads (XLA lets go
+of Python's lock), which uses the cores better than one larger program does. Several devices take turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import jax
-import jax.numpy as jnp
 import joblib
 import numpy as np
 
-from moew.nets._batches import batch_rows
-from moew.nets._engine import pick, refuse_after_fork, train_on
+from moew.nets._batches import initial_layers
+from moew.nets._devices import NETWORKS_AT_ONCE as NETWORKS_AT_ONCE
+from moew.nets._devices import choose_devices, groups_at_once, networks_at_once
+from moew.nets._engine import pick, prepare_rows, refuse_after_fork, train_on
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import FloatArray
 
-# 20 candidates are four groups; one network alone costs three to four times what it could.
-NETWORKS_AT_ONCE = {"cpu": 5}
-NETWORKS_AT_ONCE_ELSEWHERE = 32  # a GPU is not filled by a few small networks
 BATCH_SEED = 0  # not the candidate's: all candidates see the same mini-batches, as in the paper's programs
 
 
 def train_weightings(
-    spec: NetworkSpec, X: FloatArray, Y: FloatArray, weights: FloatArray, seeds: Sequence[int]
+    spec: NetworkSpec,
+    X: FloatArray,
+    Y: FloatArray,
+    weights: FloatArray,
+    seeds: Sequence[int],
+    device: str | None = None,
+    start: Layers | None = None,
+    at_once: int | None = None,
 ) -> Iterator[Layers]:
     """Yield the layers of one trained network for each of the K weightings, in order.
 
-    X (n, D), Y (n, C), weights (K, n), each row with something positive, seeds K ints.
+    X (n, D), Y (n, C), weights (K, n), each row with something positive, seeds K ints. `start` are the first
+    parameters of all, in place of those that the seeds give; `at_once` is the size of the groups, where the
+    program is not to choose it.
     """
     refuse_after_fork()
-    size = NETWORKS_AT_ONCE.get(jax.default_backend(), NETWORKS_AT_ONCE_ELSEWHERE)
+    devices = choose_devices(device)
+    size = at_once or networks_at_once(spec, len(X), devices[0])
     K = len(seeds)
-    inputs, targets = jnp.asarray(X[None], jnp.float32), jnp.asarray(Y[None], jnp.float32)
-    drawn = batch_rows(len(X), spec.batch_size, spec.steps, BATCH_SEED)
-    rows = None if drawn is None else jnp.asarray(drawn)
+    starts = range(0, K, size)
+    on_device = [prepare_rows(spec, X[None], Y[None], BATCH_SEED, d) for d in devices[: len(starts)]]
 
-    def train(start: int) -> list[Layers]:
-        members = [min(start + i, K - 1) for i in range(size)]
+    def train(group: int) -> list[Layers]:
+        first = starts[group]
+        members = [min(first + i, K - 1) for i in range(size)]
         chosen = weights[members]
         # Only ratios count; with one as the largest, float32 holds weights of any size.
-        W = jnp.asarray((chosen / chosen.max(axis=1, keepdims=True))[None], jnp.float32)
-        params = train_on(spec, inputs, targets, W, [[seeds[k] for k in members]], rows)
+        W = (chosen / chosen.max(axis=1, keepdims=True))[None]
+        begin = [[initial_layers(spec, int(seeds[k])) if start is None else start for k in members]]
+        params = train_on(spec, on_device[group % len(on_device)], W, begin)
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
-        return [pick(host, 0, i) for i in range(min(size, K - start))]
+        return [pick(host, 0, i) for i in range(min(size, K - first))]
 
-    starts = range(0, K, size)
-    workers = min(len(starts), joblib.cpu_count()) if jax.default_backend() == "cpu" else 1
-    if workers <= 1:
-        for start in starts:
-            yield from train(start)
+    workers = 1
+    if devices[0].platform == "cpu":
+        workers = min(joblib.cpu_count() // len(on_device), groups_at_once(spec, len(X), devices[0], size))
+    for layers in _in_turns(train, len(starts), len(on_device), max(1, workers)):
+        yield from layers
+
+
+def _in_turns(
+    train: Callable[[int], list[Layers]], n_groups: int, n_devices: int, workers: int
+) -> Iterator[list[Layers]]:
+    """The groups in order; each device has its own `workers` threads, and every n-th group is its."""
+    if n_groups == 1 or n_devices * workers == 1:
+        yield from map(train, range(n_groups))
         return
-    with ThreadPoolExecutor(workers) as pool:
-        for group in pool.map(train, starts):
-            yield from group
+    pools = [ThreadPoolExecutor(workers) for _ in range(n_devices)]
+    try:
+        running = [pools[group % n_devices].submit(train, group) for group in range(n_groups)]
+        for future in running:
+            yield future.result()
+    finally:
+        for pool in pools:
+            pool.shutdown(cancel_futures=True)

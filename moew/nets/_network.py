@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,10 +12,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from moew.exceptions import InvalidInputError
 from moew.nets import _checks
+from moew.nets._batches import split_rows
+from moew.nets._devices import choose_devices
 from moew.nets._engine import all_finite
 from moew.nets._groups import train_weightings
 from moew.nets._predict import run_layers
-from moew.nets._spec import Layers, NetworkSpec, TrainingDivergedError, layer_widths
+from moew.nets._spec import EarlyStopping, Layers, NetworkSpec, TrainingDivergedError, layer_widths
+from moew.nets._warm import uniform_layers
 from moew.protocols import FloatArray, Labels, Rows
 from moew.state import State, Stateful, pack_array, unpack_array
 from moew.tabular import TabularEncoder
@@ -40,6 +44,15 @@ class Network(Stateful, BaseEstimator):
         learning_rate: float = 0.001,
         scale: bool = True,
         random_state: Any = None,
+        *,
+        l2: float = 0.0,
+        early_stopping: float | bool = False,
+        patience: int = 10,
+        check_every: int = 100,
+        warm_start: str | bool = False,
+        warm_steps: int | None = None,
+        precision: str = "float32",
+        device: str | None = None,
     ) -> None:
         self.hidden = hidden
         self.activation = activation
@@ -49,16 +62,25 @@ class Network(Stateful, BaseEstimator):
         self.learning_rate = learning_rate
         self.scale = scale
         self.random_state = random_state
+        self.l2 = l2
+        self.early_stopping = early_stopping
+        self.patience = patience
+        self.check_every = check_every
+        self.warm_start = warm_start
+        self.warm_steps = warm_steps
+        self.precision = precision
+        self.device = device
 
     def fit(self, X: Rows, y: Labels, sample_weight: Any = None) -> Self:
         """Train one network on X (n, columns) and y (n,), with `sample_weight` (n,) where given."""
         inputs, targets = self._learn_encoding(X, y)
         given = 1.0 if sample_weight is None else sample_weight
         weights = _check_sample_weight(given, inputs, dtype=np.float64)[None]
-        for _, problem in _checks.bad_weightings(weights):
+        spec = self._spec(inputs, targets)
+        for problem in _weight_problems(spec, weights).values():
             raise problem
         seed = _checks.draw_seed(self.random_state)
-        (layers,) = train_weightings(self._spec(inputs, targets), inputs, targets, weights, [seed])
+        (layers,) = self._trained(spec, inputs, targets, weights, [seed])
         if not all_finite(layers):
             raise _diverged()
         self.layers_ = layers
@@ -89,16 +111,31 @@ class Network(Stateful, BaseEstimator):
         weights: FloatArray,
         seeds: Sequence[int | None],
     ) -> Iterator[tuple[int, Any]]:
-        problems = dict(_checks.bad_weightings(weights))
+        problems = _weight_problems(spec, weights)
         good = [k for k in range(len(seeds)) if k not in problems]
         drawn = [_checks.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
-        trained = train_weightings(spec, inputs, targets, weights[good], drawn) if good else iter(())
+        trained = self._trained(spec, inputs, targets, weights[good], drawn) if good else iter(())
         for k, seed in enumerate(seeds):
             if k in problems:
                 yield k, problems[k]
                 continue
             layers = next(trained)
             yield k, template._copy_with(layers, seed) if all_finite(layers) else _diverged()
+
+    def _trained(
+        self,
+        spec: NetworkSpec,
+        inputs: FloatArray,
+        targets: FloatArray,
+        weights: FloatArray,
+        seeds: list[int],
+    ) -> Iterator[Layers]:
+        if not self.warm_start:
+            return train_weightings(spec, inputs, targets, weights, seeds, self.device)
+        start = uniform_layers(spec, inputs, targets, self.device)
+        fifth = -(-spec.steps // 5)
+        shorter = replace(spec, steps=fifth if self.warm_steps is None else int(self.warm_steps))
+        return train_weightings(shorter, inputs, targets, weights, seeds, self.device, start)
 
     def hidden_representation(self, X: Rows) -> FloatArray:
         """Activations (n, h) of the last hidden layer; the encoded rows where there is none."""
@@ -123,16 +160,30 @@ class Network(Stateful, BaseEstimator):
         rows, y = _checks.check_rows_and_labels(self, X, y)
         targets = self._learn_targets(y)
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
-        return self.encoder_.transform(rows), targets
+        return self.encoder_.transform(rows, np.float32), targets  # what training computes with
 
     def _learn_targets(self, y: Labels) -> FloatArray:
         raise NotImplementedError
 
     def _spec(self, inputs: FloatArray, targets: FloatArray) -> NetworkSpec:
-        sizes = (inputs.shape[1], *layer_widths(self.hidden), targets.shape[1])
+        """All settings checked, before anything is trained."""
+        choose_devices(self.device)
+        _checks.check_warm_start(self.warm_start, self.warm_steps)
+        stopping = None
+        if self.early_stopping is not False:
+            stopping = EarlyStopping(self.early_stopping, self.patience, self.check_every)
+            split_rows(len(inputs), stopping.share)
         return NetworkSpec(
-            sizes, self.activation, self.loss, self.steps, self.batch_size, self.learning_rate
-        )  # fmt: skip
+            (inputs.shape[1], *layer_widths(self.hidden), targets.shape[1]),
+            self.activation,
+            self.loss,
+            self.steps,
+            self.batch_size,
+            self.learning_rate,
+            self.l2,
+            stopping,
+            self.precision,
+        )
 
     def _copy_with(self, layers: Layers, seed: int | None) -> Self:
         """A fitted copy of this template, which has its encoders already."""
@@ -182,6 +233,14 @@ class Network(Stateful, BaseEstimator):
 
     def _load_target_state(self, state: State) -> None:
         raise NotImplementedError
+
+
+def _weight_problems(spec: NetworkSpec, weights: FloatArray) -> dict[int, InvalidInputError]:
+    problems = dict(_checks.bad_weightings(weights))
+    if spec.early_stopping is not None:
+        parts = split_rows(weights.shape[1], spec.early_stopping.share)
+        problems = {**dict(_checks.bad_shares(weights, *parts)), **problems}
+    return problems
 
 
 def _diverged() -> TrainingDivergedError:

@@ -2,5 +2,5 @@
 
 from moew.training._checks import resolve_trainer as resolve_trainer
 from moew.training._estimators import EstimatorTrainer as EstimatorTrainer
-from moew.training._estimators import with_seed as with_seed
+from moew.training._jobs import with_seed as with_seed
 from moew.training._many import ManyTrainer as ManyTrainer

@@ -1,62 +1,63 @@
-"""Models that train one at a time: any scikit-learn estimator, through joblib."""
+"""Models that train one at a time: any scikit-learn estimator, where joblib's active backend says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from joblib.parallel import get_active_backend
-from sklearn import config_context
-from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from moew.protocols import FloatArray, Labels, Rows
-from moew.threads import one_blas_thread
+from moew.training._clusters import cluster_of
+from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
+from moew.training._jobs import PROBE, Job, open_random_states
+from moew.training._local import train_locally
+from moew.training._rows import Placed
 
 
-@dataclass(frozen=True)
+@dataclass
 class EstimatorTrainer:
-    """Fits a clone of `estimator` for each weighting; joblib decides where."""
+    """Fits a clone of `estimator` for each weighting; joblib's active backend decides where.
+
+    Whether the estimator uses its weights is looked at once, in the first batch.
+    """
 
     estimator: Any
     sample_weight_name: str = "sample_weight"
     n_jobs: int | None = None
+    _placed: Placed = field(default_factory=Placed, init=False, repr=False, compare=False)
+    _probed: bool = field(default=False, init=False, repr=False, compare=False)
 
     def train(
         self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int]
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish."""
-        jobs = (
-            delayed(_fit)(k, self.estimator, self.sample_weight_name, X, y, weights[k], seed)
-            for k, seed in enumerate(seeds)
-        )
-        # joblib's multiprocessing backend cannot hand models out as they finish, only all at the end.
+        jobs = [self._job(k, weights[k], seed) for k, seed in enumerate(seeds)]
+        if self._probed or len(jobs) < 2:
+            yield from self._run(X, y, jobs)
+            return
+        self._probed = True
+        twin = next((k for k in range(1, len(jobs)) if not np.array_equal(weights[k], weights[0])), PROBE)
+        if twin == PROBE or open_random_states(self.estimator):
+            # Candidates differ by their seeds as well, so one more is trained that differs by weights alone.
+            twin = PROBE
+            jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0]))
+        pair: dict[int, Any] = {}
+        for k, outcome in self._run(X, y, jobs):
+            if k in (0, twin) and not isinstance(outcome, Exception):
+                pair[k] = outcome
+            if k != PROBE:
+                yield k, outcome
+        if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y):
+            warn_of_ignored_weights(self.estimator)
+
+    def _job(self, k: int, weight: FloatArray, seed: int) -> Job:
+        return Job(k, self.estimator, self.sample_weight_name, weight, seed)
+
+    def _run(self, X: Rows, y: Labels, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
         backend, _ = get_active_backend()
-        as_they_finish = getattr(backend, "supports_return_generator", False)
-        yield from Parallel(
-            n_jobs=self.n_jobs, return_as="generator_unordered" if as_they_finish else "list"
-        )(jobs)
-
-
-def _fit(
-    k: int, estimator: Any, weight_name: str, X: Rows, y: Labels, weight: FloatArray, seed: int
-) -> tuple[int, Any]:
-    # A candidate that fails must not take the others with it, so the exception is an answer too.
-    try:
-        model = with_seed(estimator, seed)
-        # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
-        routing = {"enable_metadata_routing": False} if "__" in weight_name else {}
-        with config_context(**routing), one_blas_thread():
-            model.fit(X, y, **{weight_name: weight})
-    except Exception as error:
-        return k, error
-    return k, model
-
-
-def with_seed(estimator: Any, seed: int) -> Any:
-    """A clone whose random states that the user left open (None) are set to `seed`."""
-    model = clone(estimator)
-    names = sorted(name for name in model.get_params() if name.split("__")[-1] == "random_state")
-    open_states = {name: seed for name in names if model.get_params()[name] is None}
-    return model.set_params(**open_states) if open_states else model
+        if train_there := cluster_of(backend):
+            return train_there(backend, X, y, jobs, self._placed)
+        return train_locally(X, y, jobs, self._placed, self.n_jobs)

@@ -1,0 +1,209 @@
+"""What the classifier and the regressor share: encoding, training one or many, outputs of the module."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from torch import Tensor, nn
+
+from moew.exceptions import MoewWarning
+from moew.protocols import FloatArray, Labels, Rows
+from moew.tabular import TabularEncoder
+from moew.torch import _checks
+from moew.torch._batches import threads
+from moew.torch._modules import Task, as_columns, check_factory, make_module, module_dtype
+from moew.torch._optimizers import make_optimizer, make_schedule
+from moew.torch._train import Plan, is_finite, load_data, load_weights, train_at_once, train_one
+from moew.torch._trial import why_one_by_one
+
+_TRIED_ROWS = 3  # unlike one or two, no number of outputs that a mistake would give
+_ROWS_AT_ONCE = 16_384  # bounds the memory of a prediction
+
+
+class TorchEstimator(BaseEstimator):
+    """Base of the estimators; see there for the settings."""
+
+    module_: nn.Module  # on the CPU, in evaluation mode
+    encoder_: TabularEncoder
+    n_features_in_: int
+
+    def __init__(
+        self,
+        module_factory: Callable[..., nn.Module],
+        *,
+        loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+        optimizer: Callable[..., Any] | None = None,
+        schedule: Callable[[Any], Any] | None = None,
+        steps: int = 1000,
+        batch_size: int | None = 100,
+        scale: bool = True,
+        device: Any = None,
+        models_at_once: int | None = None,
+        n_threads: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.module_factory = module_factory
+        self.loss = loss
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.steps = steps
+        self.batch_size = batch_size
+        self.scale = scale
+        self.device = device
+        self.models_at_once = models_at_once
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(self, X: Rows, y: Labels, sample_weight: Any = None) -> Self:
+        """Train one module on X (n, columns) and y (n,), with `sample_weight` (n,) where given."""
+        inputs, codes = self._learn_encoding(X, y)
+        given = 1.0 if sample_weight is None else sample_weight
+        weights = _check_sample_weight(given, inputs, dtype=np.float64)[None]
+        for _, problem in _checks.bad_weightings(weights):
+            raise problem
+        plan = self._plan(inputs, codes)
+        (module,) = self._train(plan, inputs, codes, weights, [_checks.draw_seed(self.random_state)])
+        if not is_finite(module):
+            raise _diverged()
+        self.module_ = module
+        return self
+
+    def fit_many(
+        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int | None]
+    ) -> Iterator[tuple[int, Any]]:
+        """Train one module for each of the K weightings (K, n); yield (k, fitted copy) in order.
+
+        The first parameters come from seeds[k] (None: from the estimator's own `random_state`), mini-batches
+        and dropout masks are the same for all: module k depends on weights[k] and seeds[k] only, up to
+        rounding, and is the one that `fit` gives with `random_state=seeds[k]`. Where weights cannot be
+        used or training diverges, the exception comes in place of the copy. Modules and optimisers that
+        cannot be trained at once are trained one after the other, with a warning that says why.
+        """
+        template = clone(self)
+        inputs, codes = template._learn_encoding(X, y)
+        weights = _checks.weighting_matrix(weights, len(inputs), len(seeds))
+        plan = template._plan(inputs, codes)
+        return self._train_many(template, plan, inputs, codes, weights, seeds)
+
+    def _train_many(
+        self,
+        template: Self,
+        plan: Plan,
+        inputs: Tensor,
+        codes: Tensor,
+        weights: FloatArray,
+        seeds: Sequence[int | None],
+    ) -> Iterator[tuple[int, Any]]:
+        problems = dict(_checks.bad_weightings(weights))
+        good = [k for k in range(len(seeds)) if k not in problems]
+        drawn = [_checks.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
+        trained = template._train(plan, inputs, codes, weights[good], drawn) if good else iter(())
+        for k, seed in enumerate(seeds):
+            if k in problems:
+                yield k, problems[k]
+                continue
+            module = next(trained)
+            yield k, template._copy_with(module, seed) if is_finite(module) else _diverged()
+
+    def _train(
+        self, plan: Plan, inputs: Tensor, codes: Tensor, weights: FloatArray, seeds: Sequence[int]
+    ) -> Iterator[nn.Module]:
+        """Yield one trained module for each of the weights (K, n), in order."""
+        few = inputs[:_TRIED_ROWS], codes[:_TRIED_ROWS]
+        most = len(seeds) + 3 if self.models_at_once is None else self.models_at_once
+        at_once = most > 1
+        for start in range(0, len(seeds), most):
+            group = range(start, min(start + most, len(seeds)))
+            # The context is left before anything is handed out: it is the process's, not this generator's.
+            with threads(self.n_threads):
+                modules = [make_module(self.module_factory, plan.task, seeds[k], *few) for k in group]
+                dtype = module_dtype(modules[0])
+                data = load_data(plan, inputs, codes, dtype)
+                W = load_weights(plan, weights[group.start : group.stop], dtype)
+                if start == 0 and at_once:
+                    reason = why_one_by_one(plan, modules, data)
+                    at_once = reason is None
+                    if reason is not None and len(seeds) > 1:
+                        _warn_of_one_by_one(modules[0], reason)
+                if at_once:
+                    train_at_once(plan, modules, data, W, most)
+            for place, module in enumerate(modules):
+                if not at_once:
+                    with threads(self.n_threads):
+                        train_one(plan, module, data, W[place : place + 1])
+                yield module
+
+    def _plan(self, inputs: Tensor, codes: Tensor) -> Plan:
+        """How to train, after everything that can be checked without training was checked."""
+        task = self._task()
+        few = inputs[:_TRIED_ROWS], codes[:_TRIED_ROWS]
+        with threads(self.n_threads):
+            check_factory(self.module_factory, task, *few)
+            tried = make_module(self.module_factory, task, 0, *few)
+        make_schedule(self.schedule, make_optimizer(self.optimizer, tried))
+        device = _checks.module_device(self.device)
+        return Plan(task, self.optimizer, self.schedule, self.steps, self.batch_size, device)
+
+    def _learn_encoding(self, X: Rows, y: Labels) -> tuple[Tensor, Tensor]:
+        """Fit the encoders; inputs (n, D) and class numbers or targets (n,)."""
+        _checks.check_settings(self)
+        rows, y = _checks.check_rows_and_labels(self, X, y)
+        codes = self._learn_targets(y)
+        self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
+        inputs = self.encoder_.transform(rows).astype(np.float32)
+        return torch.from_numpy(inputs), torch.from_numpy(codes)
+
+    def _learn_targets(self, y: Labels) -> Any:
+        raise NotImplementedError
+
+    def _task(self) -> Task:
+        raise NotImplementedError
+
+    def _copy_with(self, module: nn.Module, seed: int | None) -> Self:
+        """A fitted copy of this template, which has its encoders already."""
+        made = clone(self)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        vars(made).update(fitted, module_=module)
+        return made if seed is None else made.set_params(random_state=seed)  # type: ignore[no-any-return]
+
+    def _outputs(self, X: Rows) -> FloatArray:
+        """The module's outputs (n, C) as float64."""
+        check_is_fitted(self, "module_")
+        encoded = self.encoder_.transform(_checks.check_rows(self, X, reset=False))
+        device = _checks.module_device(self.device)
+        module = self.module_ if device.type == "cpu" else copy.deepcopy(self.module_).to(device)
+        inputs = torch.from_numpy(encoded).to(module_dtype(module))
+        with torch.no_grad(), threads(self.n_threads):
+            parts = [
+                as_columns(module(inputs[start : start + _ROWS_AT_ONCE].to(device))).cpu()
+                for start in range(0, max(len(inputs), 1), _ROWS_AT_ONCE)
+            ]
+        return np.asarray(torch.cat(parts).to(torch.float64).numpy())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _warn_of_one_by_one(module: nn.Module, reason: str) -> None:
+    warnings.warn(
+        f"{type(module).__name__} modules are trained one after the other: {reason}. Set models_at_once=1 to "
+        "silence this.",
+        MoewWarning,
+        stacklevel=2,
+    )
+
+
+def _diverged() -> _checks.TrainingDivergedError:
+    return _checks.TrainingDivergedError(
+        "training ended with parameters that are not finite; lower the optimizer's learning rate, or set "
+        "scale=True."
+    )

@@ -1,0 +1,161 @@
+"""Real clusters on this machine: the same search, bit for bit, and workers that die."""
+
+import contextlib
+import os
+import signal
+import time
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from problems import mixed_frame, shifted_classes
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from moew import ExampleWeightSearch
+from moew.training import EstimatorTrainer
+
+pytestmark = pytest.mark.heavy
+ROWS = shifted_classes(150)
+WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ray_cluster():
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Ray's own about its future
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    yield ray
+    ray.shutdown()
+
+
+@contextlib.contextmanager
+def _backend(name, request):
+    if name == "one process":
+        yield
+        return
+    request.getfixturevalue({"dask": "dask_client", "ray": "ray_cluster"}.get(name, "tmp_path"))
+    with parallel_config(backend=name, n_jobs=2):
+        yield
+
+
+def _forest():
+    return RandomForestClassifier(5, max_depth=4), ROWS.X, ROWS.y, "sample_weight"
+
+
+def _pipeline_on_a_frame():
+    frame, y = mixed_frame(200)
+    frame["number"] = frame["number"].fillna(0.0)
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["kind", "group"]), remainder="passthrough"
+    )
+    name = "logisticregression__sample_weight"
+    return make_pipeline(columns, LogisticRegression()), frame, y, name
+
+
+def _search(problem):
+    estimator, X, y, name = problem()
+    return ExampleWeightSearch(
+        estimator, embedding="label", n_batches=2, batch_size=4, sample_weight_name=name, random_state=1
+    ).fit(X, y)
+
+
+def test_the_same_search_everywhere_to_the_bit(request):
+    problems = (_forest, _pipeline_on_a_frame)
+    found = {}
+    for backend in ("one process", "loky", "dask", "ray"):
+        with _backend(backend, request):
+            searches = [_search(problem) for problem in problems]
+        found[backend] = [
+            array
+            for problem, search in zip(problems, searches, strict=True)
+            for array in (
+                np.stack([told.candidate.alpha for told in search.study_.told()]),
+                np.array([told.value for told in search.study_.told()]),
+                search.predict_proba(problem()[1]),
+            )
+        ]
+    for results in found.values():
+        for one, other in zip(found["one process"], results, strict=True):
+            assert one.tobytes() == other.tobytes()
+
+
+def kills_its_process(folder):
+    """A logistic regression whose first fit kills its own process, and that counts its fits."""
+
+    class Deadly(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            (folder / f"fit-{time.time_ns()}-{os.getpid()}").touch()
+            with contextlib.suppress(FileExistsError):
+                (folder / "killed").touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.05)
+            return super().fit(X, y, sample_weight)
+
+    return Deadly(random_state=0)
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_killed_worker_costs_what_it_held(backend, request, tmp_path):
+    trainer = EstimatorTrainer(kills_its_process(tmp_path))
+    with _backend(backend, request):
+        trained = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+    assert (tmp_path / "killed").exists()
+    assert len(list(tmp_path.glob("fit-*"))) == 7
+    for k, weights in enumerate(WEIGHTS):
+        alone = LogisticRegression().fit(ROWS.X, ROWS.y, sample_weight=weights)
+        assert np.array_equal(alone.coef_, trained[k].coef_)
+
+
+def test_rows_that_every_dask_worker_lost_are_sent_again(dask_client):
+    trainer = EstimatorTrainer(LogisticRegression(random_state=0))
+    with parallel_config(backend="dask"):
+        first = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        dask_client.restart()
+        second = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+    for k in range(6):
+        assert np.array_equal(first[k].coef_, second[k].coef_)
+
+
+def test_rows_travel_once_for_all_batches(dask_client):
+    trainer = EstimatorTrainer(LogisticRegression(random_state=0))
+    X = np.random.default_rng(0).normal(size=(len(ROWS.y), 1000))
+    with parallel_config(backend="dask"):
+        list(trainer.train(X, ROWS.y, WEIGHTS, range(6)))
+        before = set(dask_client.who_has())
+        list(trainer.train(X, ROWS.y, WEIGHTS, range(6)))
+    rows = [key for key, size in dask_client.nbytes(summary=False).items() if size >= X.nbytes]
+    assert len(rows) == 1
+    assert rows[0] in before
+    assert len(dask_client.who_has()[rows[0]]) == 2
+
+
+def test_a_search_inside_a_dask_task_does_not_wait_for_itself(dask_client):
+    def search():
+        with parallel_config(backend="dask"):
+            trainer = EstimatorTrainer(LogisticRegression(random_state=0))
+            return sorted(k for k, _ in trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+
+    results = dask_client.gather([dask_client.submit(search, pure=False) for _ in range(3)])
+    assert results == [list(range(6))] * 3

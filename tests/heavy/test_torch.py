@@ -1,0 +1,339 @@
+"""PyTorch modules: against plain PyTorch training, many at once against one by one, and in a search."""
+
+import copy
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from problems import mixed_frame, shifted_classes
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+pytestmark = pytest.mark.heavy
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from torch import nn  # noqa: E402
+
+from moew import ExampleWeightSearch  # noqa: E402
+from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
+from moew.nets._batches import batch_rows as batches_of_networks  # noqa: E402
+from moew.torch import TorchClassifier, TorchRegressor, TrainingDivergedError  # noqa: E402
+from moew.torch._batches import batch_rows  # noqa: E402
+
+SMALL = {"steps": 30, "batch_size": 32, "device": "cpu", "random_state": 3}
+_ADAM = partial(torch.optim.Adam, lr=0.02)
+
+
+def network(n_inputs, n_outputs, hidden=6, dropout=0.0):
+    parts = [nn.Linear(n_inputs, hidden), nn.Tanh(), nn.Dropout(dropout), nn.Linear(hidden, n_outputs)]
+    return nn.Sequential(*parts)
+
+
+def normalised(n_inputs, n_outputs):
+    return nn.Sequential(nn.Linear(n_inputs, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, n_outputs))
+
+
+class Recurrent(nn.Module):
+    def __init__(self, n_inputs, n_outputs):
+        super().__init__()
+        self.cells = nn.GRU(1, 4, batch_first=True)
+        self.out = nn.Linear(4, n_outputs)
+
+    def forward(self, x):
+        return self.out(self.cells(x[:, :, None])[0][:, -1])
+
+
+def rows(n_classes=2, n=150, K=5):
+    data = shifted_classes(n, n_classes)
+    return data.X, data.y, np.random.default_rng(1).uniform(0.1, 3, (K, len(data.y)))
+
+
+def parameters(model):
+    return {name: value.numpy() for name, value in model.module_.state_dict().items()}
+
+
+def assert_same(first, second, **tolerance):
+    first, second = parameters(first), parameters(second)
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_allclose(first[name], second[name], err_msg=name, **tolerance)
+
+
+def plain_training(make, seed, inputs, targets, weights, criterion, optimizer, schedule=None, steps=30):
+    """What one would write by hand: the same start, the same mini-batches, weighted means."""
+    torch.manual_seed(seed)
+    module = make()
+    optimizer = optimizer(module.parameters())
+    scheduler = schedule(optimizer) if schedule else None
+    inputs, weights = torch.tensor(inputs, dtype=torch.float32), torch.tensor(weights, dtype=torch.float32)
+    for batch in batches_of_networks(len(inputs), 32, steps, 0):
+        w = weights[batch]
+        loss = (w * criterion(module(inputs[batch]), targets[batch])).sum() / w.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+    return module
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_classifier_is_plain_pytorch(n_classes):
+    X, y, weights = rows(n_classes)
+    optimizer = partial(torch.optim.SGD, lr=0.2, momentum=0.9)
+    schedule = partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.95)
+    model = TorchClassifier(network, optimizer=optimizer, schedule=schedule, scale=False, **SMALL)
+    n_outputs = 1 if n_classes == 2 else 3
+    binary = nn.BCEWithLogitsLoss(reduction="none")
+    targets = torch.tensor(y, dtype=torch.float32 if n_classes == 2 else torch.int64)
+    criterion = (
+        (lambda out, t: binary(out[:, 0], t)) if n_classes == 2 else nn.CrossEntropyLoss(reduction="none")
+    )
+    for k, fitted in model.fit_many(X, y, weights, range(5)):
+        oracle = plain_training(
+            lambda: network(2, n_outputs), k, X, targets, weights[k], criterion, optimizer, schedule
+        )
+        for name, value in oracle.state_dict().items():
+            np.testing.assert_allclose(parameters(fitted)[name], value, atol=2e-6, rtol=1e-4)
+        with torch.no_grad():
+            out = oracle(torch.tensor(X, dtype=torch.float32))
+        proba = torch.sigmoid(out)[:, 0] if n_classes == 2 else torch.softmax(out, 1)
+        got = fitted.predict_proba(X)
+        np.testing.assert_allclose(got[:, 1] if n_classes == 2 else got, proba, atol=1e-5)
+        np.testing.assert_allclose(got.sum(axis=1), 1)
+        np.testing.assert_array_equal(fitted.classes_[got.argmax(axis=1)], fitted.predict(X))
+
+
+def test_the_regressor_is_plain_pytorch_in_the_units_of_y():
+    X, _, weights = rows()
+    y = 300 + 20 * X[:, 0] - 5 * X[:, 1] ** 2
+    model = TorchRegressor(network, optimizer=_ADAM, **SMALL).fit(X, y, weights[0])
+    inputs = (X - X.mean(axis=0)) / X.std(axis=0)
+    targets = torch.tensor((y - y.mean()) / y.std(), dtype=torch.float32)
+    oracle = plain_training(
+        lambda: network(2, 1), 3, inputs, targets, weights[0], lambda out, t: (out[:, 0] - t) ** 2, _ADAM
+    )
+    with torch.no_grad():
+        expected = oracle(torch.tensor(inputs, dtype=torch.float32))[:, 0].numpy() * y.std() + y.mean()
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
+
+
+def test_mini_batches_are_those_of_the_networks():
+    for n, size, steps in ((100, 32, 11), (7, 7, 3), (50, 1, 60)):
+        ours, theirs = batch_rows(n, size, steps), batches_of_networks(n, size, steps, 0)
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_a_candidate_does_not_depend_on_its_company(dropout):
+    X, y, weights = rows(K=9)
+    model = TorchClassifier(partial(network, dropout=dropout), optimizer=_ADAM, **SMALL)
+    many = dict(model.fit_many(X, y, weights, range(10, 19)))
+    assert list(many) == list(range(9))
+    assert not hasattr(model, "module_")
+    five = dict(model.fit_many(X, y, weights[:5], range(10, 15)))
+    slices = dict(clone(model).set_params(models_at_once=4).fit_many(X, y, weights, range(10, 19)))
+    one_by_one = dict(clone(model).set_params(models_at_once=1).fit_many(X, y, weights, range(10, 19)))
+    for k in (0, 3, 4):
+        alone = clone(model).set_params(random_state=10 + k).fit(X, y, weights[k])
+        for other in (five[k], slices[k], one_by_one[k], alone):
+            assert_same(many[k], other, atol=2e-6, rtol=1e-4)
+        assert many[k].random_state == 10 + k
+    assert not np.allclose(many[0].decision_function(X), many[1].decision_function(X), atol=1e-3)
+
+
+def test_the_same_call_gives_the_same_bits_and_leaves_pytorchs_chance_alone():
+    X, y, weights = rows()
+    model = TorchClassifier(partial(network, dropout=0.3), **SMALL)
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    first = dict(model.fit_many(X, y, weights, range(5)))
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(6)
+    for k, again in model.fit_many(X, y, weights, range(5)):
+        assert_same(first[k], again, atol=0, rtol=0)
+
+
+def _grouped(params):
+    """Decay for matrices only: a function that looks at shapes must not be shown stacked parameters."""
+    params = list(params)
+    matrices, vectors = [p for p in params if p.ndim > 1], [p for p in params if p.ndim == 1]
+    return torch.optim.AdamW([{"params": matrices, "weight_decay": 0.5}, {"params": vectors}], lr=0.05)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        partial(torch.optim.SGD, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+        partial(torch.optim.Adam, lr=0.02, amsgrad=True),
+        _grouped,
+        *(
+            partial(getattr(torch.optim, name), lr=0.02)
+            for name in ("Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta")
+        ),
+    ],
+)
+def test_optimizers_on_stacked_parameters(optimizer):
+    X, y, weights = rows(3)
+    model = TorchClassifier(network, optimizer=optimizer, **SMALL)
+    many = dict(model.fit_many(X, y, weights, range(5)))
+    for k, alone in clone(model).set_params(models_at_once=1).fit_many(X, y, weights, range(5)):
+        assert_same(many[k], alone, atol=2e-5, rtol=1e-3)
+
+
+def _clipped(params):
+    params = list(params)
+    optimizer = torch.optim.SGD(params, lr=0.5)
+    optimizer.register_step_pre_hook(lambda *_: (nn.utils.clip_grad_norm_(params, 0.1), None)[1])
+    return optimizer
+
+
+def test_gradient_clipping_by_a_step_hook_sees_the_gradients():
+    X, y, weights = rows()
+    criterion = nn.BCEWithLogitsLoss(reduction="none")
+    targets = torch.tensor(y, dtype=torch.float32)
+    model = TorchClassifier(network, optimizer=_clipped, scale=False, **SMALL).fit(X, y, weights[0])
+    oracle = plain_training(
+        lambda: network(2, 1), 3, X, targets, weights[0], lambda out, t: criterion(out[:, 0], t), _clipped
+    )
+    for name, value in oracle.state_dict().items():
+        np.testing.assert_allclose(parameters(model)[name], value, atol=2e-6, rtol=1e-4)
+    free = TorchClassifier(network, optimizer=partial(torch.optim.SGD, lr=0.5), scale=False, **SMALL)
+    assert np.abs(free.fit(X, y, weights[0]).decision_function(X) - model.decision_function(X)).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("factory", "optimizer", "message"),
+    [
+        (normalised, _ADAM, "Sequential modules are .* buffer '1.running_mean'"),
+        (Recurrent, _ADAM, "Recurrent modules are .*vmap cannot take it: .* in GRU \\('cells'\\)"),
+        (network, partial(torch.optim.LBFGS, lr=0.05, max_iter=2), "optimizer LBFGS"),
+        (network, _clipped, "step hooks"),
+    ],
+)
+def test_what_cannot_be_trained_at_once_is_trained_one_by_one(factory, optimizer, message):
+    X, y, weights = rows()
+    model = TorchClassifier(factory, optimizer=optimizer, **SMALL)
+    with pytest.warns(MoewWarning, match=message):
+        many = dict(model.fit_many(X, y, weights, range(5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for k in (0, 4):
+            alone = clone(model).set_params(random_state=k).fit(X, y, weights[k])
+            assert_same(many[k], alone, atol=0, rtol=0)
+
+
+def test_failures_come_in_the_place_of_their_candidate():
+    X, y, _ = rows()
+    weights = np.ones((5, len(y)))
+    weights[1, 0], weights[2, 0], weights[3] = np.nan, -1, 0
+    results = dict(TorchClassifier(network, **SMALL).fit_many(X, y, weights, range(5)))
+    for k, message in ((1, "finite"), (2, "negative"), (3, "zero")):
+        assert isinstance(results[k], InvalidInputError) and message in str(results[k])
+    assert_same(results[4], clone(results[4]).fit(X, y, weights[4]), atol=2e-6, rtol=1e-4)
+    wild = TorchRegressor(network, optimizer=partial(torch.optim.SGD, lr=1e38), **SMALL)
+    ((_, failure),) = wild.fit_many(X, y, weights[:1], [0])
+    assert isinstance(failure, TrainingDivergedError)
+    with pytest.raises(TrainingDivergedError, match="learning rate"):
+        wild.fit(X, y)
+
+
+_ONE_MODULE = nn.Linear(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"module_factory": _ONE_MODULE}, "got the module Linear"),
+        ({"module_factory": lambda: _ONE_MODULE}, "same module"),
+        ({"module_factory": lambda: "net"}, "must return a torch.nn.Module"),
+        ({"module_factory": lambda n: nn.Linear(n, 1)}, r"must take \(n_inputs, n_outputs\), or nothing"),
+        ({"module_factory": lambda: nn.Linear(2, 4)}, r"outputs \(3, 1\) or \(3, 2\)"),
+        ({"module_factory": nn.Identity}, "no parameters to train"),
+        ({"loss": nn.BCEWithLogitsLoss()}, "reduction='none'"),
+        ({"loss": "logistic"}, "loss must be None or something to call"),
+        ({"optimizer": lambda params: None}, "optimizer must be a function"),
+        ({"schedule": torch.optim.lr_scheduler.ReduceLROnPlateau}, "not ReduceLROnPlateau"),
+        ({"steps": 0}, "steps must be"),
+        ({"models_at_once": 0}, "models_at_once must be"),
+        ({"device": "abacus"}, "device 'abacus' cannot be used"),
+    ],
+)
+def test_errors_come_before_training(settings, message):
+    X, y, weights = rows()
+    settings = {"module_factory": network, **SMALL, **settings}
+    with pytest.raises(InvalidInputError, match=message):
+        TorchClassifier(**settings).fit(X, y)
+    with pytest.raises(InvalidInputError, match=message):
+        TorchClassifier(**settings).fit_many(X, y, weights, range(5))  # not only when asked for the first
+
+
+def test_factories_and_losses_of_every_kind():
+    X, y, _ = rows()
+    one = TorchClassifier(network, optimizer=_ADAM, **SMALL).fit(X, y)
+    two_columns = TorchClassifier(
+        lambda: network(2, 2), loss=nn.CrossEntropyLoss(reduction="none"), optimizer=_ADAM, **SMALL
+    )
+    lazy = TorchClassifier(
+        lambda: nn.Sequential(nn.LazyLinear(6), nn.Tanh(), nn.LazyLinear(1), nn.Flatten(0)), **SMALL
+    )
+    double = TorchClassifier(lambda n_inputs, n_outputs: network(n_inputs, n_outputs).double(), **SMALL)
+    hinge = TorchClassifier(network, loss=lambda out, t: torch.relu(1 - out * (2 * t - 1)), **SMALL)
+    for model in (two_columns, lazy, double, hinge):
+        model.fit(X, y)
+        assert model.decision_function(X).shape == (len(y),)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    assert one.score(X, y) > 0.7
+
+
+def test_data_frames_pickles_and_copies():
+    frame, y = mixed_frame()
+    model = TorchClassifier(partial(network, hidden=8), optimizer=_ADAM, **SMALL).fit(frame, y)
+    assert model.score(frame, y) > 0.6
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list(frame.columns)[::-1]])
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_inside_a_search(device):
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    data = shifted_classes(150)
+    search = ExampleWeightSearch(
+        TorchClassifier(network, optimizer=_ADAM, steps=60, batch_size=32, device=device),
+        metric="balanced_accuracy",
+        embedding="label",
+        n_batches=2,
+        batch_size=3,
+        random_state=0,
+    )
+    search.fit(data.X, data.y, X_val=data.X_val, y_val=data.y_val)
+    assert search.score(data.X_test, data.y_test) > 0.6
+    assert search.predict(data.X_test).shape == data.y_test.shape
+    again = clone(search).fit(data.X, data.y, X_val=data.X_val, y_val=data.y_val)
+    np.testing.assert_array_equal(again.best_alpha_, search.best_alpha_)
+    np.testing.assert_array_equal(again.predict_proba(data.X_test), search.predict_proba(data.X_test))
+
+
+def _expected_failures(estimator):
+    reason = "mini-batches are drawn at random, and columns are scaled by the rows, not by their weights"
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+
+
+@parametrize_with_checks(
+    [
+        TorchClassifier(network, optimizer=_ADAM, steps=60, device="cpu", random_state=0),
+        TorchRegressor(network, optimizer=_ADAM, steps=60, device="cpu", random_state=0),
+    ],
+    expected_failed_checks=_expected_failures,
+)
+def test_scikit_learn_conformance(estimator, check):
+    check(estimator)

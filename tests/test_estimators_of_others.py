@@ -1,0 +1,149 @@
+"""Real estimators, as their users set them up: a search on each, and its model against a plain fit."""
+
+import warnings
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from problems import mixed_frame, shifted_classes, skewed_target
+from sklearn.base import clone, is_classifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBClassifier, XGBRegressor
+
+from moew import ExampleWeightSearch
+from moew.training import resolve_trainer
+
+CLASSES = shifted_classes(120)
+TARGETS = skewed_target(120)
+BOOST = {"n_estimators": 8, "random_state": 0, "n_jobs": 1}
+LIGHT = {**BOOST, "min_child_samples": 5, "verbosity": -1}
+
+
+def search_on(estimator, X, y, X_val, y_val, weight_name="sample_weight"):
+    """A finished small search, in which nothing warned."""
+    search = ExampleWeightSearch(
+        estimator,
+        embedding="label",
+        sample_weight_name=weight_name,
+        n_batches=1,
+        batch_size=3,
+        random_state=0,
+        metric="accuracy" if is_classifier(estimator) else "neg_mean_absolute_error",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
+    assert all(told.error is None for told in search.study_.told())
+    plain = clone(search.estimator).fit(X, y, **{weight_name: search.sample_weight_})
+    assert np.array_equal(search.predict(X_val), plain.predict(X_val))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        RidgeClassifier(),
+        SGDClassifier(random_state=0),
+        GaussianNB(),
+        DecisionTreeClassifier(max_depth=4, random_state=0),
+        RandomForestClassifier(8, random_state=0),
+        GradientBoostingClassifier(n_estimators=8, random_state=0),
+        HistGradientBoostingClassifier(max_iter=8, random_state=0),
+        SVC(),
+        LinearSVC(random_state=0),
+        LGBMClassifier(**LIGHT),
+        XGBClassifier(**BOOST),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_classifiers(estimator):
+    rows = CLASSES
+    search = search_on(estimator, rows.X, rows.y, rows.X_val, rows.y_val)
+    check_against_plain_fit(search, rows.X, rows.y, rows.X_val)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearRegression(),
+        Ridge(),
+        DecisionTreeRegressor(max_depth=4, random_state=0),
+        ExtraTreesRegressor(8, random_state=0),
+        HistGradientBoostingRegressor(max_iter=8, random_state=0),
+        SVR(),
+        LGBMRegressor(**LIGHT),
+        XGBRegressor(**BOOST),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_regressors(estimator):
+    rows = TARGETS
+    search = search_on(estimator, rows.X, rows.y, rows.X_val, rows.y_val)
+    check_against_plain_fit(search, rows.X, rows.y, rows.X_val)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        HistGradientBoostingClassifier(max_iter=8, categorical_features="from_dtype", random_state=0),
+        HistGradientBoostingRegressor(max_iter=8, categorical_features="from_dtype", random_state=0),
+        LGBMClassifier(**LIGHT),
+        LGBMRegressor(**LIGHT),
+        XGBClassifier(**BOOST, enable_categorical=True),
+        XGBRegressor(**BOOST, enable_categorical=True),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_data_frames_with_categories_and_missing_values(estimator):
+    frame, labels = mixed_frame(240)
+    # XGBoost takes classes as numbers only.
+    y = (labels == "yes").astype(int)
+    if not is_classifier(estimator):
+        y = y + np.nan_to_num(frame["number"])
+    X, X_val = frame[:160], frame[160:]
+    search = search_on(estimator, X, y[:160], X_val, y[160:])
+    check_against_plain_fit(search, X, y[:160], X_val)
+
+
+def test_a_pipeline_takes_weights_at_its_step():
+    frame, y = mixed_frame(240)
+    frame = frame.assign(number=frame["number"].fillna(0.0))
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["kind", "group"]), (StandardScaler(), ["number"])
+    )
+    name = "logisticregression__sample_weight"
+    pipeline = make_pipeline(columns, LogisticRegression())
+    search = search_on(pipeline, frame[:160], y[:160], frame[160:], y[160:], name)
+    check_against_plain_fit(search, frame[:160], y[:160], frame[160:], name)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, LGBMClassifier, XGBClassifier])
+def test_worker_processes_give_the_same_models_from_a_frame(kind):
+    settings = {"max_iter": 5} if kind is HistGradientBoostingClassifier else {"n_estimators": 5, "n_jobs": 1}
+    settings |= {"enable_categorical": True} if kind is XGBClassifier else {}
+    settings |= {"verbosity": -1} if kind is LGBMClassifier else {}
+    frame, labels = mixed_frame(150)
+    y = (labels == "yes").astype(int)
+    weights = np.random.default_rng(0).uniform(0.2, 3, (4, 150))
+    one, two = (
+        dict(resolve_trainer(kind(**settings), n_jobs=n_jobs).train(frame, y, weights, range(4)))
+        for n_jobs in (1, 2)
+    )
+    for k in range(4):
+        assert np.array_equal(one[k].predict_proba(frame), two[k].predict_proba(frame))

@@ -1,0 +1,106 @@
+"""An estimator that takes weights and ignores them is found out; honest ones are not accused."""
+
+import warnings
+
+import numpy as np
+import pytest
+from problems import shifted_classes, skewed_target
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from moew import ExampleWeightSearch
+from moew.exceptions import MoewWarning
+from moew.training import EstimatorTrainer
+
+CLASSES = shifted_classes(100)
+TARGETS = skewed_target(100)
+
+
+def deaf(kind, **settings):
+    """An estimator of this kind whose fit drops the weights."""
+
+    class Deaf(kind):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X, y)
+
+    return Deaf(**settings)
+
+
+def _train(estimator, rows, seeds=(3, 4, 5), **settings):
+    weights = np.ones((len(seeds), len(rows.y)))
+    weights[1:] = np.random.default_rng(0).uniform(0.5, 1.5, (len(seeds) - 1, len(rows.y)))
+    return dict(EstimatorTrainer(estimator, **settings).train(rows.X, rows.y, weights, seeds))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "rows"),
+    [
+        (LogisticRegression, {}, CLASSES),
+        (LinearRegression, {}, TARGETS),
+        (GaussianNB, {}, CLASSES),
+        (DecisionTreeClassifier, {}, CLASSES),  # has the labels by heart, and a random state left open
+        (ExtraTreesClassifier, {"n_estimators": 5}, CLASSES),
+        (RandomForestRegressor, {"n_estimators": 5}, TARGETS),
+        (SVR, {}, TARGETS),
+    ],
+)
+def test_ignored_weights_are_reported(kind, settings, rows):
+    with pytest.warns(MoewWarning, match="Deaf takes sample weights but seems to ignore them"):
+        assert len(_train(deaf(kind, **settings), rows)) == 3
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rows"),
+    [
+        (LogisticRegression(), CLASSES),
+        (LinearRegression(), TARGETS),
+        (DecisionTreeClassifier(), CLASSES),
+        (DecisionTreeClassifier(random_state=0), CLASSES),
+        (DecisionTreeRegressor(), TARGETS),
+        (ExtraTreesClassifier(5), CLASSES),
+        (RandomForestRegressor(5), TARGETS),
+        (SVC(), CLASSES),
+        (DummyClassifier(strategy="prior"), CLASSES),
+        (DummyClassifier(strategy="most_frequent"), CLASSES),
+    ],
+)
+def test_used_weights_are_not_reported(estimator, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(_train(estimator, rows)) == 3
+
+
+def test_a_pipeline_is_looked_into():
+    name = "deaf__sample_weight"
+    with pytest.warns(MoewWarning, match="Pipeline"):
+        _train(make_pipeline(StandardScaler(), deaf(LogisticRegression)), CLASSES, sample_weight_name=name)
+
+
+def test_only_the_first_batch_is_looked_at_and_the_probe_is_no_candidate():
+    fits = []
+
+    class Counts(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(sample_weight)
+            return super().fit(X, y, sample_weight)
+
+    trainer = EstimatorTrainer(Counts())
+    weights = np.ones((2, len(CLASSES.y)))
+    for expected in (3, 5):
+        trained = dict(trainer.train(CLASSES.X, CLASSES.y, weights, [0, 1]))
+        assert sorted(trained) == [0, 1]
+        assert len(fits) == expected
+    assert np.isclose(fits[2].sum(), len(CLASSES.y))
+    assert fits[2].max() / fits[2].min() > 30
+
+
+def test_a_search_reports_it():
+    search = ExampleWeightSearch(deaf(LogisticRegression), embedding="label", n_batches=1, batch_size=3)
+    with pytest.warns(MoewWarning, match="seems to ignore"):
+        search.fit(CLASSES.X, CLASSES.y, X_val=CLASSES.X_val, y_val=CLASSES.y_val)
