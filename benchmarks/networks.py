@@ -25,8 +25,9 @@ import jax.numpy as jnp
 import joblib
 import numpy as np
 
+from moew.many import batch_rows
 from moew.nets import NetworkSpec, train_networks
-from moew.nets._batches import batch_rows, initial_layers
+from moew.nets._batches import initial_layers
 from moew.nets._groups import train_weightings
 
 try:

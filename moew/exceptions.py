@@ -25,6 +25,10 @@ class SearchFailedError(MoewError, ValueError, TypeError):
     """
 
 
+class TrainingDivergedError(MoewError, FloatingPointError):
+    """Training ended with parameters that are not finite."""
+
+
 class StateError(MoewError, ValueError):
     """A saved state cannot be written or read; the message says what to do."""
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from moew.exceptions import InvalidInputError
+from moew.many import batch_rows
 from moew.nets import EarlyStopping, NetworkClassifier, NetworkSpec, _devices, _groups
-from moew.nets._batches import batch_rows, initial_layers
+from moew.nets._batches import initial_layers
 from moew.nets._engine import _stack
 from moew.nets._groups import train_weightings
 from moew.nets._layers import products_on

@@ -11,8 +11,9 @@ from sklearn.metrics import hinge_loss, log_loss
 from sklearn.neural_network import MLPRegressor
 
 from moew.exceptions import InvalidInputError, MoewError
+from moew.many import batch_rows
 from moew.nets import NetworkSpec, ReconstructionLoss, forward, train_networks
-from moew.nets._batches import batch_rows, initial_layers
+from moew.nets._batches import initial_layers
 from moew.nets._groups import NETWORKS_AT_ONCE, train_weightings
 from moew.nets._losses import row_losses
 

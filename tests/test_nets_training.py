@@ -11,6 +11,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.neural_network import MLPRegressor
 
 from moew.exceptions import InvalidInputError
+from moew.many import batch_rows
 from moew.nets import (
     EarlyStopping,
     NetworkClassifier,
@@ -19,7 +20,7 @@ from moew.nets import (
     TrainingDivergedError,
     _warm,
 )
-from moew.nets._batches import batch_rows, initial_layers, split_rows
+from moew.nets._batches import initial_layers, split_rows
 from moew.nets._groups import train_weightings
 from moew.state import load_state
 

@@ -1,5 +1,6 @@
 """Multilayer networks in JAX: many example weightings trained at once. The one place that knows JAX."""
 
+from moew.exceptions import TrainingDivergedError as TrainingDivergedError
 from moew.nets._autoencoder import encode as encode
 from moew.nets._autoencoder import train_autoencoder as train_autoencoder
 from moew.nets._autoencoder import train_autoencoder_on_blocks as train_autoencoder_on_blocks
@@ -10,4 +11,3 @@ from moew.nets._estimators import NetworkRegressor as NetworkRegressor
 from moew.nets._spec import EarlyStopping as EarlyStopping
 from moew.nets._spec import NetworkSpec as NetworkSpec
 from moew.nets._spec import ReconstructionLoss as ReconstructionLoss
-from moew.nets._spec import TrainingDivergedError as TrainingDivergedError

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
-from moew.nets._batches import batch_rows
+from moew.exceptions import InvalidInputError, TrainingDivergedError
+from moew.many import batch_rows
 from moew.nets._engine import all_finite, pick, train_networks
 from moew.nets._gradual import GradualTraining
 from moew.nets._predict import run_layers
@@ -15,7 +15,6 @@ from moew.nets._spec import (
     Layers,
     NetworkSpec,
     ReconstructionLoss,
-    TrainingDivergedError,
 )
 from moew.protocols import FloatArray
 from moew.seeds import integer_seed

@@ -6,32 +6,12 @@ NumPy's generators give the same numbers on every device, whatever is trained to
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moew.exceptions import InvalidInputError
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import IntArray
 
 HELD_OUT_SEED = 1
-
-
-def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray[np.int32] | None:
-    """The rows (steps, batch_size) of every mini-batch, or None where each step takes all n rows.
-
-    The rows are shuffled, cut into mini-batches without replacement and shuffled again when fewer than
-    `batch_size` are left; so every mini-batch by itself is a uniform draw without replacement.
-    """
-    if batch_size is None or batch_size >= n:
-        return None
-    rng = np.random.default_rng([seed, n, batch_size])
-    per_epoch = n // batch_size
-    epochs = -(-steps // per_epoch)
-    rows = np.empty((epochs, per_epoch * batch_size), dtype=np.int32)
-    order = np.arange(n, dtype=np.int32)
-    for epoch in rows:
-        rng.shuffle(order)
-        epoch[:] = order[: epoch.size]
-    return rows.reshape(-1, batch_size)[:steps]
 
 
 def split_rows(n: int, held_share: float | None) -> tuple[IntArray, IntArray]:

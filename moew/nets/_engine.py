@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from moew.exceptions import InvalidInputError, MoewError
-from moew.nets._batches import batch_rows, initial_layers, split_rows
+from moew.many import batch_rows
+from moew.nets._batches import initial_layers, split_rows
 from moew.nets._devices import choose_devices
 from moew.nets._layers import Parameters, Products, outputs, products_on
 from moew.nets._loop import Batches, Rates, Recipe, train_all_steps, train_until_stopped

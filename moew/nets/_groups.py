@@ -16,14 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 
+from moew.many import BATCH_SEED
 from moew.nets._batches import initial_layers
 from moew.nets._devices import NETWORKS_AT_ONCE as NETWORKS_AT_ONCE
 from moew.nets._devices import choose_devices, groups_at_once, networks_at_once
 from moew.nets._engine import pick, prepare_rows, refuse_after_fork, train_on
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import FloatArray
-
-BATCH_SEED = 0  # not the candidate's: all candidates see the same mini-batches, as in the paper's programs
 
 
 def train_weightings(

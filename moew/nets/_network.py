@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -10,14 +11,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from moew.exceptions import InvalidInputError
+from moew import many
+from moew.exceptions import InvalidInputError, TrainingDivergedError
 from moew.nets import _checks
 from moew.nets._batches import split_rows
 from moew.nets._devices import choose_devices
 from moew.nets._engine import all_finite
 from moew.nets._groups import train_weightings
 from moew.nets._predict import run_layers
-from moew.nets._spec import EarlyStopping, Layers, NetworkSpec, TrainingDivergedError, layer_widths
+from moew.nets._spec import EarlyStopping, Layers, NetworkSpec, layer_widths
 from moew.nets._warm import uniform_layers
 from moew.protocols import FloatArray, Labels, Rows
 from moew.state import State, Stateful, pack_array, unpack_array
@@ -79,7 +81,7 @@ class Network(Stateful, BaseEstimator):
         spec = self._spec(inputs, targets)
         for problem in _weight_problems(spec, weights).values():
             raise problem
-        seed = _checks.draw_seed(self.random_state)
+        seed = many.draw_seed(self.random_state)
         (layers,) = self._trained(spec, inputs, targets, weights, [seed])
         if not all_finite(layers):
             raise _diverged()
@@ -98,7 +100,7 @@ class Network(Stateful, BaseEstimator):
         """
         template = clone(self)
         inputs, targets = template._learn_encoding(X, y)
-        weights = _checks.weighting_matrix(weights, len(inputs), len(seeds))
+        weights = many.weighting_matrix(weights, len(inputs), len(seeds))
         spec = template._spec(inputs, targets)
         return self._train_many(template, spec, inputs, targets, weights, seeds)
 
@@ -113,7 +115,7 @@ class Network(Stateful, BaseEstimator):
     ) -> Iterator[tuple[int, Any]]:
         problems = _weight_problems(spec, weights)
         good = [k for k in range(len(seeds)) if k not in problems]
-        drawn = [_checks.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
+        drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
         trained = self._trained(spec, inputs, targets, weights[good], drawn) if good else iter(())
         for k, seed in enumerate(seeds):
             if k in problems:
@@ -149,7 +151,7 @@ class Network(Stateful, BaseEstimator):
 
     def _encode(self, X: Rows) -> FloatArray:
         check_is_fitted(self, "layers_")
-        return self.encoder_.transform(_checks.check_rows(self, X, reset=False))
+        return self.encoder_.transform(many.check_rows(self, X, reset=False))
 
     def _learn_encoding(self, X: Rows, y: Labels) -> tuple[FloatArray, FloatArray]:
         """Fit the encoders; inputs (n, D) and targets (n, C)."""
@@ -157,13 +159,13 @@ class Network(Stateful, BaseEstimator):
             raise InvalidInputError(
                 f"loss of {type(self).__name__} must be one of {self._losses}, got {self.loss!r}."
             )
-        rows, y = _checks.check_rows_and_labels(self, X, y)
+        rows, y = many.check_rows_and_labels(self, X, y)
         targets = self._learn_targets(y)
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
         return self.encoder_.transform(rows, np.float32), targets  # what training computes with
 
-    def _learn_targets(self, y: Labels) -> FloatArray:
-        raise NotImplementedError
+    @abstractmethod
+    def _learn_targets(self, y: Labels) -> FloatArray: ...
 
     def _spec(self, inputs: FloatArray, targets: FloatArray) -> NetworkSpec:
         """All settings checked, before anything is trained."""
@@ -228,15 +230,15 @@ class Network(Stateful, BaseEstimator):
         self.layers_ = [(unpack_array(W), unpack_array(b)) for W, b in state["layers"]]
         return self
 
-    def _target_state(self) -> State:
-        raise NotImplementedError
+    @abstractmethod
+    def _target_state(self) -> State: ...
 
-    def _load_target_state(self, state: State) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _load_target_state(self, state: State) -> None: ...
 
 
 def _weight_problems(spec: NetworkSpec, weights: FloatArray) -> dict[int, InvalidInputError]:
-    problems = dict(_checks.bad_weightings(weights))
+    problems = dict(many.bad_weightings(weights))
     if spec.early_stopping is not None:
         parts = split_rows(weights.shape[1], spec.early_stopping.share)
         problems = {**dict(_checks.bad_shares(weights, *parts)), **problems}

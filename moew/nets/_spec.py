@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moew.exceptions import InvalidInputError, MoewError
+from moew.exceptions import InvalidInputError
 
 Float32Array = NDArray[np.float32]
 Layers = list[tuple[Float32Array, Float32Array]]  # of one network: W (out, in), b (out,) for each layer
@@ -17,10 +17,6 @@ Layers = list[tuple[Float32Array, Float32Array]]  # of one network: W (out, in),
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
 LOSSES = ("logistic", "softmax", "sigmoid_cross_entropy", "hinge", "squared")
 PRECISIONS = ("float32", "tf32", "bfloat16")
-
-
-class TrainingDivergedError(MoewError, FloatingPointError):
-    """Training ended with parameters that are not finite."""
 
 
 @dataclass(frozen=True)

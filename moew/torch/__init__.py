@@ -8,6 +8,6 @@ except ImportError as error:
         "build first pip install torch --index-url https://download.pytorch.org/whl/cpu."
     ) from error
 
-from moew.torch._checks import TrainingDivergedError as TrainingDivergedError
+from moew.exceptions import TrainingDivergedError as TrainingDivergedError
 from moew.torch._estimators import TorchClassifier as TorchClassifier
 from moew.torch._estimators import TorchRegressor as TorchRegressor

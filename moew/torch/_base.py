@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -13,7 +14,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import Tensor, nn
 
-from moew.exceptions import MoewWarning
+from moew import many
+from moew.exceptions import MoewWarning, TrainingDivergedError
 from moew.protocols import FloatArray, Labels, Rows
 from moew.tabular import TabularEncoder
 from moew.torch import _checks
@@ -66,10 +68,10 @@ class TorchEstimator(BaseEstimator):
         inputs, codes = self._learn_encoding(X, y)
         given = 1.0 if sample_weight is None else sample_weight
         weights = _check_sample_weight(given, inputs, dtype=np.float64)[None]
-        for _, problem in _checks.bad_weightings(weights):
+        for _, problem in many.bad_weightings(weights):
             raise problem
         plan = self._plan(inputs, codes)
-        (module,) = self._train(plan, inputs, codes, weights, [_checks.draw_seed(self.random_state)])
+        (module,) = self._train(plan, inputs, codes, weights, [many.draw_seed(self.random_state)])
         if not is_finite(module):
             raise _diverged()
         self.module_ = module
@@ -88,7 +90,7 @@ class TorchEstimator(BaseEstimator):
         """
         template = clone(self)
         inputs, codes = template._learn_encoding(X, y)
-        weights = _checks.weighting_matrix(weights, len(inputs), len(seeds))
+        weights = many.weighting_matrix(weights, len(inputs), len(seeds))
         plan = template._plan(inputs, codes)
         return self._train_many(template, plan, inputs, codes, weights, seeds)
 
@@ -101,9 +103,9 @@ class TorchEstimator(BaseEstimator):
         weights: FloatArray,
         seeds: Sequence[int | None],
     ) -> Iterator[tuple[int, Any]]:
-        problems = dict(_checks.bad_weightings(weights))
+        problems = dict(many.bad_weightings(weights))
         good = [k for k in range(len(seeds)) if k not in problems]
-        drawn = [_checks.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
+        drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
         trained = template._train(plan, inputs, codes, weights[good], drawn) if good else iter(())
         for k, seed in enumerate(seeds):
             if k in problems:
@@ -154,17 +156,17 @@ class TorchEstimator(BaseEstimator):
     def _learn_encoding(self, X: Rows, y: Labels) -> tuple[Tensor, Tensor]:
         """Fit the encoders; inputs (n, D) and class numbers or targets (n,)."""
         _checks.check_settings(self)
-        rows, y = _checks.check_rows_and_labels(self, X, y)
+        rows, y = many.check_rows_and_labels(self, X, y)
         codes = self._learn_targets(y)
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
         inputs = self.encoder_.transform(rows).astype(np.float32)
         return torch.from_numpy(inputs), torch.from_numpy(codes)
 
-    def _learn_targets(self, y: Labels) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _learn_targets(self, y: Labels) -> Any: ...
 
-    def _task(self) -> Task:
-        raise NotImplementedError
+    @abstractmethod
+    def _task(self) -> Task: ...
 
     def _copy_with(self, module: nn.Module, seed: int | None) -> Self:
         """A fitted copy of this template, which has its encoders already."""
@@ -176,7 +178,7 @@ class TorchEstimator(BaseEstimator):
     def _outputs(self, X: Rows) -> FloatArray:
         """The module's outputs (n, C) as float64."""
         check_is_fitted(self, "module_")
-        encoded = self.encoder_.transform(_checks.check_rows(self, X, reset=False))
+        encoded = self.encoder_.transform(many.check_rows(self, X, reset=False))
         device = _checks.module_device(self.device)
         module = self.module_ if device.type == "cpu" else copy.deepcopy(self.module_).to(device)
         inputs = torch.from_numpy(encoded).to(module_dtype(module))
@@ -202,8 +204,8 @@ def _warn_of_one_by_one(module: nn.Module, reason: str) -> None:
     )
 
 
-def _diverged() -> _checks.TrainingDivergedError:
-    return _checks.TrainingDivergedError(
+def _diverged() -> TrainingDivergedError:
+    return TrainingDivergedError(
         "training ended with parameters that are not finite; lower the optimizer's learning rate, or set "
         "scale=True."
     )

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from moew.many import BATCH_SEED, batch_rows
 from moew.protocols import FloatArray
-from moew.torch._batches import BATCH_SEED, batch_rows, seeded
+from moew.torch._batches import seeded
 from moew.torch._modules import Task
 from moew.torch._optimizers import make_optimizer, make_schedule, stacked_optimizer, update
 
@@ -56,7 +57,7 @@ class Data:
 
 def load_data(plan: Plan, inputs: Tensor, codes: Tensor, dtype: torch.dtype) -> Data:
     """The rows on the device, in the type of the module's numbers, with the order of the mini-batches."""
-    drawn = batch_rows(len(inputs), plan.batch_size, plan.steps)
+    drawn = batch_rows(len(inputs), plan.batch_size, plan.steps, BATCH_SEED)
     rows = None if drawn is None else torch.from_numpy(drawn.astype(np.int64)).to(plan.device)
     return Data(inputs.to(plan.device, dtype), codes.to(plan.device), rows, plan.steps)
 

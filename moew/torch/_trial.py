@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import stack_module_state
 
-from moew.torch._batches import BATCH_SEED, seeded
+from moew.many import BATCH_SEED
+from moew.torch._batches import seeded
 from moew.torch._checks import first_line
 from moew.torch._modules import Task
 from moew.torch._optimizers import make_optimizer, why_not_stacked
