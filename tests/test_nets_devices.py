@@ -134,6 +134,7 @@ def test_the_estimate_of_memory_covers_what_the_compiled_program_asks_for(sizes,
     spec, K = NetworkSpec(sizes, "sigmoid", "squared", 20, batch_size), 5
     shapes = [(1, n, sizes[0]), (1, n, sizes[-1]), (1, K, n)]
     rows = batch_rows(n, batch_size, spec.steps, 0)
+    rows = None if rows is None else rows[:, None]
     data = Batches(*(np.zeros(shape, np.float32) for shape in shapes), rows)
     recipe = Recipe("sigmoid", "squared", products_on("cpu", "float32"), False)
     params = _stack([[initial_layers(spec, k) for k in range(K)]])

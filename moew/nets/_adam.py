@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,31 +19,50 @@ class AdamState(NamedTuple):
     n_updates: jax.Array
 
 
+class Pace(NamedTuple):
+    """What one update takes beside the gradient: both bias corrections are in `rate` and `epsilon`."""
+
+    active: Any
+    rate: Any
+    epsilon: Any
+
+
 def start(params: Any, n_repeats: int, n_networks: int) -> AdamState:
     """The state before the first update."""
-    zeros = jax.tree.map(jnp.zeros_like, params)
-    return AdamState(zeros, zeros, jnp.zeros((n_repeats, n_networks), jnp.float32))
+    first, second = (jax.tree.map(jnp.zeros_like, params) for _ in range(2))
+    return AdamState(first, second, jnp.zeros((n_repeats, n_networks), jnp.float32))
+
+
+def pace(count: Any, learning_rate: Any, active: Any) -> Pace:
+    """For the update that is the `count`-th; arrays of any shape, or single numbers."""
+    count = jnp.maximum(count, 1.0)  # 0 only where nothing was updated yet, and nothing will be
+    root = jnp.sqrt(1.0 - BETA_2**count)
+    return Pace(active, learning_rate * root / (1.0 - BETA_1**count), EPSILON * root)
+
+
+def update_array(pace: Pace, p: Any, m: Any, v: Any, gradient: Any) -> tuple[Any, Any, Any]:
+    """A parameter and its moments after the update; as they were where it is not active."""
+    new_m = BETA_1 * m + (1 - BETA_1) * gradient
+    new_v = BETA_2 * v + (1 - BETA_2) * gradient * gradient
+    new_p = p - pace.rate * new_m / (jnp.sqrt(new_v) + pace.epsilon)
+    keep = partial(jnp.where, pace.active)
+    return keep(new_p, p), keep(new_m, m), keep(new_v, v)
 
 
 def update(
-    params: Any, gradients: Any, state: AdamState, learning_rate: jax.Array, active: jax.Array
+    params: Any, gradients: Any, state: AdamState, learning_rate: Any, active: jax.Array
 ) -> tuple[Any, AdamState]:
     """One step for the networks where `active` (R, K); all of the others stays as it is."""
     count = state.n_updates + active
-    # Both bias corrections in one factor; 1 − β^0 = 0 only where nothing was updated yet, and is masked.
-    correction_1 = 1.0 - BETA_1 ** jnp.maximum(count, 1.0)
-    correction_2 = 1.0 - BETA_2 ** jnp.maximum(count, 1.0)
+    now = pace(count, learning_rate, active)
 
-    def keep(new: jax.Array, old: jax.Array) -> jax.Array:
-        return jnp.where(_like(active, old), new, old)
+    def each(p: jax.Array, m: jax.Array, v: jax.Array, gradient: jax.Array) -> tuple[Any, Any, Any]:
+        return update_array(Pace(*(_like(part, p) for part in now)), p, m, v, gradient)
 
-    def step(p: jax.Array, m: jax.Array, v: jax.Array) -> jax.Array:
-        m_hat, v_hat = m / _like(correction_1, m), v / _like(correction_2, v)
-        return keep(p - learning_rate * m_hat / (jnp.sqrt(v_hat) + EPSILON), p)
-
-    first = jax.tree.map(lambda m, g: keep(BETA_1 * m + (1 - BETA_1) * g, m), state.first, gradients)
-    second = jax.tree.map(lambda v, g: keep(BETA_2 * v + (1 - BETA_2) * g * g, v), state.second, gradients)
-    return jax.tree.map(step, params, first, second), AdamState(first, second, count)
+    updated = jax.tree.map(each, params, state.first, state.second, gradients)
+    layers, three = jax.tree.structure(params), jax.tree.structure((0, 0, 0))
+    params, first, second = jax.tree.transpose(layers, three, updated)
+    return params, AdamState(first, second, count)
 
 
 def _like(per_network: jax.Array, array: jax.Array) -> jax.Array:

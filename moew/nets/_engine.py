@@ -1,7 +1,8 @@
 """R × K networks trained in one compiled loop.
 
-R repeats have their own rows and labels, the K networks of a repeat share them and differ in their example
-weights and first parameters. Rows are put on the device once, and mini-batches are gathered there.
+R repeats have their own rows and labels (or share them), the K networks of a repeat share them and differ in
+their example weights and first parameters. Rows are put on the device once, and mini-batches are gathered
+there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, MoewError
 from moew.many import batch_rows
+from moew.nets import gpu
 from moew.nets._batches import initial_layers, split_rows
 from moew.nets._devices import choose_devices
 from moew.nets._layers import Parameters, Products, outputs, products_on
@@ -26,16 +28,19 @@ from moew.protocols import IntArray
 
 
 class TrainingRows(NamedTuple):
-    """Rows on a device: X (R, n, D), Y (R, n, C), those held out, mini-batches, and which rows they were."""
+    """Rows on a device: X (R or 1, n, D), Y (R or 1, n, C), those held out, mini-batches, and which rows they
+    were. For the GPU's kernel X is as that reads it.
+    """
 
     X: Any
     Y: Any
     held_x: Any
     held_y: Any
-    batches: Any  # (steps, b), or None for all rows
+    batches: Any  # (steps, R or 1, b), or None for all rows
     kept: IntArray
     held: IntArray
     device: Any
+    in_kernel: bool
 
 
 def train_networks(
@@ -44,34 +49,40 @@ def train_networks(
     Y: Any,
     W: Any,
     seeds: Sequence[Sequence[int]],
-    batch_seed: int,
+    batches: Any,
     device: str | None = None,
 ) -> Parameters:
     """Train R × K networks at once, in float32.
 
-    X (R, n, D), Y (R, n, C), example weights W (R, K, n), seeds (R, K) of the first parameters; `batch_seed`
-    sets the order of the mini-batches, which all R × K networks share. In every mini-batch the weights of
-    each network are brought to mean one; a mini-batch whose weights are all zero does not touch the network.
-    `device` is "cpu", "gpu" or None for JAX's own choice.
+    X (R, n, D), Y (R, n, C), either with 1 in place of R where all repeats share them; example weights W
+    (R, K, n), seeds (R, K) of the first parameters. `batches` is a seed of the order of mini-batches that all
+    R × K networks share, or the rows of the mini-batches themselves, (steps, R or 1, b). In every mini-batch
+    the weights of each network are brought to mean one; a mini-batch whose weights are all zero does not
+    touch the network. `device` is "cpu", "gpu" or None for JAX's own choice.
 
     Returns, for each layer, W (R, K, out, in) and b (R, K, out). The program is compiled once for each set of
     shapes, layer sizes, activation, loss and precision.
     """
     refuse_after_fork()
     _check_shapes(spec, np.shape(X), np.shape(Y), np.shape(W), np.shape(seeds))
-    rows = prepare_rows(spec, X, Y, batch_seed, choose_devices(device)[0])
+    rows = prepare_rows(spec, X, Y, batches, choose_devices(device)[0])
     return train_on(spec, rows, W, [[initial_layers(spec, int(seed)) for seed in row] for row in seeds])
 
 
-def prepare_rows(spec: NetworkSpec, X: Any, Y: Any, batch_seed: int, device: Any) -> TrainingRows:
-    """X (R, n, D) and Y (R, n, C) on the device, some held out where there is early stopping."""
+def prepare_rows(spec: NetworkSpec, X: Any, Y: Any, batches: Any, device: Any) -> TrainingRows:
+    """X (R or 1, n, D) and Y (R or 1, n, C) on the device, some held out where there is early stopping."""
     X, Y = _float32(X), _float32(Y)
     stopping = spec.early_stopping
     kept, held = split_rows(X.shape[1], None if stopping is None else stopping.share)
-    drawn = batch_rows(len(kept), spec.batch_size, spec.steps, batch_seed)
+    if np.ndim(batches) == 0:
+        batches = batch_rows(len(kept), spec.batch_size, spec.steps, batches)
+        batches = None if batches is None else batches[:, None]
     parts = (X, Y, None, None) if stopping is None else (X[:, kept], Y[:, kept], X[:, held], Y[:, held])
-    X, Y, held_x, held_y, drawn = jax.device_put((*parts, drawn), device)
-    return TrainingRows(X, Y, held_x, held_y, drawn, kept, held, device)
+    X, Y, held_x, held_y, batches = jax.device_put((*parts, batches), device)
+    in_kernel = gpu.fits(spec, len(kept), device.platform)
+    if in_kernel:
+        X = gpu.rows_for(spec, X)
+    return TrainingRows(X, Y, held_x, held_y, batches, kept, held, device, in_kernel)
 
 
 def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: list[list[Layers]]) -> Parameters:
@@ -83,6 +94,9 @@ def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: list[list[Lay
     rates = Rates(np.float32(spec.learning_rate), np.float32(spec.l2))
     if spec.early_stopping is None:
         data = Batches(rows.X, rows.Y, jax.device_put(W, rows.device), rows.batches)
+        if rows.in_kernel:
+            in_kernel: Parameters = gpu.train(spec, recipe, params, data, rates)
+            return in_kernel
         steps = spec.steps if rows.batches is None else None  # else the mini-batches say how many
         trained: Parameters = train_all_steps(recipe, steps, params, data, rates)
         return trained
@@ -150,8 +164,9 @@ def _check_shapes(
         raise InvalidInputError(
             f"X (R, n, D), Y (R, n, C), W (R, K, n) and seeds (R, K) are needed; {shapes}."
         )
-    (R, n, D), C, K = X, Y[2], W[1]
-    if Y[:2] != (R, n) or (R, K, n) != W or seeds != (R, K) or min(R, n, K) < 1:
+    (R, K, n), D, C = W, X[2], Y[2]
+    fit_together = X[0] in (1, R) and Y[0] in (1, R) and X[1] == Y[1] == n and seeds == (R, K)
+    if not fit_together or min(R, n, K) < 1:
         raise InvalidInputError(f"repeats, rows or networks do not fit together; {shapes}.")
     if (spec.sizes[0], spec.sizes[-1]) != (D, C):
         raise InvalidInputError(f"the network goes from {spec.sizes[0]} to {spec.sizes[-1]}; {shapes}.")

@@ -26,7 +26,8 @@ class Recipe(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """X (R, n, D), Y (R, n, C), W (R, K, n), and the rows (steps, b) of the mini-batches, None for all."""
+    """X (R or 1, n, D), Y (R or 1, n, C), W (R, K, n), and the rows (steps, R or 1, b) of the mini-batches,
+    None for all."""
 
     X: Any
     Y: Any
@@ -49,7 +50,7 @@ _Step = Callable[[_Carry, Any, Any], _Carry]
 def train_all_steps(
     recipe: Recipe, steps: int | None, params: Parameters, data: Batches, rates: Rates
 ) -> Parameters:
-    """Over all mini-batches (steps, b), or `steps` times over all rows where there are none."""
+    """Over all mini-batches, or `steps` times over all rows where there are none."""
     step = _make_step(recipe, data, rates)
     start = (params, _adam.start(params, *data.W.shape[:2]))
     (params, _), _ = lax.scan(lambda carry, rows: (step(carry, rows, None), None), start, data.rows, steps)
@@ -74,6 +75,7 @@ def train_until_stopped(
     """
     step = _make_step(recipe, data, rates)
     held_X, held_Y, held_W = held
+    held_X = jnp.broadcast_to(held_X, (held_W.shape[0], *held_X.shape[1:]))
     held_Y = jnp.swapaxes(held_Y, 1, 2)
     held_W, _ = _to_sum_one(held_W)
 
@@ -110,13 +112,14 @@ def _make_step(recipe: Recipe, data: Batches, rates: Rates) -> _Step:
     W = jnp.swapaxes(data.W, 1, 2)  # (R, n, K): now the weights of a mini-batch are b pieces of memory
 
     def mean_loss(params: Parameters, x: jax.Array, y: jax.Array, w: jax.Array) -> jax.Array:
+        x = jnp.broadcast_to(x, (w.shape[0], *x.shape[1:]))
         out = outputs(recipe.activation, recipe.products, params, x)
         # the networks share nothing, so one gradient serves all
         return jnp.sum(w * row_losses(recipe.loss, out, jnp.swapaxes(y, 1, 2)))
 
     def step(carry: _Carry, rows: jax.Array | None, running: jax.Array | None) -> _Carry:
         params, state = carry
-        x, y, w = (a if rows is None else jnp.take(a, rows, axis=1, mode="clip") for a in (X, Y, W))
+        x, y, w = (a if rows is None else _take(a, rows) for a in (X, Y, W))
         w, active = _to_sum_one(jnp.swapaxes(w, 1, 2))
         gradients = jax.grad(mean_loss)(params, x, y, w)
         if recipe.penalised:  # the derivative of l2/2·|W|²
@@ -128,6 +131,15 @@ def _make_step(recipe: Recipe, data: Batches, rates: Rates) -> _Step:
         return _adam.update(params, gradients, state, rates.learning_rate, active)
 
     return step
+
+
+def _take(array: jax.Array, rows: jax.Array) -> jax.Array:
+    """The rows (R or 1, b) of an array (R or 1, n, …): (R or 1, b, …)."""
+    if rows.shape[0] == 1:
+        return jnp.take(array, rows[0], axis=1, mode="clip")
+    if array.shape[0] == 1:
+        return jnp.take(array[0], rows, axis=0, mode="clip")
+    return jax.vmap(lambda a, chosen: jnp.take(a, chosen, axis=0, mode="clip"))(array, rows)
 
 
 def _to_sum_one(w: jax.Array) -> tuple[jax.Array, jax.Array]:

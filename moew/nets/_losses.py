@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from moew.nets._spec import ReconstructionLoss
 
@@ -51,3 +52,20 @@ def _reconstruction(loss: ReconstructionLoss, out: jax.Array, y: jax.Array) -> j
     for start, stop, weight in loss.categorical:
         total += weight * _softmax_cross_entropy(out[:, :, start:stop], y[:, :, start:stop])
     return total
+
+
+def masked_row_losses(loss: str, out: jax.Array, y: jax.Array, n_outputs: int) -> jax.Array:
+    """Losses (b,) of one network's outputs (b, C), of which only the first `n_outputs` are real."""
+    real = jnp.arange(out.shape[1])[None, :] < n_outputs
+    if loss == "squared":
+        each = (out - y) ** 2
+    elif loss == "hinge":
+        each = _hinge(out, y)
+    elif loss == "sigmoid_cross_entropy" or n_outputs == 1:
+        each = _sigmoid_cross_entropy(out, y)
+    else:
+        shifted = jnp.where(real, out, -jnp.inf)
+        shifted = shifted - lax.stop_gradient(jnp.max(shifted, axis=1, keepdims=True))
+        log_total = jnp.log(jnp.sum(jnp.exp(shifted), axis=1, keepdims=True))
+        each = -y * (jnp.where(real, shifted, 0.0) - log_total)
+    return jnp.sum(jnp.where(real, each, 0.0), axis=1)
