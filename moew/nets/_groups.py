@@ -10,6 +10,7 @@ of Python's lock), which uses the cores better than one larger program does. Sev
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -51,9 +52,10 @@ def train_weightings(
     def train(group: int) -> list[Layers]:
         first = starts[group]
         members = [min(first + i, K - 1) for i in range(size)]
-        chosen = weights[members]
-        # Only ratios count; with one as the largest, float32 holds weights of any size.
-        W = (chosen / chosen.max(axis=1, keepdims=True))[None]
+        W = np.empty((1, size, len(X)), dtype=np.float32)
+        for i, k in enumerate(members):
+            # Only ratios count; with one as the largest, float32 holds weights of any size.
+            np.divide(weights[k], weights[k].max(), out=W[0, i], casting="same_kind")
         begin = [[initial_layers(spec, int(seeds[k])) if start is None else start for k in members]]
         params = train_on(spec, on_device[group % len(on_device)], W, begin)
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
@@ -64,6 +66,15 @@ def train_weightings(
         workers = min(joblib.cpu_count() // len(on_device), groups_at_once(spec, len(X), devices[0], size))
     for layers in _in_turns(train, len(starts), len(on_device), max(1, workers)):
         yield from layers
+
+
+def let_go_of_rows() -> None:
+    """Free the rows of networks that are trained.
+
+    JAX uses a NumPy array as it is, and lets go of one it no longer needs at its next call or at a garbage
+    collection. Rows encoded before that would lie in memory beside those of the batch before.
+    """
+    gc.collect(0)
 
 
 def _in_turns(
