@@ -99,7 +99,6 @@ class Network(Stateful, BaseEstimator):
         bit, whatever is trained with it, and is the one that `fit` gives with `random_state=seeds[k]`. Where
         weights cannot be used or training diverges, the exception comes in place of the copy.
         """
-        let_go_of_rows()
         template = clone(self)
         inputs, targets = template._learn_encoding(X, y)
         weights = many.weighting_matrix(weights, len(inputs), len(seeds))
@@ -120,12 +119,16 @@ class Network(Stateful, BaseEstimator):
         drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
         usable = weights[good] if problems else weights  # not copied without need
         trained = self._trained(spec, inputs, targets, usable, drawn) if good else iter(())
-        for k, seed in enumerate(seeds):
-            if k in problems:
-                yield k, problems[k]
-                continue
-            layers = next(trained)
-            yield k, template._copy_with(layers, seed) if all_finite(layers) else _diverged()
+        try:
+            for k, seed in enumerate(seeds):
+                if k in problems:
+                    yield k, problems[k]
+                    continue
+                layers = next(trained)
+                yield k, template._copy_with(layers, seed) if all_finite(layers) else _diverged()
+        finally:
+            del inputs, targets, trained
+            let_go_of_rows()
 
     def _trained(
         self,
