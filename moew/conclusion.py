@@ -12,6 +12,7 @@ import numpy as np
 from moew.evaluation import Evaluator, Observation
 from moew.exceptions import UndefinedMetricError
 from moew.loop import Outcome
+from moew.metrics import Metric
 from moew.problem import Part, Problem, strata_of
 from moew.protocols import IntArray
 from moew.result import SearchResult
@@ -32,6 +33,9 @@ def honest_from_halves(
     """Play the choice again on halves of the validation rows; see docs/honest-score.md."""
     numbers = sorted(observations)
     validation = problem.validation
+    if isinstance(evaluator.metric, Metric):
+        # It looks at recorded answers alone (a scorer may look at X): no halves of X, the largest there is.
+        validation = replace(validation, X=np.empty((len(validation), 0)))
 
     parts: dict[int, tuple[IntArray, Part]] = {}
 

@@ -116,7 +116,7 @@ class _Ledger:
         told = study.told()
         scored = {t.candidate.number for t in told if math.isfinite(t.value)}
         kept = study.kept().items()
-        self.observations = {n: Observation.from_state(state) for n, state in kept if n in scored}
+        self.observations = {n: Observation.from_state(state).compact() for n, state in kept if n in scored}
         self.n_done = sum(not t.pending for t in told)
         self.best_number, self.best_models = -1, list[Any]()
         self.best_value = math.nan
@@ -142,7 +142,7 @@ class _Ledger:
         self.study.tell(candidate.number, value)
         if not math.isfinite(value):
             return
-        self.observations[candidate.number] = observation
+        self.observations[candidate.number] = observation.compact()
         new = (self._sign * value, -candidate.number)
         if self.best_number < 0 or new > (self._sign * self.best_value, -self.best_number):
             self.best_number, self.best_value, self.best_models = candidate.number, value, models

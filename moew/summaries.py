@@ -11,12 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from moew.exceptions import InvalidInputError
+from moew.numeric_rows import Column
 from moew.protocols import FloatArray, Labels, Rows, Task
 from moew.tabular import (
     _MOST_LEVELS,
     TabularEncoder,
     TargetEncoder,
-    _Column,
     _columns,
     _is_missing,
     _learn,
@@ -64,7 +64,7 @@ class _ColumnSummary:
     def __init__(self, name: str) -> None:
         self.name = name
         self.numeric: bool | None = None  # None: nothing but missing values up to now
-        self.empty = _Column("categorical")  # how a column of missing values alone is encoded
+        self.empty = Column("categorical")  # how a column of missing values alone is encoded
         self.levels: set[Any] = set()
         self.moments = Moments()
         self.flag_missing = False
@@ -104,15 +104,15 @@ class _ColumnSummary:
                 "categories; drop it, group its values, or encode it as numbers."
             )
 
-    def column(self, scale: bool) -> _Column:
+    def column(self, scale: bool) -> Column:
         if self.numeric is None:
             return self.empty
         if self.numeric and self.levels not in ({0.0, 1.0}, {-1.0, 1.0}):
             return _numeric_column(self.name, self.moments, self.flag_missing, scale)
         levels = tuple(sorted(self.levels, key=lambda v: (type(v).__name__, v)))
         if len(levels) == 2:
-            return _Column("binary", levels, flag_missing=self.flag_missing)
-        return _Column("categorical", levels)
+            return Column("binary", levels, flag_missing=self.flag_missing)
+        return Column("categorical", levels)
 
 
 class TableSummary:
@@ -164,17 +164,17 @@ class LabelSummary:
             return TargetEncoder.from_column(scale, _numeric_column("y", self.moments, False, scale))
         levels = tuple(sorted(self.levels, key=lambda v: (type(v).__name__, v)))
         return TargetEncoder.from_column(
-            scale, _Column("binary" if len(levels) <= 2 else "categorical", levels)
+            scale, Column("binary" if len(levels) <= 2 else "categorical", levels)
         )
 
 
-def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool) -> _Column:
+def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool) -> Column:
     mean, spread, top = float(moments.mean), float(np.sqrt(moments.variance)), float(moments.top)
     if not np.isfinite(spread if scale else mean):
         raise InvalidInputError(
             f"{name} holds values of up to {top:g}, too large to scale; divide them first."
         )
     if not scale:
-        return _Column("numeric", fill=mean, flag_missing=flag_missing)
+        return Column("numeric", fill=mean, flag_missing=flag_missing)
     # Rounding leaves a speck of a constant column that must not be blown up.
-    return _Column("numeric", (), mean, spread if spread > 1e-12 * top else 1.0, mean, flag_missing)
+    return Column("numeric", (), mean, spread if spread > 1e-12 * top else 1.0, mean, flag_missing)

@@ -8,15 +8,15 @@ is all zeros.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from moew.exceptions import InvalidInputError
+from moew.numeric_rows import Column, Kind, encode_numbers, is_numeric_array
 from moew.protocols import BoolArray, FloatArray, IntArray, Labels, Rows, Task
 from moew.state import State
 
-Kind = Literal["numeric", "binary", "categorical"]
 _MOST_LEVELS = 1000  # one-hot columns grow as rows times levels: beyond this they fill the memory
 
 
@@ -27,18 +27,6 @@ class Block:
     kind: Kind
     start: int
     stop: int
-
-
-@dataclass(frozen=True)
-class _Column:
-    """How one column is encoded: (value − offset) / scale, value == levels[1], or one-hot of levels."""
-
-    kind: Kind
-    levels: tuple[Any, ...] = ()
-    offset: float = 0.0
-    scale: float = 1.0
-    fill: float = 0.0  # stands for a missing number
-    flag_missing: bool = False
 
 
 class TabularEncoder:
@@ -63,6 +51,10 @@ class TabularEncoder:
         check_same_columns(X, self.names_, len(self.columns_), "the rows to encode")
         columns = _columns(X)
         encoded = _aligned(len(columns[0][1]), self.blocks_[-1].stop, np.dtype(dtype))
+        if is_numeric_array(X) and all(column.kind != "categorical" for column in self.columns_):
+            if (infinite := encode_numbers(self.columns_, np.asarray(X), encoded)) is not None:
+                raise _infinite(columns[infinite][0])
+            return encoded
         parts = (
             part
             for column, (name, values) in zip(self.columns_, columns, strict=True)
@@ -81,11 +73,11 @@ class TabularEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        columns = [_Column(**{**c, "levels": tuple(c["levels"])}) for c in state["columns"]]
+        columns = [Column(**{**c, "levels": tuple(c["levels"])}) for c in state["columns"]]
         return cls.from_columns(state["scale"], state["names"], columns)
 
     @classmethod
-    def from_columns(cls, scale: bool, names: list[str] | None, columns: list[_Column]) -> Self:
+    def from_columns(cls, scale: bool, names: list[str] | None, columns: list[Column]) -> Self:
         """A fitted encoder, from how each column is encoded."""
         self = cls(scale=scale)
         self.names_, self.columns_, self.blocks_ = names, columns, _blocks(columns)
@@ -103,7 +95,7 @@ class TargetEncoder:
             self.column_ = _learn_numeric("y", number_labels(y), self.scale)
         else:
             levels = tuple(label_levels(y))
-            self.column_ = _Column("binary" if len(levels) <= 2 else "categorical", levels)
+            self.column_ = Column("binary" if len(levels) <= 2 else "categorical", levels)
         self.block_ = _blocks([self.column_])[0]
         return self
 
@@ -121,11 +113,11 @@ class TargetEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        column = _Column(**{**state["column"], "levels": tuple(state["column"]["levels"])})
+        column = Column(**{**state["column"], "levels": tuple(state["column"]["levels"])})
         return cls.from_column(state["scale"], column)
 
     @classmethod
-    def from_column(cls, scale: bool, column: _Column) -> Self:
+    def from_column(cls, scale: bool, column: Column) -> Self:
         """A fitted encoder, from how y is encoded."""
         self = cls(scale=scale)
         self.column_, self.block_ = column, _blocks([column])[0]
@@ -256,7 +248,7 @@ def _is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
     return np.zeros(len(values), dtype=bool)
 
 
-def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bool) -> _Column:
+def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bool) -> Column:
     missing = _is_missing(values)
     seen = values[~missing]
     numeric = values.dtype.kind in "biuf" and not is_category
@@ -277,20 +269,20 @@ def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bo
             "categories; drop it, group its values, or encode it as numbers."
         )
     if len(levels) == 2:
-        return _Column("binary", levels, flag_missing=bool(missing.any()))
-    return _Column("categorical", levels)
+        return Column("binary", levels, flag_missing=bool(missing.any()))
+    return Column("categorical", levels)
 
 
-def _learn_numeric(name: str, values: FloatArray, scale: bool) -> _Column:
+def _learn_numeric(name: str, values: FloatArray, scale: bool) -> Column:
     finite = values[np.isfinite(values)]
     flag = bool(np.isnan(values).any())
     if not len(finite):
-        return _Column("numeric", flag_missing=flag)
+        return Column("numeric", flag_missing=flag)
     if not scale:
         top = np.abs(finite).max() or 1.0  # the sum of huge numbers would be infinite
-        return _Column("numeric", fill=float((finite / top).mean() * top), flag_missing=flag)
+        return Column("numeric", fill=float((finite / top).mean() * top), flag_missing=flag)
     offset, spread = centre_and_spread(name, finite)
-    return _Column("numeric", (), offset, spread, offset, flag)
+    return Column("numeric", (), offset, spread, offset, flag)
 
 
 def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
@@ -305,7 +297,7 @@ def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
     return mean, spread if spread > 1e-12 * np.abs(values).max() else 1.0
 
 
-def _encode(column: _Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
+def _encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
     """The encoded columns (each (n,)) of one original column."""
     missing = _is_missing(values)
     if column.kind == "numeric":
@@ -329,7 +321,7 @@ def _is_yes_no(numbers: FloatArray) -> bool:
     return bool(low in (0.0, -1.0) and high == 1.0 and ((numbers == low) | (numbers == high)).all())
 
 
-def _places(column: _Column, values: np.ndarray[Any, Any]) -> IntArray:
+def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:
     """Where each of the values (n,) stands in the column's levels, −1 for none of them."""
     place = {level: position for position, level in enumerate(column.levels)}
     numeric = values.dtype.kind in "biuf"
@@ -344,7 +336,7 @@ def _places(column: _Column, values: np.ndarray[Any, Any]) -> IntArray:
     return np.array([place.get(_plain(v), -1) for v in values], dtype=np.intp)
 
 
-def _one_hot(column: _Column, positions: IntArray) -> list[FloatArray]:
+def _one_hot(column: Column, positions: IntArray) -> list[FloatArray]:
     """One 0/1 column for each level (for the second of two levels); position −1 is none of them."""
     first = 1 if column.kind == "binary" else 0
     coded = [(positions == j).astype(np.float64) for j in range(first, len(column.levels))]
@@ -357,8 +349,12 @@ def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: 
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} was numeric in the training rows, but now: {error}.") from error
     if np.isinf(numbers).any():
-        raise InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
+        raise _infinite(name)
     return numbers
+
+
+def _infinite(name: str) -> InvalidInputError:
+    return InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
 
 
 def _plain(value: Any) -> Any:
@@ -367,7 +363,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
-def _blocks(columns: list[_Column]) -> list[Block]:
+def _blocks(columns: list[Column]) -> list[Block]:
     blocks: list[Block] = []
     for column in columns:
         start = blocks[-1].stop if blocks else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -35,6 +35,10 @@ class Outputs:
         """The answers on some of the rows."""
         return replace(self, arrays={name: array[rows] for name, array in self.arrays.items()})
 
+    def compact(self) -> Self:
+        """The same answers in less memory, for the many candidates of a long search."""
+        return replace(self, arrays=_CompactArrays(self.arrays))
+
     @classmethod
     def pooled(cls, parts: Sequence[Self], rows: Sequence[IntArray]) -> Self:
         """Out-of-fold answers: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which together
@@ -50,6 +54,32 @@ class Outputs:
         back = np.argsort(np.concatenate(rows), kind="stable")
         arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
         return replace(first, arrays=arrays)
+
+
+class _CompactArrays(Mapping[str, Array]):
+    """Arrays of up to 256 different labels kept as one byte each, and given out as they were."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._kept = {name: _in_bytes(array) for name, array in arrays.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        different, codes = self._kept[name]
+        return different if codes is None else different[codes]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _in_bytes(array: Array) -> tuple[Array, Array | None]:
+    """The different labels and the place (n,) of each row's among them; or the array itself and None."""
+    if array.ndim == 1 and array.dtype.kind in "iuUS":
+        different, codes = np.unique(array, return_inverse=True)
+        if len(different) <= 256:
+            return different, codes.astype(np.uint8)
+    return array, None
 
 
 def _or_empty(classes: Array | None) -> Array:

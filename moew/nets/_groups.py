@@ -10,8 +10,10 @@ of Python's lock), which uses the cores better than one larger program does. Sev
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 
 import joblib
 import numpy as np
@@ -43,17 +45,18 @@ def train_weightings(
     """
     refuse_after_fork()
     devices = choose_devices(device)
-    size = at_once or networks_at_once(spec, len(X), devices[0])
-    K = len(seeds)
+    K, n = len(seeds), len(X)
+    size = at_once or networks_at_once(spec, n, devices[0])
     starts = range(0, K, size)
     on_device = [prepare_rows(spec, X[None], Y[None], BATCH_SEED, d) for d in devices[: len(starts)]]
 
     def train(group: int) -> list[Layers]:
         first = starts[group]
         members = [min(first + i, K - 1) for i in range(size)]
-        chosen = weights[members]
-        # Only ratios count; with one as the largest, float32 holds weights of any size.
-        W = (chosen / chosen.max(axis=1, keepdims=True))[None]
+        W = np.empty((1, size, n), dtype=np.float32)
+        for i, k in enumerate(members):
+            # Only ratios count; with one as the largest, float32 holds weights of any size.
+            np.divide(weights[k], weights[k].max(), out=W[0, i], casting="same_kind")
         begin = [[initial_layers(spec, int(seeds[k])) if start is None else start for k in members]]
         params = train_on(spec, on_device[group % len(on_device)], W, begin)
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
@@ -61,9 +64,21 @@ def train_weightings(
 
     workers = 1
     if devices[0].platform == "cpu":
-        workers = min(joblib.cpu_count() // len(on_device), groups_at_once(spec, len(X), devices[0], size))
-    for layers in _in_turns(train, len(starts), len(on_device), max(1, workers)):
-        yield from layers
+        workers = min(joblib.cpu_count() // len(on_device), groups_at_once(spec, n, devices[0], size))
+    try:
+        for layers in _in_turns(train, len(starts), len(on_device), max(1, workers)):
+            yield from layers
+    finally:
+        on_device.clear()  # a thread may hold on to `train` a moment longer, but not to the rows
+
+
+def let_go_of_rows() -> None:
+    """Free rows that nobody refers to any more.
+
+    JAX uses a NumPy array as it is, and lets go of one it no longer needs at its next call or at a garbage
+    collection. The rows of the next batch are encoded before that, and would lie in memory beside them.
+    """
+    gc.collect(0)
 
 
 def _in_turns(
@@ -73,11 +88,17 @@ def _in_turns(
     if n_groups == 1 or n_devices * workers == 1:
         yield from map(train, range(n_groups))
         return
-    pools = [ThreadPoolExecutor(workers) for _ in range(n_devices)]
+    running = [_threads(group % n_devices, workers).submit(train, group) for group in range(n_groups)]
     try:
-        running = [pools[group % n_devices].submit(train, group) for group in range(n_groups)]
         for future in running:
             yield future.result()
     finally:
-        for pool in pools:
-            pool.shutdown(cancel_futures=True)
+        for future in running:
+            future.cancel()
+        wait(running)
+
+
+@cache
+def _threads(device: int, workers: int) -> ThreadPoolExecutor:
+    """Threads that stay: the C library gives each new one memory of its own, and keeps that when it ends."""
+    return ThreadPoolExecutor(workers, f"moew-networks-{device}")

@@ -17,10 +17,11 @@ from moew.nets import _checks
 from moew.nets._batches import split_rows
 from moew.nets._devices import choose_devices
 from moew.nets._engine import all_finite
-from moew.nets._groups import train_weightings
+from moew.nets._groups import let_go_of_rows, train_weightings
 from moew.nets._predict import run_layers
 from moew.nets._spec import EarlyStopping, Layers, NetworkSpec, layer_widths
 from moew.nets._warm import uniform_layers
+from moew.numeric_rows import is_numeric_array, row_blocks
 from moew.protocols import FloatArray, Labels, Rows
 from moew.state import State, Stateful, pack_array, unpack_array
 from moew.tabular import TabularEncoder
@@ -116,13 +117,18 @@ class Network(Stateful, BaseEstimator):
         problems = _weight_problems(spec, weights)
         good = [k for k in range(len(seeds)) if k not in problems]
         drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
-        trained = self._trained(spec, inputs, targets, weights[good], drawn) if good else iter(())
-        for k, seed in enumerate(seeds):
-            if k in problems:
-                yield k, problems[k]
-                continue
-            layers = next(trained)
-            yield k, template._copy_with(layers, seed) if all_finite(layers) else _diverged()
+        usable = weights[good] if problems else weights  # not copied without need
+        trained = self._trained(spec, inputs, targets, usable, drawn) if good else iter(())
+        try:
+            for k, seed in enumerate(seeds):
+                if k in problems:
+                    yield k, problems[k]
+                    continue
+                layers = next(trained)
+                yield k, template._copy_with(layers, seed) if all_finite(layers) else _diverged()
+        finally:
+            del inputs, targets, trained
+            let_go_of_rows()
 
     def _trained(
         self,
@@ -141,17 +147,23 @@ class Network(Stateful, BaseEstimator):
 
     def hidden_representation(self, X: Rows) -> FloatArray:
         """Activations (n, h) of the last hidden layer; the encoded rows where there is none."""
-        inputs = self._encode(X)
-        return run_layers(self.layers_[:-1], self.activation, inputs, linear_end=False)
+        return self._run(self.layers_[:-1], X, linear_end=False)
 
     def _outputs(self, X: Rows) -> FloatArray:
         """Linear outputs (n, C)."""
-        inputs = self._encode(X)
-        return run_layers(self.layers_, self.activation, inputs, linear_end=True)
+        return self._run(self.layers_, X, linear_end=True)
 
-    def _encode(self, X: Rows) -> FloatArray:
+    def _run(self, layers: Layers, X: Rows, *, linear_end: bool) -> FloatArray:
+        """Values (n, out) of the last of `layers`, all of this network or the first ones."""
         check_is_fitted(self, "layers_")
-        return self.encoder_.transform(many.check_rows(self, X, reset=False))
+        rows = many.check_rows(self, X, reset=False)
+        # A block of an array at a time; in tables the columns are looked at one by one, once.
+        parts = (rows[block] for block in row_blocks(rows)) if is_numeric_array(rows) else [rows]
+        values = [
+            run_layers(layers, self.activation, self.encoder_.transform(part), linear_end=linear_end)
+            for part in parts
+        ]
+        return values[0] if len(values) == 1 else np.concatenate(values)
 
     def _learn_encoding(self, X: Rows, y: Labels) -> tuple[FloatArray, FloatArray]:
         """Fit the encoders; inputs (n, D) and targets (n, C)."""

@@ -107,8 +107,10 @@ class ExampleWeighting:
         exactly π / mean(π).
         """
         learned, _, mean = self._learned(self._checked_alphas(alphas))
-        weights = learned / mean[:, None]
-        return weights if self.sample_weight_ is None else weights * self.sample_weight_
+        learned /= mean[:, None]  # in place, as all that is as large as (K, n)
+        if self.sample_weight_ is not None:
+            learned *= self.sample_weight_
+        return learned
 
     def weight_function(self, alpha: FloatArray) -> WeightFunction:
         """The weight function of one α (d,), with the c of the training rows."""
@@ -122,7 +124,7 @@ class ExampleWeighting:
         u = self.sample_weight_
         if u is not None:
             # Rows that do not count must not set the scale, nor overflow on that of the others.
-            log_sigma = np.where(u > 0, log_sigma, -np.inf)
+            log_sigma[:, u <= 0] = -np.inf
         log_top = log_sigma.max(axis=1)
         if not np.isfinite(log_top).all():
             raise InvalidInputError(
@@ -154,23 +156,28 @@ def _log_sigma(Z: FloatArray, alphas: FloatArray) -> FloatArray:
     # only the result may become ±∞, where σ is 0 or 1.
     z_power = np.frexp(np.abs(Z).max(initial=0.0))[1]
     alpha_power = np.frexp(np.abs(alphas).max(axis=1, keepdims=True, initial=0.0))[1]
-    small_z, small_alphas = np.ldexp(Z, -z_power), np.ldexp(alphas, -alpha_power)
+    small_z, small_alphas = np.ldexp(Z.T, -z_power, order="C"), np.ldexp(alphas, -alpha_power)
     total = np.zeros((len(alphas), len(Z)))
+    term = np.empty(len(Z))
     # Dimension by dimension, not by a matrix product, whose last digits depend on how many rows and
     # candidates come together: a candidate's weights are the same in every batch and chunk.
-    for j in range(Z.shape[1]):
-        total += small_alphas[:, j, None] * small_z[None, :, j]
+    for k, j in np.ndindex(small_alphas.shape):
+        total[k] += np.multiply(small_alphas[k, j], small_z[j], out=term)
     with np.errstate(over="ignore"):
-        return np.asarray(log_expit(np.ldexp(total, z_power + alpha_power)))
+        np.ldexp(total, z_power + alpha_power, out=total)
+        return np.asarray(log_expit(total, out=total))
 
 
 def _relative(pi: FloatArray, log_sigma: FloatArray, log_top: FloatArray) -> FloatArray:
     """π · σ / exp(log_top) (K, n): c cancels any factor, and this one keeps a σ of 1e-1000 from being zero.
 
-    Where all σ are the same, as for α = 0, this is π to the last digit.
+    In place of `log_sigma`. Where all σ are the same, as for α = 0, this is π to the last digit.
     """
     with np.errstate(over="ignore"):
-        return np.asarray(pi * np.exp(log_sigma - log_top[:, None]))
+        log_sigma -= log_top[:, None]
+        np.exp(log_sigma, out=log_sigma)
+        log_sigma *= pi
+    return log_sigma
 
 
 def _checked_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
