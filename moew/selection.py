@@ -18,6 +18,8 @@ from moew.protocols import FloatArray, IntArray
 
 Evaluate = Callable[[int, IntArray, IntArray], float]
 """(candidate, rows, fit_rows) → the metric on validation `rows`, its decision rule refitted on `fit_rows`."""
+EvaluateAll = Callable[[IntArray, IntArray], FloatArray | None]
+"""(candidates (m,), rows) → the metric (m,) of each on validation `rows`, as `Evaluate` gives it one by one."""
 
 _PILOT_PAIRS = 10  # pairs of halves on which every candidate is measured
 _HOPELESS = 4.0  # a candidate this many standard deviations behind on the pilot halves is left out after
@@ -63,6 +65,7 @@ def honest_score(
     greater_is_better: bool,
     n_halves: int = 200,
     rng: np.random.Generator,
+    evaluate_all: EvaluateAll | None = None,
 ) -> HonestScore:
     """Estimate what the best of `scores` (n_candidates,) is worth on new rows.
 
@@ -71,6 +74,7 @@ def honest_score(
     `evaluate` may raise UndefinedMetricError or return a non-finite number where the metric is undefined:
     a candidate cannot win such a half, and where none can, or the choice cannot be judged, the pair of halves
     is drawn again; when more pairs are redrawn than asked for, the value is NaN and `reason` says so.
+    `evaluate_all` gives the same values sooner; where it gives None, candidates are evaluated one by one.
     """
     scores = np.asarray(scores, dtype=float)
     winner = select_best(scores, greater_is_better)
@@ -80,7 +84,10 @@ def honest_score(
     sign = 1.0 if greater_is_better else -1.0
 
     def measure(candidates: IntArray, rows: IntArray, fit_rows: IntArray) -> FloatArray:
-        return np.array([sign * _defined(evaluate, int(k), rows, fit_rows) for k in candidates])
+        values = evaluate_all(candidates, rows) if evaluate_all is not None else None
+        if values is None:
+            values = np.array([_defined(evaluate, int(k), rows, fit_rows) for k in candidates])
+        return sign * np.where(np.isfinite(values), values, np.nan)
 
     halves = _Halves(measure, sign * scores, strata, rng)
     n_pairs = (n_halves + 1) // 2
@@ -112,7 +119,9 @@ class _Halves:
         strata: IntArray,
         rng: np.random.Generator,
     ) -> None:
-        self.measure, self.scores, self.strata, self.rng = measure, scores, strata, rng
+        self.measure, self.scores, self.rng = measure, scores, rng
+        _, codes = np.unique(strata, return_inverse=True)
+        self.strata = codes.astype(np.min_scalar_type(codes.max()))  # the smaller, the sooner sorted
         self.contenders = np.flatnonzero(np.isfinite(scores))
         self.pairs: list[tuple[IntArray, IntArray]] = []
         self.chosen: list[tuple[int, int]] = []  # by A and by B
@@ -211,7 +220,9 @@ def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntAr
     in_a = place % 2 == 0
     dealt = (np.arange(odd.sum()) + rng.integers(2)) % 2 == 0
     in_a[odd] = rng.permutation(dealt)
-    return np.sort(order[in_a]), np.sort(order[~in_a])
+    is_a = np.zeros(len(strata), dtype=bool)
+    is_a[order[in_a]] = True
+    return np.flatnonzero(is_a), np.flatnonzero(~is_a)
 
 
 def holdout_split(strata: IntArray, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
