@@ -39,12 +39,12 @@ def honest_from_halves(
     parts: dict[int, tuple[IntArray, Part]] = {}
 
     def part_of(rows: IntArray) -> Part:  # every candidate is asked for the same few halves in turn
-        kept = parts.get(id(rows))
-        if kept is None:
+        taken = parts.get(id(rows))
+        if taken is None:
             if len(parts) == _HALVES_KEPT:
                 parts.clear()
-            kept = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
-        return kept[1]
+            taken = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
+        return taken[1]
 
     def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
         observation = observations[numbers[k]]
@@ -56,7 +56,9 @@ def honest_from_halves(
         except Exception as error:  # it has a value on all rows, so on this half it is undefined
             raise UndefinedMetricError(str(error)) from error
 
-    answers = _stacked([observations[number] for number in numbers], evaluator)
+    kept = [observations[number] for number in numbers]
+    ruled = any(observation.scores is not None for observation in kept)
+    answers = None if ruled else _stacked(kept, evaluator)
 
     def evaluate_all(candidates: IntArray, rows: IntArray) -> FloatArray | None:
         if answers is None or not isinstance(evaluator.metric, Metric):
@@ -66,7 +68,7 @@ def honest_from_halves(
             asked = answers[candidates][:, rows]  # faster than both at once
             return evaluator.metric.values(asked, validation.y[rows], sample_weight=weight)
         except Exception:
-            return None  # asked one by one, it is undefined for some or for all
+            return None  # undefined for some candidates or for all: one by one tells
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
@@ -76,7 +78,7 @@ def honest_from_halves(
             strata_of(validation.y, problem.task),
             greater_is_better=evaluator.metric.greater_is_better,
             rng=rng,
-            evaluate_all=evaluate_all,
+            evaluate_all=None if ruled else evaluate_all,
         )
     low, high = evaluator.metric.bounds or (-math.inf, math.inf)
     return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
@@ -86,16 +88,15 @@ def _stacked(observations: Sequence[Observation], evaluator: Evaluator) -> np.nd
     """The answers (m, n) of all candidates, where the metric can score them in one call, else None.
 
     With many rows a call takes so long that one for each candidate costs nothing, and a copy of all
-    answers does. Decision rules are fitted for one candidate at a time.
+    answers does.
     """
     metric = evaluator.metric
     if not (isinstance(metric, Metric) and metric.takes_many):
         return None
     answers = [observation.outputs.arrays[metric.response] for observation in observations]
-    ruled = any(observation.scores is not None for observation in observations)
     alike = len({(array.shape, array.dtype) for array in answers}) == 1 and answers[0].ndim == 1
     few = sum(array.size for array in answers) <= _MOST_STACKED
-    return np.stack(answers) if alike and few and not ruled else None
+    return np.stack(answers) if alike and few else None
 
 
 def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:
