@@ -28,8 +28,8 @@ class _Accuracy(ManyAtOnce):
         if not (y_true.size if sample_weight is None else sample_weight.any()):
             return np.full(len(right), np.nan)
         if sample_weight is None:
-            return np.count_nonzero(right, axis=1) / y_true.size
-        return np.where(right, sample_weight, 0.0).sum(axis=1) / sample_weight.sum()
+            return np.asarray(np.count_nonzero(right, axis=1) / y_true.size)
+        return np.asarray(np.where(right, sample_weight, 0.0).sum(axis=1) / sample_weight.sum())
 
 
 def accuracy() -> Metric:

@@ -11,7 +11,8 @@ from moew.protocols import Domain, FloatArray
 from moew.search._gaussian_process import Posterior, squared_distances
 
 # The pool falls into as many groups as there are starts, each the best of its group: so they are spread.
-# Measured at 180 observations in 2 to 30 dimensions, also with kernels narrow enough for many local maxima.
+# Measured at 25 to 200 observations in 2 to 20 dimensions, also with kernels narrow enough for many local
+# maxima: on average the top lies 0.0003 (in units of the targets' spread) under that of 300 long ascents.
 _N_POOL = 1024
 _N_STARTS = 32
 _N_LEADERS = 4
@@ -56,12 +57,13 @@ def climb(bound: Bound, starts: FloatArray, domain: Domain, n_steps: int) -> tup
     """Local maxima (l, d) and their values (l,), from starts (m, d) that climb together.
 
     Projected gradient with Barzilai-Borwein step lengths; a step that does not rise is cut to a quarter. It
-    needs nothing of the domain but its projection. At each step the lower half stays behind, until few are left.
+    needs nothing of the domain but its projection. After each step the lower half stays behind, until a few
+    leaders are left.
     """
     points = domain.project(starts)
     values, gradients = bound(points)
     norms = np.sqrt(_dots(gradients, gradients))
-    lengths = 0.2 * domain.size / np.maximum(norms, _ALMOST_ZERO)
+    lengths: FloatArray = 0.2 * domain.size / np.maximum(norms, _ALMOST_ZERO)
     for step in range(n_steps):
         if step and len(values) > _N_LEADERS:
             leaders = np.argsort(-values)[: max(_N_LEADERS, len(values) // 2)]
