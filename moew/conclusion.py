@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from moew.exceptions import UndefinedMetricError
 from moew.loop import Outcome
 from moew.metrics import Metric
 from moew.problem import Part, Problem, strata_of
-from moew.protocols import IntArray
+from moew.protocols import FloatArray, IntArray
 from moew.result import SearchResult
 from moew.selection import HonestScore, honest_score
 from moew.study import WeightStudy
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
 _HALVES_KEPT = 4  # parts of the validation rows that the honest score keeps while it looks at them
+_MOST_STACKED = 2**23  # answers of all candidates together that are scored in one call
 
 
 def honest_from_halves(
@@ -40,12 +42,12 @@ def honest_from_halves(
     parts: dict[int, tuple[IntArray, Part]] = {}
 
     def part_of(rows: IntArray) -> Part:  # every candidate is asked for the same few halves in turn
-        kept = parts.get(id(rows))
-        if kept is None:
+        taken = parts.get(id(rows))
+        if taken is None:
             if len(parts) == _HALVES_KEPT:
                 parts.clear()
-            kept = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
-        return kept[1]
+            taken = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
+        return taken[1]
 
     def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
         observation = observations[numbers[k]]
@@ -57,6 +59,20 @@ def honest_from_halves(
         except Exception as error:  # it has a value on all rows, so on this half it is undefined
             raise UndefinedMetricError(str(error)) from error
 
+    kept = [observations[number] for number in numbers]
+    ruled = any(observation.scores is not None for observation in kept)
+    answers = None if ruled else _stacked(kept, evaluator)
+
+    def evaluate_all(candidates: IntArray, rows: IntArray) -> FloatArray | None:
+        if answers is None or not isinstance(evaluator.metric, Metric):
+            return None
+        weight = None if validation.sample_weight is None else validation.sample_weight[rows]
+        try:
+            asked = answers[candidates][:, rows]  # faster than both at once
+            return evaluator.metric.values(asked, validation.y[rows], sample_weight=weight)
+        except Exception:
+            return None  # undefined for some candidates or for all: one by one tells
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
         honest = honest_score(
@@ -65,9 +81,25 @@ def honest_from_halves(
             strata_of(validation.y, problem.task),
             greater_is_better=evaluator.metric.greater_is_better,
             rng=rng,
+            evaluate_all=None if ruled else evaluate_all,
         )
     low, high = evaluator.metric.bounds or (-math.inf, math.inf)
     return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
+
+
+def _stacked(observations: Sequence[Observation], evaluator: Evaluator) -> np.ndarray[Any, Any] | None:
+    """The answers (m, n) of all candidates, where the metric can score them in one call, else None.
+
+    With many rows a call takes so long that one for each candidate costs nothing, and a copy of all
+    answers does.
+    """
+    metric = evaluator.metric
+    if not (isinstance(metric, Metric) and metric.takes_many):
+        return None
+    answers = [observation.outputs.arrays[metric.response] for observation in observations]
+    alike = len({(array.shape, array.dtype) for array in answers}) == 1 and answers[0].ndim == 1
+    few = sum(array.size for array in answers) <= _MOST_STACKED
+    return np.stack(answers) if alike and few else None
 
 
 def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ def generator(seed: int, purpose: str, number: int = 0) -> np.random.Generator:
     return np.random.default_rng(_sequence(seed, purpose, number))
 
 
+@lru_cache(maxsize=2**14)  # a study asks for the seeds of all its candidates again and again
 def integer_seed(seed: int, purpose: str, number: int = 0) -> int:
     """A seed below 2³¹, which every library takes."""
     return int(_sequence(seed, purpose, number).generate_state(1, np.uint32)[0] >> 1)

@@ -18,6 +18,8 @@ from moew.protocols import FloatArray, IntArray
 
 Evaluate = Callable[[int, IntArray, IntArray], float]
 """(candidate, rows, fit_rows) → the metric on validation `rows`, its decision rule refitted on `fit_rows`."""
+EvaluateAll = Callable[[IntArray, IntArray], FloatArray | None]
+"""(candidates (m,), rows) → the metric (m,) of each on validation `rows`, or None for one by one."""
 
 _PILOT_PAIRS = 10  # pairs of halves on which every candidate is measured
 _HOPELESS = 4.0  # a candidate this many standard deviations behind on the pilot halves is left out after
@@ -63,6 +65,7 @@ def honest_score(
     greater_is_better: bool,
     n_halves: int = 200,
     rng: np.random.Generator,
+    evaluate_all: EvaluateAll | None = None,
 ) -> HonestScore:
     """Estimate what the best of `scores` (n_candidates,) is worth on new rows.
 
@@ -71,6 +74,7 @@ def honest_score(
     `evaluate` may raise UndefinedMetricError or return a non-finite number where the metric is undefined:
     a candidate cannot win such a half, and where none can, or the choice cannot be judged, the pair of halves
     is drawn again; when more pairs are redrawn than asked for, the value is NaN and `reason` says so.
+    `evaluate_all`, for candidates without a rule to refit, gives the same values sooner, or None.
     """
     scores = np.asarray(scores, dtype=float)
     winner = select_best(scores, greater_is_better)
@@ -80,9 +84,12 @@ def honest_score(
     sign = 1.0 if greater_is_better else -1.0
 
     def measure(candidates: IntArray, rows: IntArray, fit_rows: IntArray) -> FloatArray:
-        return np.array([sign * _defined(evaluate, int(k), rows, fit_rows) for k in candidates])
+        values = evaluate_all(candidates, rows) if evaluate_all is not None else None
+        if values is None:
+            values = np.array([_defined(evaluate, int(k), rows, fit_rows) for k in candidates])
+        return sign * np.where(np.isfinite(values), values, np.nan)
 
-    halves = _Halves(measure, sign * scores, strata, rng)
+    halves = _Halves(measure, sign * scores, strata, rng, refits=evaluate_all is None)
     n_pairs = (n_halves + 1) // 2
     while len(halves.pairs) < n_pairs and halves.n_undefined <= n_pairs:
         halves.draw()
@@ -111,11 +118,15 @@ class _Halves:
         scores: FloatArray,
         strata: IntArray,
         rng: np.random.Generator,
+        refits: bool,
     ) -> None:
-        self.measure, self.scores, self.strata, self.rng = measure, scores, strata, rng
+        self.measure, self.scores, self.rng, self.refits = measure, scores, rng, refits
+        _, codes = np.unique(strata, return_inverse=True)
+        self.strata = codes.astype(np.min_scalar_type(codes.max()))  # the smaller, the sooner sorted
         self.contenders = np.flatnonzero(np.isfinite(scores))
         self.pairs: list[tuple[IntArray, IntArray]] = []
         self.chosen: list[tuple[int, int]] = []  # by A and by B
+        self.on_own: list[FloatArray] = []  # (2, n_candidates) for each pair, NaN where not measured
         self.drops: list[float] = []  # M_A(k_A) − M_B(k_A), and the same with A and B exchanged
         self.pilot_spread: list[float] = []
         self.pilot: list[FloatArray] = []
@@ -135,11 +146,15 @@ class _Halves:
         # Contenders are in the order of their numbers, so that ties go to the lowest, as in select_best.
         picks = np.nanargmax(on_own, axis=1)
         chosen = self.contenders[picks]
-        on_other = np.array([self.measure(chosen[i : i + 1], pair[1 - i], pair[i])[0] for i in (0, 1)])
+        on_other = on_own[[1, 0], picks]
+        if self.refits:
+            on_other = np.array([self.measure(chosen[i : i + 1], pair[1 - i], pair[i])[0] for i in (0, 1)])
         if np.isnan(on_other).any():
             self.n_undefined += 1
             return
         self.pairs.append(pair)
+        self.on_own.append(np.full((2, len(self.scores)), np.nan))
+        self.on_own[-1][:, self.contenders] = on_own
         self.chosen.append((int(chosen[0]), int(chosen[1])))
         self.drops.extend(on_own[[0, 1], picks] - on_other)
         if len(self.pairs) <= _PILOT_PAIRS:
@@ -190,7 +205,11 @@ class _Halves:
         for place, pair in enumerate(self.pairs):
             others = [self.chosen[(place + 1 + step) % len(self.pairs)] for step in range(_SIZE_CHECKS)]
             candidates = np.array(others).ravel()
-            moves.extend(self.measure(candidates, half, all_rows) - self.scores[candidates] for half in pair)
+            # A winner is never left out later, so every half has measured it.
+            measured = self.on_own[place][:, candidates]
+            if self.refits:
+                measured = np.stack([self.measure(candidates, half, all_rows) for half in pair])
+            moves.extend(measured - self.scores[candidates])
         moved = np.concatenate(moves)
         moved = moved[np.isfinite(moved)]
         if len(moved) == 0:
@@ -211,7 +230,9 @@ def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntAr
     in_a = place % 2 == 0
     dealt = (np.arange(odd.sum()) + rng.integers(2)) % 2 == 0
     in_a[odd] = rng.permutation(dealt)
-    return np.sort(order[in_a]), np.sort(order[~in_a])
+    is_a = np.zeros(len(strata), dtype=bool)
+    is_a[order[in_a]] = True
+    return np.flatnonzero(is_a), np.flatnonzero(~is_a)
 
 
 def holdout_split(strata: IntArray, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

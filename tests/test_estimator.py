@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from moew import ExampleWeightSearch, load_state, make_metric
 from moew.decision import EqualFalsePositiveRates, MostAccurate, ShareSelected
 from moew.exceptions import InvalidInputError
-from moew.metrics import fpr_gap, mean_of_selected, value_per_harm, worst_class_error
+from moew.metrics import accuracy, fpr_gap, mean_of_selected, value_per_harm, worst_class_error
 
 SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 4, "random_state": 0}
 
@@ -65,6 +65,24 @@ def test_the_weight_function_is_saved_without_pickle():
     search = small(LogisticRegression()).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     loaded = load_state(json.loads(json.dumps(search.weight_function_.state())))
     assert np.array_equal(loaded(rows.X_test, rows.y_test), search.example_weights(rows.X_test, rows.y_test))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_metric_that_scores_all_candidates_at_once_gives_the_honest_score_of_one_that_cannot(weighted):
+    rows = shifted_classes(n_classes=3)
+    weight = np.random.default_rng(0).integers(1, 4, len(rows.y_val)) if weighted else None
+
+    def share_right(y, decision, sample_weight=None):
+        return np.average(y == decision, weights=sample_weight)
+
+    at_once, one_by_one = (
+        small(LogisticRegression(), metric=metric).fit(
+            rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, sample_weight_val=weight
+        )
+        for metric in (accuracy(), make_metric(share_right, bounds=(0.0, 1.0)))
+    )
+    assert np.array_equal(at_once.best_alpha_, one_by_one.best_alpha_)
+    assert at_once.result_.honest == one_by_one.result_.honest
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -240,3 +240,20 @@ def test_mean_of_selected():
 )  # fmt: skip
 def test_our_metrics_can_be_pickled_and_compared(make):
     assert pickle.loads(pickle.dumps(make())) == make()
+
+
+@pytest.mark.parametrize("metric", [accuracy(), worst_class_error()])
+@pytest.mark.parametrize("names", [np.arange(-1, 3), np.array(["a", "bc", "d", "e"]), np.arange(4) / 2])
+@quick
+@given(seeds, st.booleans())
+def test_many_candidates_at_once_get_the_value_each_gets_alone(metric, names, seed, weighted):
+    rng = np.random.default_rng(seed)
+    y, decisions = rng.choice(names, 30), rng.choice(names, (7, 30))
+    weight = rng.integers(0, 3, 30) * rng.random(30) if weighted else None
+    alone = [metric(y, decision, sample_weight=weight) for decision in decisions]
+    np.testing.assert_array_equal(metric.values(decisions, y, sample_weight=weight), alone)
+
+
+def test_a_metric_that_takes_one_candidate_at_a_time_says_so():
+    metric = precision_at_recall()
+    assert not metric.takes_many and metric.values(np.zeros((2, 3)), np.ones(3)) is None

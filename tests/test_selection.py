@@ -184,6 +184,35 @@ def test_undefined_halves_are_redrawn_and_counted(how):
     assert 40 < honest.n_redrawn < 100  # 5 of 11 pairs of halves have rows 0 and 1 together
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_evaluating_all_candidates_at_once_changes_nothing(seed, refuses):
+    values, strata = rng(seed).integers(0, 8, (30, 24)) / 8, np.arange(24) % 3  # many ties, exact sums
+    values[10:20] /= 2  # some fall out after the first halves
+    values[7] = values[3]
+
+    def evaluate(k, rows, fit_rows):
+        if k == 5 and 0 in rows and len(rows) < 24:
+            raise UndefinedMetricError("undefined for one candidate where row 0 is")
+        return values[k, rows].mean()
+
+    def evaluate_all(candidates, rows):
+        if refuses and 1 in rows:
+            return None
+        means = values[np.ix_(candidates, rows)].mean(axis=1)
+        return np.where((candidates == 5) & (0 in rows), np.inf, means)
+
+    scores = np.array([evaluate(k, np.arange(24), None) for k in range(30)])
+    one_by_one, at_once = (
+        honest_score(
+            evaluate, scores, strata, greater_is_better=True, n_halves=60, rng=rng(seed), evaluate_all=how
+        )
+        for how in (None, evaluate_all)
+    )
+    assert math.isfinite(at_once.value)
+    assert at_once == one_by_one
+
+
 def test_too_many_undefined_halves_give_nan_with_a_reason():
     strata = np.array([0] * 10 + [1])  # the only row of class 1 is missing in one half of every pair
 

@@ -12,17 +12,24 @@ import numpy as np
 
 from moew.exceptions import UndefinedMetricError
 from moew.metrics._labels import codes_of, is_positive, shown_positive
-from moew.metrics._metric import Metric
+from moew.metrics._metric import ManyAtOnce, Metric
+from moew.metrics._outputs import Array
+from moew.protocols import FloatArray
 
 
 @dataclass(frozen=True)
-class _Accuracy:
+class _Accuracy(ManyAtOnce):
     def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
-        right = np.asarray(y_true) == np.asarray(decision)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(self.many(np.asarray(y_true), np.asarray(decision)[None], sample_weight=weight)[0])
+
+    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
+        right = y_true == outputs
+        if not (y_true.size if sample_weight is None else sample_weight.any()):
+            return np.full(len(right), np.nan)
         if sample_weight is None:
-            return float(np.count_nonzero(right) / right.size) if right.size else float("nan")
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        return float(weight[right].sum() / weight.sum()) if weight.any() else float("nan")
+            return np.asarray(np.count_nonzero(right, axis=1) / y_true.size)
+        return np.asarray(np.where(right, sample_weight, 0.0).sum(axis=1) / sample_weight.sum())
 
 
 def accuracy() -> Metric:
@@ -31,22 +38,23 @@ def accuracy() -> Metric:
 
 
 @dataclass(frozen=True)
-class _WorstClassError:
+class _WorstClassError(ManyAtOnce):
     def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
-        labels = np.asarray(y_true)
-        wrong = labels != np.asarray(decision)
-        _, codes = codes_of(labels)
-        if sample_weight is None:
-            n_rows = np.bincount(codes)
-            n_wrong = np.bincount(codes[wrong], minlength=len(n_rows))
-        else:
-            weight = np.asarray(sample_weight, dtype=np.float64)
-            n_rows = np.bincount(codes, weights=weight)
-            n_wrong = np.bincount(codes[wrong], weights=weight[wrong], minlength=len(n_rows))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(self.many(np.asarray(y_true), np.asarray(decision)[None], sample_weight=weight)[0])
+
+    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
+        _, codes = codes_of(y_true)
+        order = np.argsort(codes, kind="stable")  # class after class
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
+        n_rows = np.add.reduceat(weight, starts)
         present = n_rows > 0
         if not present.any():
             raise UndefinedMetricError("the worst class error needs at least one row (with weight).")
-        return float((n_wrong[present] / n_rows[present]).max())
+        n_wrong = np.add.reduceat((y_true != outputs)[:, order] * weight, starts, axis=1)
+        worst: FloatArray = (n_wrong[:, present] / n_rows[present]).max(axis=1)
+        return worst
 
 
 def worst_class_error() -> Metric:

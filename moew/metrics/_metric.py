@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -14,10 +15,18 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError
 from moew.metrics._outputs import Array, Outputs, respond
-from moew.protocols import Columns, Labels, Response, Rows
+from moew.protocols import Columns, FloatArray, Labels, Response, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 _SPECIAL = ("pos_label", "sample_weight")
+
+
+class ManyAtOnce(ABC):
+    """A metric's function that can take the answers of many candidates in one call."""
+
+    @abstractmethod
+    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
+        """The values (m,) on labels (n,), outputs (m, n) and weights (n,), each as a call gives it."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,18 @@ class Metric:
         known = outputs.arrays[self.response]
         output = decided if decided is not None and self.response == "decision" else known
         return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether `values` can score many candidates in one call."""
+        return isinstance(self.function, ManyAtOnce)
+
+    def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> FloatArray | None:
+        """The metric (m,) of outputs (m, n), each as `value` gives it; None where there is no such form."""
+        if not isinstance(self.function, ManyAtOnce):
+            return None
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return self.function.many(np.asarray(y), outputs, sample_weight=weight)
 
     def _missing(self, columns: Columns, argument: str = "metadata_val") -> InvalidInputError:
         missing = [name for name in self.required_columns if name not in columns]

@@ -33,7 +33,8 @@ class Outputs:
 
     def take(self, rows: IntArray | BoolArray) -> Outputs:
         """The answers on some of the rows."""
-        return replace(self, arrays={name: array[rows] for name, array in self.arrays.items()})
+        taken = {name: array[rows] for name, array in self.arrays.items()}
+        return Outputs(taken, self.classes, self.estimator_type)
 
     def compact(self) -> Self:
         """The same answers in less memory, for the many candidates of a long search."""

@@ -11,13 +11,13 @@ from moew.protocols import Domain, FloatArray
 from moew.search._gaussian_process import Posterior, squared_distances
 
 # The pool falls into as many groups as there are starts, each the best of its group: so they are spread.
-# Measured at 180 observations in 2 to 30 dimensions, also with kernels narrow enough for many local maxima.
-_N_POOL = 2048
+# Measured at 25 to 200 observations in 2 to 20 dimensions, also with kernels narrow enough for many local
+# maxima: on average the top lies 0.0003 (in units of the targets' spread) under that of 300 long ascents.
+_N_POOL = 1024
 _N_STARTS = 32
-_N_FIRST_STEPS = 3
-_N_LEADERS = 8
+_N_LEADERS = 4
 _N_STEPS = 40
-_LEAST_GAIN = 3e-6  # in units of the targets, whose spread is one
+_LEAST_GAIN = 1e-4  # in units of the targets, whose spread is one
 _N_BEST = 16
 _N_ASIDE = 64
 _ALMOST_ZERO = 1e-50  # to divide by where nothing changes, without overflow
@@ -54,31 +54,41 @@ class Pool:
 
 
 def climb(bound: Bound, starts: FloatArray, domain: Domain, n_steps: int) -> tuple[FloatArray, FloatArray]:
-    """Local maxima (m, d) and their values (m,), one from each start (m, d), all climbing together.
+    """Local maxima (l, d) and their values (l,), from starts (m, d) that climb together.
 
     Projected gradient with Barzilai-Borwein step lengths; a step that does not rise is cut to a quarter. It
-    needs nothing of the domain but its projection.
+    needs nothing of the domain but its projection. After each step the lower half stays behind, until a few
+    leaders are left.
     """
     points = domain.project(starts)
     values, gradients = bound(points)
-    norms = np.linalg.norm(gradients, axis=1)
-    lengths = 0.2 * domain.size / np.maximum(norms, _ALMOST_ZERO)
-    for _ in range(n_steps):
+    norms = np.sqrt(_dots(gradients, gradients))
+    lengths: FloatArray = 0.2 * domain.size / np.maximum(norms, _ALMOST_ZERO)
+    for step in range(n_steps):
+        if step and len(values) > _N_LEADERS:
+            leaders = np.argsort(-values)[: max(_N_LEADERS, len(values) // 2)]
+            points, values, gradients, lengths = (a[leaders] for a in (points, values, gradients, lengths))
         trials = domain.project(points + lengths[:, None] * gradients)
         moves = trials - points
         # Done when none can be expected to pass the highest: near a maximum, this is twice the rise.
-        if (values + (gradients * moves).sum(axis=1)).max() <= values.max() + _LEAST_GAIN:
+        if (values + _dots(gradients, moves)).max() <= values.max() + _LEAST_GAIN:
             break
         trial_values, trial_gradients = bound(trials)
         rises = trial_values > values
-        curvature = -((trial_gradients - gradients) * moves).sum(axis=1)
-        squares = (moves * moves).sum(axis=1)
-        newton = np.where(curvature > 0, squares / np.maximum(curvature, _ALMOST_ZERO), 4 * lengths)
+        curvature = _dots(gradients - trial_gradients, moves)
+        newton = np.where(
+            curvature > 0, _dots(moves, moves) / np.maximum(curvature, _ALMOST_ZERO), 4 * lengths
+        )
         lengths = np.where(rises, np.minimum(newton, 100 * lengths), 0.25 * lengths)
-        points = np.where(rises[:, None], trials, points)
-        gradients = np.where(rises[:, None], trial_gradients, gradients)
-        values = np.where(rises, trial_values, values)
+        np.copyto(points, trials, where=rises[:, None])
+        np.copyto(gradients, trial_gradients, where=rises[:, None])
+        np.copyto(values, trial_values, where=rises)
     return points, values
+
+
+def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a_i · b_i (m,) of vectors (m, d)."""
+    return np.asarray(np.einsum("md,md->m", a, b))
 
 
 class Argmax:
@@ -109,10 +119,7 @@ class Argmax:
         """The argmax (d,)."""
         in_groups = self._pool.upper_bound(self._z).reshape(-1, _N_STARTS)
         best = in_groups.argmax(axis=0) * _N_STARTS + np.arange(_N_STARTS)
-        # All starts take a few steps; only the leaders go on to their tops.
-        climbed, values = climb(self._bound, self._pool.points[best], self._domain, _N_FIRST_STEPS)
-        leaders = climbed[np.argsort(-values)[:_N_LEADERS]]
-        tops, values = climb(self._bound, leaders, self._domain, _N_STEPS)
+        tops, values = climb(self._bound, self._pool.points[best], self._domain, _N_STEPS)
         top: FloatArray = tops[values.argmax()]
         if self._is_new(top):
             return top
