@@ -12,7 +12,7 @@ from moew.exceptions import InvalidInputError
 from moew.many import batch_rows
 from moew.nets import EarlyStopping, NetworkClassifier, NetworkSpec, _devices, _groups
 from moew.nets._batches import initial_layers
-from moew.nets._engine import _stack
+from moew.nets._engine import stack
 from moew.nets._groups import train_weightings
 from moew.nets._layers import products_on
 from moew.nets._loop import Batches, Rates, Recipe, train_all_steps
@@ -137,7 +137,7 @@ def test_the_estimate_of_memory_covers_what_the_compiled_program_asks_for(sizes,
     rows = None if rows is None else rows[:, None]
     data = Batches(*(np.zeros(shape, np.float32) for shape in shapes), rows)
     recipe = Recipe("sigmoid", "squared", products_on("cpu", "float32"), False)
-    params = _stack([[initial_layers(spec, k) for k in range(K)]])
+    params = stack([[initial_layers(spec, k) for k in range(K)]])
     rates = Rates(np.float32(0.1), np.float32(0))
     lowered = train_all_steps.lower(recipe, spec.steps if rows is None else None, params, data, rates)
     needs = lowered.compile().memory_analysis()

@@ -10,7 +10,7 @@ from jax import lax
 
 from moew.nets import EarlyStopping, NetworkSpec, ReconstructionLoss, gpu, train_networks
 from moew.nets._batches import initial_layers
-from moew.nets._engine import _stack
+from moew.nets._engine import stack
 from moew.nets._layers import Products
 from moew.nets._loop import Batches, Rates, Recipe, train_all_steps
 from moew.nets.gpu import _small
@@ -32,7 +32,7 @@ def _problem(sizes, loss, batch, shared):
     W[1, 1, : N // 2] = 0.0
     rows = np.stack([[rng.permutation(N)[:batch] for _ in range(repeats)] for _ in range(STEPS)])
     spec = NetworkSpec(sizes)
-    params = _stack([[initial_layers(spec, 10 * r + k) for k in range(K)] for r in range(R)])
+    params = stack([[initial_layers(spec, 10 * r + k) for k in range(K)] for r in range(R)])
     return jax.tree.map(jnp.asarray, (params, X, Y, W, rows.astype(np.int32)))
 
 

@@ -66,7 +66,9 @@ def train_networks(
     refuse_after_fork()
     _check_shapes(spec, np.shape(X), np.shape(Y), np.shape(W), np.shape(seeds))
     rows = prepare_rows(spec, X, Y, batches, choose_devices(device)[0])
-    return train_on(spec, rows, W, [[initial_layers(spec, int(seed)) for seed in row] for row in seeds])
+    return train_on(
+        spec, rows, W, stack([[initial_layers(spec, int(seed)) for seed in row] for row in seeds])
+    )
 
 
 def prepare_rows(spec: NetworkSpec, X: Any, Y: Any, batches: Any, device: Any) -> TrainingRows:
@@ -85,9 +87,9 @@ def prepare_rows(spec: NetworkSpec, X: Any, Y: Any, batches: Any, device: Any) -
     return TrainingRows(X, Y, held_x, held_y, batches, kept, held, device, in_kernel)
 
 
-def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: list[list[Layers]]) -> Parameters:
-    """Train with the weights W (R, K, n) of all rows, from the R × K networks `start`."""
-    params = jax.device_put(_stack(start), rows.device)
+def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: Parameters) -> Parameters:
+    """Train with the weights W (R, K, n) of all rows, from the parameters `start` of R × K networks."""
+    params = jax.device_put(start, rows.device)
     W = _float32(W)
     products = products_on(rows.device.platform, spec.precision)
     recipe = Recipe(spec.activation, spec.loss, products, spec.l2 > 0)
@@ -145,7 +147,7 @@ def _float32(array: Any) -> Any:
     return array.astype(jnp.float32) if isinstance(array, jax.Array) else np.asarray(array, np.float32)
 
 
-def _stack(layers: list[list[Layers]]) -> Parameters:
+def stack(layers: list[list[Layers]]) -> Parameters:
     """Layers of R × K single networks as one W (R, K, out, in) and b (R, K, out) for each layer."""
     return tuple(
         (

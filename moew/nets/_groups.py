@@ -22,7 +22,7 @@ from moew.many import BATCH_SEED
 from moew.nets._batches import initial_layers
 from moew.nets._devices import NETWORKS_AT_ONCE as NETWORKS_AT_ONCE
 from moew.nets._devices import choose_devices, groups_at_once, networks_at_once
-from moew.nets._engine import pick, prepare_rows, refuse_after_fork, train_on
+from moew.nets._engine import pick, prepare_rows, refuse_after_fork, stack, train_on
 from moew.nets._spec import Layers, NetworkSpec
 from moew.protocols import FloatArray
 
@@ -57,7 +57,7 @@ def train_weightings(
         for i, k in enumerate(members):
             # Only ratios count; with one as the largest, float32 holds weights of any size.
             np.divide(weights[k], weights[k].max(), out=W[0, i], casting="same_kind")
-        begin = [[initial_layers(spec, int(seeds[k])) if start is None else start for k in members]]
+        begin = stack([[initial_layers(spec, int(seeds[k])) if start is None else start for k in members]])
         params = train_on(spec, on_device[group % len(on_device)], W, begin)
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
         return [pick(host, 0, i) for i in range(min(size, K - first))]
