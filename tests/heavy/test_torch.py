@@ -220,9 +220,12 @@ def test_where_memory_is_short_fewer_are_trained_together(n_models, monkeypatch)
     expected = dict(model.fit_many(X, y, weights, range(9)))
     sizes = []
     monkeypatch.setattr(_memory, "machine_bytes", lambda: 2 * needed)  # half of it is for models
-    monkeypatch.setattr(
-        _base, "train_at_once", lambda *args: (sizes.append(len(args[1])), _at_once(*args))[1]
-    )
+
+    def counted(plan, modules, *others):
+        sizes.append(len(modules))
+        _train.train_at_once(plan, modules, *others)
+
+    monkeypatch.setattr(_base, "train_at_once", counted)
     for k, got in clone(model).fit_many(X, y, weights, range(9)):
         assert_same(expected[k], got, atol=2e-6, rtol=1e-4)
     assert sizes == {1: [], 3: [3, 3, 3], 6: [4, 4, 1]}[n_models]  # a multiple of four where it can be
