@@ -3,8 +3,8 @@
 For each draw of the data a search learns weights on all training rows. Then the model is trained on fewer
 rows with the learned weights: rows kept in proportion to weight with weights corrected (`downsample`), and
 rows kept at random with weights divided by the rate, so that the model's own regularisation counts the same.
-Both see the same number of rows; 95 % margins over the draws of the data. What rows kept by weight gain on rare
-classes depends on how well the classes can be told apart, so it is printed for several `--class-sep`.
+Both see the same number of rows; 95 % margins over the draws of the data. What rows kept by weight gain on
+rare classes depends on how well the classes can be told apart, so it is printed for several `--class-sep`.
 """
 
 from __future__ import annotations

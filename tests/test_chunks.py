@@ -136,7 +136,7 @@ def test_empty_folders_and_missing_packages_are_reported(tmp_path, monkeypatch):
         list(iter_chunks(tmp_path, label="y"))
     FRAME.to_parquet(tmp_path / "rows.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(InvalidInputError, match="pip install pyarrow"):
+    with pytest.raises(InvalidInputError, match=r"pip install 'moew\[parquet\]'"):
         list(iter_chunks(tmp_path / "rows.parquet", label="kind"))
 
 
