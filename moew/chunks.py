@@ -84,9 +84,11 @@ def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
         yield from _file_pieces(Path(source), chunk_rows)
     elif _is_pair(source):
         X, y = (_mapped(part) if _is_npy(part) else part for part in source)
-        n, n_labels = _n_rows(X), len(y)
+        n, n_labels = _n_rows(X), len(y) if hasattr(y, "__len__") else None
         if n != n_labels:
-            raise InvalidInputError(f"X has {n} rows and y has {n_labels}; give a label to each row.")
+            raise InvalidInputError(
+                f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row."
+            )
         for rows in _ranges(n, chunk_rows):
             yield _take(X, rows), _take(y, rows)
     elif _is_table(source):
@@ -201,6 +203,8 @@ def _ranges(n_rows: int, chunk_rows: int) -> Iterator[slice]:
 def _take(rows_of: Any, rows: slice) -> Any:
     if hasattr(rows_of, "iloc"):
         return rows_of.iloc[rows]
+    if hasattr(rows_of, "to_pandas") and hasattr(rows_of, "column_names"):  # an Arrow table or record batch
+        return rows_of.slice(rows.start, rows.stop - rows.start).to_pandas()
     if not isinstance(rows_of, np.ndarray):
         return rows_of[rows]
     taken = np.array(rows_of[rows])
