@@ -144,7 +144,7 @@ class TorchEstimator(BaseEstimator):
         rows, y = many.check_rows_and_labels(self, X, y)
         codes = torch.from_numpy(self._learn_targets(y))
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
-        few = torch.from_numpy(self.encoder_.transform(rows[:_TRIED_ROWS]))
+        few = torch.from_numpy(self.encoder_.transform(_first(rows, _TRIED_ROWS)))
         device = _checks.module_device(self.device)
         maker = Maker(self.module_factory, self._task(), few, codes[:_TRIED_ROWS], device)
         with threads(self.n_threads):
@@ -186,6 +186,11 @@ class TorchEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _first(rows: Rows, m: int) -> Rows:
+    """The first m rows; a data frame's own slices go by its index, which may hold anything."""
+    return rows.iloc[:m] if hasattr(rows, "iloc") else rows[:m]
 
 
 def _warn_of_one_by_one(module: nn.Module, reason: str) -> None:

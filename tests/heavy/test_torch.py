@@ -393,6 +393,7 @@ def test_factories_and_losses_of_every_kind():
 
 def test_data_frames_pickles_and_copies(tmp_path):
     frame, y = mixed_frame()
+    frame.index = -np.arange(len(frame)) / 2  # row numbers are not labels of rows
     model = TorchClassifier(partial(network, hidden=8), optimizer=_ADAM, **SMALL).fit(frame, y)
     assert model.score(frame, y) > 0.6
     assert model.feature_names_in_.tolist() == list(frame.columns)

@@ -92,13 +92,22 @@ def test_the_regressor_and_a_loss_with_tensors_of_its_own():
 
 
 @pytest.mark.parametrize("optimizer", [None, partial(torch.optim.AdamW, lr=0.01, fused=True)])
-def test_dropout_is_the_same_at_once_and_one_by_one(optimizer):
+def test_optimizers_of_the_gpu_on_stacked_parameters(optimizer):
     X, y, weights = rows()
-    settings = {**SMALL, "optimizer": optimizer, "device": "cuda"}
-    model = TorchClassifier(partial(network, dropout=0.4), **settings)
+    model = TorchClassifier(network, **{**SMALL, "optimizer": optimizer, "device": "cuda"})
     many = dict(model.fit_many(X, y, weights, range(5)))
     for k, alone in clone(model).set_params(models_at_once=1).fit_many(X, y, weights, range(5)):
         assert_same(many[k], alone, **CLOSE)
+
+
+def test_dropout_does_not_depend_on_the_company():
+    X, y, weights = rows()
+    model = TorchClassifier(partial(network, dropout=0.4), device="cuda", **SMALL)
+    many = dict(model.fit_many(X, y, weights, range(5)))
+    for k, other in model.fit_many(X, y, weights[:3], range(3)):
+        assert_same(many[k], other, **CLOSE)
+    without = dict(clone(model).set_params(module_factory=network).fit_many(X, y, weights, range(5)))
+    assert not np.allclose(many[0].predict_proba(X), without[0].predict_proba(X), atol=1e-3)
 
 
 def test_modules_that_cannot_be_trained_at_once():
@@ -134,13 +143,14 @@ def test_the_memory_that_models_take_is_estimated_on_the_safe_side(batch_size, h
     plan, data = model._prepare(X, y)
     estimate = K * _memory.model_bytes(plan, _base.make_module(plan.maker, 0), data) + data.n_bytes
     del data
+    list(model.fit_many(X, y, np.ones((2, len(y))), range(2)))  # cuBLAS takes its workspaces, and keeps them
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     list(model.fit_many(X, y, np.ones((K, len(y))), range(K)))
     taken = torch.cuda.max_memory_allocated() - before
-    assert 0.1 * estimate < taken < estimate + 2**25  # cuBLAS has its own workspace
-    assert torch.cuda.memory_allocated() - before < 2**25  # nothing but that stays
+    assert 0.1 * estimate < taken < estimate
+    assert torch.cuda.memory_allocated() - before < 2**20  # nothing stays
 
 
 def test_inside_a_search():
