@@ -1,4 +1,4 @@
-"""Rows that do not fit in memory: weights of each, and an autoencoder learned from them.
+"""Rows that do not fit in memory: weights of each, some of them drawn, and an autoencoder learned from them.
 
 Run `python benchmarks/large_rows.py` (10 million rows × 50 columns: 2 GB of disk for each kind of file, a few
 minutes). Every line is measured in a process of its own; the peak is all its resident memory, that of Python,
@@ -13,12 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+WORK = ("weights", "downsample", "suggest", "autoencoder")
 BLOCK = 100_000  # rows that are made at a time
 
 
@@ -66,28 +69,31 @@ def measure(folder: Path, kind: str, work: str, columns: int, chunk_rows: int) -
     if kind == "parquet":
         source, label = folder / "rows.parquet", "label"
     embedding = AutoencoderEmbedding(random_state=0)
-    if work == "weights":
+    n = n_rows(folder, kind)
+    if work == "autoencoder":
+        start = time.monotonic()
+        embedding.fit_chunks(source, task="classification", label=label, chunk_rows=chunk_rows)
+        result = f"{embedding.steps} steps"
+    else:
+        names = [f"x{j}" for j in range(columns)]
         X, y = make_block(-1 % 2**32, 20_000, columns)
         if kind == "parquet":
             import pandas as pd
 
-            X = pd.DataFrame(X, columns=[f"x{j}" for j in range(columns)])
+            X = pd.DataFrame(X, columns=names)
         search = ExampleWeightSearch(
             LogisticRegression(), embedding=embedding, n_batches=1, batch_size=2, random_state=0
         ).fit(X, y)
-        start, n, total = time.monotonic(), 0, 0.0
-        for weights in search.iter_example_weights(source, label=label, chunk_rows=chunk_rows):
-            n, total = n + len(weights), total + float(weights.sum())
-        result = f"mean weight {total / n:.3f}"
-    else:
         start = time.monotonic()
-        embedding.fit_chunks(source, task="classification", label=label, chunk_rows=chunk_rows)
-        n = (
-            int(np.load(folder / "y.npy", mmap_mode="r").shape[0])
-            if kind == "memmap"
-            else parquet_rows(folder)
-        )
-        result = f"{embedding.steps} steps"
+        if work == "weights":
+            parts = search.iter_example_weights(source, label=label, chunk_rows=chunk_rows)
+            result = f"mean weight {sum(float(part.sum()) for part in parts) / n:.3f}"
+        elif work == "downsample":
+            kept, _ = search.downsample(0.1, source, label=label, chunk_rows=chunk_rows)
+            result = f"{len(kept):,} rows kept"
+        else:
+            pool = features_alone(folder, names, chunk_rows) if kind == "parquet" else folder / "X.npy"
+            result = f"{len(search.suggest_rows(pool, 10_000, chunk_rows=chunk_rows)):,} rows suggested"
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
     print(
@@ -95,11 +101,21 @@ def measure(folder: Path, kind: str, work: str, columns: int, chunk_rows: int) -
     )
 
 
-def parquet_rows(folder: Path) -> int:
+def n_rows(folder: Path, kind: str) -> int:
+    if kind == "memmap":
+        return int(np.load(folder / "y.npy", mmap_mode="r").shape[0])
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(folder / "rows.parquet") as file:
         return int(file.metadata.num_rows)
+
+
+def features_alone(folder: Path, names: list[str], chunk_rows: int) -> Iterator[Any]:
+    """The columns without the label, as a pool of rows would have them."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(folder / "rows.parquet", pre_buffer=False) as file:
+        yield from file.iter_batches(batch_size=chunk_rows, columns=names)
 
 
 def main() -> None:
@@ -108,9 +124,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--chunk-rows", type=int, default=65_536)
     parser.add_argument("--kinds", nargs="+", choices=("memmap", "parquet"), default=("memmap", "parquet"))
-    parser.add_argument(
-        "--work", nargs="+", choices=("weights", "autoencoder"), default=("weights", "autoencoder")
-    )
+    parser.add_argument("--work", nargs="+", choices=WORK, default=WORK)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # set in the measured processes
     given = parser.parse_args()
     if given.folder is not None:

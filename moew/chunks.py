@@ -34,12 +34,22 @@ def iter_chunks(source: Any, *, label: Column | None = None, chunk_rows: int = C
     number in an array; it is left out where pairs come. Chunks of an iterable are cut where they are
     longer, and never joined.
     """
-    if not isinstance(chunk_rows, int | np.integer) or isinstance(chunk_rows, bool) or chunk_rows < 1:
-        raise InvalidInputError(f"chunk_rows must be a whole number of 1 or more, got {chunk_rows!r}.")
-    for piece in _pieces(source, int(chunk_rows)):
+    for piece in _checked_pieces(source, chunk_rows):
         chunk = _labelled(piece, label)
         if len(chunk.y):
             yield chunk
+
+
+def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Rows]:
+    """As `iter_chunks`, of rows without labels: all columns are features, and pairs (X, y) are refused."""
+    for piece in _checked_pieces(source, chunk_rows):
+        if _is_pair(piece):
+            raise InvalidInputError(
+                "rows without labels are wanted, but a pair came, which is read as (X, y): pass X alone, and "
+                "several tables as a list."
+            )
+        if piece.shape[0]:
+            yield piece
 
 
 def map_chunks(
@@ -63,17 +73,26 @@ def check_readable_again(source: Any) -> None:
         )
 
 
+def _checked_pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
+    if not isinstance(chunk_rows, int | np.integer) or isinstance(chunk_rows, bool) or chunk_rows < 1:
+        raise InvalidInputError(f"chunk_rows must be a whole number of 1 or more, got {chunk_rows!r}.")
+    return _pieces(source, int(chunk_rows))
+
+
 def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
     if isinstance(source, str | os.PathLike):
         yield from _file_pieces(Path(source), chunk_rows)
     elif _is_pair(source):
-        X, y = (np.load(part, mmap_mode="r") if _is_npy(part) else part for part in source)
-        n, n_labels = _n_rows(X), len(y)
+        X, y = (_mapped(part) if _is_npy(part) else part for part in source)
+        n, n_labels = _n_rows(X), len(y) if hasattr(y, "__len__") else None
         if n != n_labels:
-            raise InvalidInputError(f"X has {n} rows and y has {n_labels}; give a label to each row.")
+            raise InvalidInputError(
+                f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row."
+            )
         for rows in _ranges(n, chunk_rows):
             yield _take(X, rows), _take(y, rows)
     elif _is_table(source):
+        source = source.tocsr() if hasattr(source, "tocsr") else source  # of which rows can be taken
         for rows in _ranges(_n_rows(source), chunk_rows):
             yield _take(source, rows)
     elif callable(source):
@@ -84,7 +103,7 @@ def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
 
 def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
     if _is_npy(path):
-        yield from _pieces(np.load(path, mmap_mode="r"), chunk_rows)
+        yield from _pieces(_mapped(path), chunk_rows)
         return
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
@@ -94,13 +113,16 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
     except ImportError as error:
         raise InvalidInputError(
-            f"reading {path.name} needs pyarrow and pandas ({error}): pip install pyarrow pandas."
+            f"reading {path.name} needs pyarrow and pandas ({error}): pip install 'moew[parquet]'."
         ) from error
     for file in files:
         try:
             opened = ParquetFile(file, pre_buffer=False)  # else all that was read stays in memory
         except (OSError, ValueError) as error:
-            raise InvalidInputError(f"{file} cannot be read as a Parquet file: {error}") from error
+            raise InvalidInputError(
+                f"{file} cannot be read as a Parquet file ({error}). Read other files yourself and pass a "
+                "function, such as lambda: pandas.read_csv(path, chunksize=100_000)."
+            ) from error
         with opened:
             for batch in opened.iter_batches(batch_size=chunk_rows):
                 yield batch.to_pandas()
@@ -155,6 +177,16 @@ def _is_npy(thing: Any) -> bool:
     return isinstance(thing, str | os.PathLike) and Path(thing).suffix == ".npy"
 
 
+def _mapped(path: str | os.PathLike[str]) -> Any:
+    try:
+        array = np.load(path, mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path} cannot be mapped as a .npy file: {error}.") from error
+    if array.ndim > 2:
+        raise InvalidInputError(f"{path} has the shape {array.shape}; rows have two dimensions.")
+    return array
+
+
 def _n_rows(X: Any) -> int:
     if not _is_table(X):
         raise InvalidInputError(
@@ -171,6 +203,8 @@ def _ranges(n_rows: int, chunk_rows: int) -> Iterator[slice]:
 def _take(rows_of: Any, rows: slice) -> Any:
     if hasattr(rows_of, "iloc"):
         return rows_of.iloc[rows]
+    if hasattr(rows_of, "to_pandas") and hasattr(rows_of, "column_names"):  # an Arrow table or record batch
+        return rows_of.slice(rows.start, rows.stop - rows.start).to_pandas()
     if not isinstance(rows_of, np.ndarray):
         return rows_of[rows]
     taken = np.array(rows_of[rows])

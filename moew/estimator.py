@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Literal, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from moew.chunks import CHUNK_ROWS, Column, map_chunks
 from moew.conclusion import honest_from_halves, honest_from_holdout, no_honest_score, summarize
 from moew.domain import Ball
 from moew.embedding import LabelEmbedding
 from moew.evaluation import column_names, columns_from
 from moew.exceptions import InvalidInputError
+from moew.learned import LearnedWeights, two_dimensional
 from moew.loop import Outcome, search_weights, train_one
-from moew.protocols import FloatArray, IntArray, Labels, Rows
-from moew.sampling import downsample_rows, draw_in_proportion, expected_weights
+from moew.protocols import Labels, Rows
 from moew.seeds import generator
 from moew.selection import HonestScore
 from moew.setup import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
@@ -30,7 +28,7 @@ from moew.weighting import ExampleWeighting
 DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
 
 
-class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
+class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
     """Learn example weights so that `estimator`, trained with them, scores best on `metric`.
 
     Candidate weightings w(x, y; α) = c·π(y)·σ(z(x, y)ᵀα) (eq. 3) are proposed `batch_size` at a time,
@@ -161,7 +159,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             (a data frame where scikit-learn splits rows, as in GridSearchCV)
         """
         training = Given(self._check_rows(X, y), y, sample_weight, metadata)
-        X_val = None if X_val is None else _two_dimensional(X_val)
+        X_val = None if X_val is None else two_dimensional(X_val)
         validation = Given(X_val, y_val, sample_weight_val, metadata_val)
         setup = set_up(self, training, validation)
         return self.fit_prepared(setup, fit_weighting(self, setup.problem, setup.seed))
@@ -251,59 +249,6 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         part = part_of(given, task_of(self.estimator), "scored", names)
         return self.evaluator_.value_on(self.best_estimator_, self.decision_, part)
 
-    def example_weights(self, X: Rows, y: Labels) -> FloatArray:
-        """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
-
-        On the training rows these are `sample_weight_`, but for two things: the user's own weights are not
-        in them, and with `baseline="covariate_shift"` the model was trained with cross-fitted weights,
-        while any rows get those of all folds' classifiers together.
-        """
-        check_is_fitted(self)
-        if X is not None and _num_samples(X) != len(y):
-            raise InvalidInputError(
-                f"X has {_num_samples(X)} rows and y has {len(y)}; give a label to each row."
-            )
-        weights: FloatArray = self.weight_function_(X, y)
-        return weights
-
-    def iter_example_weights(
-        self, source: Any, *, label: Column | None = None, chunk_rows: int = CHUNK_ROWS
-    ) -> Iterator[FloatArray]:
-        """`example_weights` of rows that do not fit in memory, an array for each chunk of rows, in order.
-
-        `source` is a Parquet or .npy file, a memory map, an iterable of frames, …; see
-        `moew.chunks.iter_chunks`. `label` is the column that holds the labels.
-        """
-        check_is_fitted(self)
-        return map_chunks(self.example_weights, source, label=label, chunk_rows=chunk_rows)
-
-    def downsample(
-        self, rate: float, X: Rows = None, y: Labels = None, *, seed: int = 0
-    ) -> tuple[IntArray, FloatArray]:
-        """Fewer rows to train on: row numbers of X, and the weights to train them with.
-
-        A row of weight w is kept with probability p = min(1, λ·w) and gets w/p, so that weighted losses
-        stay unbiased; `rate`, the share kept, sets λ. Without X and y, those that were fitted are meant.
-        """
-        check_is_fitted(self)
-        if (X is None) != (y is None):
-            raise InvalidInputError("pass both X and y, or neither for the training rows.")
-        weights = self.sample_weight_ if y is None else self.example_weights(X, y)
-        kept, corrected = downsample_rows(weights, rate, generator(seed, "downsample"))
-        return (self.training_rows_[kept] if y is None else kept), corrected
-
-    def suggest_rows(self, pool_X: Rows, n: int, *, seed: int = 0) -> IntArray:
-        """The numbers of n rows without labels to label next, most of them where weights are high.
-
-        Rows are drawn one after another without replacement, in proportion to the weight they are expected
-        to have: the mean of w(x, y) over the classes by the winner's probabilities, or w(x, ŷ) at its
-        prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed,
-        fewer rows are the first of more.
-        """
-        pool_X = self._check_fitted_rows(pool_X)
-        weights = expected_weights(self.best_estimator_, self.example_weights, pool_X)
-        return draw_in_proportion(weights, n, generator(seed, "suggest"))
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -328,16 +273,10 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        X = _two_dimensional(X)
+        X = two_dimensional(X)
         if X.shape[1] == 0:
             raise InvalidInputError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         validate_data(self, X, skip_check_array=True)
-        return X
-
-    def _check_fitted_rows(self, X: Rows) -> Rows:
-        check_is_fitted(self)
-        X = _two_dimensional(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
         return X
 
     def _conclude(self, outcome: Outcome, setup: Setup, weighting: ExampleWeighting) -> None:
@@ -385,16 +324,3 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         rivals = outcome.observations if is_winner else {number: outcome.observations[number]}
         rng = generator(setup.seed, "honest")
         return honest_from_halves(rivals, outcome.values, problem, evaluator, rng)
-
-
-def _two_dimensional(X: Rows) -> Rows:
-    """Lists become arrays, sparse matrices get rows that can be taken; all else stays as it is."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    if len(X.shape) != 2:
-        raise InvalidInputError(
-            f"X must have two dimensions (rows, columns), got shape {X.shape}. Reshape your data, or turn "
-            "text and other single values into columns first."
-        )
-    return X

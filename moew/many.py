@@ -1,8 +1,10 @@
-"""What estimators that train many weightings at once share: their checks, and the order of mini-batches."""
+"""What estimators that train many weightings at once share: checks, the order of mini-batches, the memory."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from moew.exceptions import InvalidInputError
 from moew.protocols import FloatArray, Labels, Rows
 
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 BATCH_SEED = 0  # not the candidate's: all candidates see the same mini-batches, as in the paper's programs
 
 
@@ -88,3 +91,15 @@ def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray
         rng.shuffle(order)
         epoch[:] = order[: epoch.size]
     return rows.reshape(-1, batch_size)[:steps]
+
+
+def machine_bytes() -> float:
+    """The memory of this machine, or of the container that this process is in; infinite where none tells."""
+    try:
+        physical = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # not told by this system
+        physical = float("inf")
+    try:
+        return min(physical, float(_CGROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no container, or "max"
+        return physical

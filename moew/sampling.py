@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ def downsample_rows(
     drawn systematically in random order, so that the number kept is rate·n, rounded up or down by chance.
     """
     p = inclusion_probabilities(weights, rate)
+    if rate * len(p) < 1:
+        raise InvalidInputError(
+            f"a rate of {rate} of {len(p)} rows is fewer than one row; take at least {1 / len(p):g}."
+        )
     w = np.asarray(weights, dtype=np.float64)
     order = rng.permutation(len(p))
     # Steps of one along the sum of p, from a random start: a row is hit with probability p, never twice.
@@ -67,26 +71,44 @@ def expected_weights(model: Any, weight: Callable[[Rows, Labels], FloatArray], X
     return np.asarray((proba * np.stack(by_label, axis=1)).sum(axis=1))
 
 
-def draw_in_proportion(weights: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+def draw_in_proportion(chunks: Iterable[FloatArray], n: int, rng: np.random.Generator) -> IntArray:
     """n different row numbers, drawn one after another, each in proportion to weight among those left.
 
-    They are in the order of drawing: the first m of them are a draw of m rows.
+    The weights come in chunks, one after the other, of which only n rows are kept. The numbers are in the
+    order of drawing: the first m of them are a draw of m rows. How the weights are cut does not matter.
     """
-    w = _checked_weights(weights)
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= len(w):
-        raise InvalidInputError(
-            f"n must be a whole number from 1 to the {len(w)} rows of the pool, got {n!r}."
-        )
-    with np.errstate(divide="ignore"):
-        keys = np.log(w) + rng.gumbel(size=len(w))  # the largest keys are such a draw (Efraimidis, Spirakis)
-    return np.argsort(-keys, kind="stable")[: int(n)]
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
+        raise InvalidInputError(f"n must be a whole number of rows of the pool, 1 or more, got {n!r}.")
+    keys, rows, n_seen = np.empty(0), np.empty(0, dtype=np.intp), 0
+    for chunk in chunks:
+        w = _finite_weights(chunk)
+        with np.errstate(divide="ignore"):
+            drawn = np.log(w) + rng.gumbel(size=len(w))  # the largest are such a draw (Efraimidis, Spirakis)
+        keys = np.concatenate([keys, drawn])
+        rows = np.concatenate([rows, np.arange(n_seen, n_seen + len(w))])
+        n_seen += len(w)
+        if len(keys) > n:
+            best = np.argsort(-keys, kind="stable")[: int(n)]
+            keys, rows = keys[best], rows[best]
+    if n_seen < n:
+        raise InvalidInputError(f"n must be at most the {n_seen} rows of the pool, got {n}.")
+    if not np.isfinite(keys).any():
+        raise InvalidInputError("all rows of the pool have a weight of 0; at least one must be above.")
+    return rows[np.argsort(-keys, kind="stable")]
 
 
 def _checked_weights(weights: Any) -> FloatArray:
+    w = _finite_weights(weights)
+    if not (w > 0).any():
+        raise InvalidInputError(f"weights must not be all 0, got {len(w)} rows without one above.")
+    return w
+
+
+def _finite_weights(weights: Any) -> FloatArray:
     w = np.asarray(weights, dtype=np.float64)
-    if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+    if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
         raise InvalidInputError(
-            f"weights must be finite numbers of at least 0, not all 0, one for each row; got shape {w.shape}"
+            f"weights must be finite numbers of at least 0, one for each row; got shape {w.shape}"
             + (f" with values from {w.min()} to {w.max()}." if w.size else ".")
         )
     return w

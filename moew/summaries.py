@@ -22,6 +22,7 @@ from moew.tabular import (
     _learn,
     _marked_as_categories,
     _plain,
+    are_numbers,
     check_same_columns,
     column_names,
     label_levels,
@@ -78,7 +79,7 @@ class _ColumnSummary:
             return
         numeric = values.dtype.kind in "biuf" and not is_category
         if values.dtype.kind == "O" and not is_category:
-            numeric = all(isinstance(v, float | int | np.number) for v in seen)
+            numeric = are_numbers(seen)
         if self.numeric not in (None, numeric):
             raise InvalidInputError(
                 f"{self.name} holds numbers in some chunks and categories in others; make it the same in all."

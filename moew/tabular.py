@@ -8,6 +8,7 @@ is all zeros.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -253,7 +254,7 @@ def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bo
     seen = values[~missing]
     numeric = values.dtype.kind in "biuf" and not is_category
     if values.dtype.kind == "O" and len(seen) and not is_category:
-        numeric = all(isinstance(v, float | int | np.number) for v in seen)  # numbers in an object array
+        numeric = are_numbers(seen)
     if numeric:
         numbers = np.where(missing, np.nan, values).astype(np.float64)
         if np.isinf(numbers).any():
@@ -271,6 +272,11 @@ def _learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bo
     if len(levels) == 2:
         return Column("binary", levels, flag_missing=bool(missing.any()))
     return Column("categorical", levels)
+
+
+def are_numbers(values: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of objects holds numbers alone; a database's decimals are some."""
+    return all(isinstance(v, float | int | np.number | Decimal) for v in values)
 
 
 def _learn_numeric(name: str, values: FloatArray, scale: bool) -> Column:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from decimal import Decimal
 from itertools import pairwise
 
 import jax
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import mixed_frame, shifted_classes
+from pyarrow.parquet import ParquetFile
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, load_state
@@ -68,6 +70,8 @@ def array_sources(tmp_path):
         "memmap": ((mapped, TARGET), None),
         "view of a memmap": ((np.asarray(mapped)[:], TARGET.tolist()), None),
         "parquet": (tmp_path / "rows.parquet", "target"),
+        "Arrow table": (pyarrow.Table.from_pandas(frame), "target"),
+        "Arrow batches": (lambda: ParquetFile(tmp_path / "rows.parquet").iter_batches(), "target"),
         "folder": (str(tmp_path / "folder"), "target"),
         "frames": ([frame[:90], frame[90:]], "target"),
         "iterator of pairs": (iter([(ARRAY[:7], TARGET[:7]), (ARRAY[7:], TARGET[7:])]), None),
@@ -106,6 +110,7 @@ def test_chunks_of_a_memory_map_are_copies_and_leave_it_as_it_was(tmp_path):
         (FRAME, {"label": "nothing"}, "no column 'nothing'"),
         ((ARRAY, TARGET), {"label": 0}, "one too many"),
         ((ARRAY, TARGET[:5]), {}, "103 rows and y has 5"),
+        ((ARRAY, None), {}, "103 rows and y has none"),
         ((TARGET, TARGET), {}, "two dimensions"),
         ([TARGET], {}, "must give data frames"),
         (17, {}, "got int"),
@@ -136,7 +141,7 @@ def test_empty_folders_and_missing_packages_are_reported(tmp_path, monkeypatch):
         list(iter_chunks(tmp_path, label="y"))
     FRAME.to_parquet(tmp_path / "rows.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(InvalidInputError, match="pip install pyarrow"):
+    with pytest.raises(InvalidInputError, match=r"pip install 'moew\[parquet\]'"):
         list(iter_chunks(tmp_path / "rows.parquet", label="kind"))
 
 
@@ -180,6 +185,7 @@ def test_encoders_of_any_cut_are_those_of_all_rows(ends, scale):
         constant=7.3,
         large=1e8 + np.arange(200.0),
         objects=pd.Series([1, 2.5, None, True] * 50, dtype=object),
+        decimals=[Decimal(i) / 8 for i in range(200)],
     )
     table, labels, numbers = TableSummary(), LabelSummary("classification"), LabelSummary("regression")
     for X, y in cut(frame, LABELS, ends):

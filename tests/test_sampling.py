@@ -1,13 +1,15 @@
 """Downsampling that keeps weighted sums unbiased, and rows to label next."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import shifted_classes, skewed_target
 from scipy.optimize import brentq
+from scipy.sparse import coo_array
 from scipy.stats import chisquare
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -44,6 +46,7 @@ def test_equal_weights_zero_weights_and_the_whole():
 @settings(max_examples=50, deadline=None)
 @given(WEIGHTS, st.floats(0.01, 1), st.integers(0, 2**31))
 def test_a_sample_has_the_size_and_the_weights_promised(weights, rate, seed):
+    assume(rate * len(weights) >= 1)
     p = inclusion_probabilities(weights, rate)
     rows, corrected = downsample_rows(weights, rate, np.random.default_rng(seed))
     assert abs(len(rows) - rate * len(weights)) < 1 + 1e-9
@@ -54,6 +57,45 @@ def test_a_sample_has_the_size_and_the_weights_promised(weights, rate, seed):
     np.testing.assert_array_equal(rows, again[0])
     if rate == 1:
         np.testing.assert_array_equal(corrected, weights)
+
+
+class FixedChance:
+    """Stands in for a random generator: the order and the start that a test wants."""
+
+    def __init__(self, order):
+        self.order, self.start = np.array(order), 0.0
+
+    def permutation(self, n):
+        return self.order
+
+    def random(self):
+        return self.start
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_sums_are_unbiased_exactly(data):
+    """The expectation over the uniform start, added up piece by piece: the draw jumps at known places."""
+    weights = data.draw(st.lists(st.floats(1e-3, 1e3) | st.just(0.0), min_size=2, max_size=9).map(np.array))
+    n, n_positive = len(weights), int((weights > 0).sum())
+    assume(n_positive > 1)
+    rate = data.draw(st.floats(1 / n, n_positive / n))
+    assume(rate * n >= 1)
+    chance = FixedChance(data.draw(st.permutations(range(n))))
+    losses = np.random.default_rng(n).normal(3, 2, n)
+    p = inclusion_probabilities(weights, rate)
+    ends = np.cumsum(p[chance.order])
+    jumps = np.unique(np.concatenate([[0.0, 1.0], np.ceil(ends) - ends]))
+    counts, total, weighted = np.zeros(n), 0.0, 0.0
+    for low, high in pairwise(jumps):
+        chance.start = (low + high) / 2
+        rows, corrected = downsample_rows(weights, rate, chance)
+        counts[rows] += high - low
+        total += (high - low) * corrected.sum()
+        weighted += (high - low) * (corrected @ losses[rows])
+    np.testing.assert_allclose(counts, p, atol=1e-9)
+    np.testing.assert_allclose(total, weights.sum(), rtol=1e-6)
+    np.testing.assert_allclose(weighted, weights @ losses, rtol=1e-6, atol=1e-6 * weights.sum())
 
 
 def test_rows_are_kept_as_often_as_they_should_and_sums_are_unbiased():
@@ -83,23 +125,45 @@ def test_rows_are_drawn_one_after_another_in_proportion():
     expected = [weights[a] / weights.sum() * weights[b] / (weights.sum() - weights[a]) for a, b in ordered]
     counts = dict.fromkeys(ordered, 0)
     for _ in range(REPEATS):
-        counts[tuple(draw_in_proportion(weights, 2, rng).tolist())] += 1
+        counts[tuple(draw_in_proportion([weights], 2, rng).tolist())] += 1
     observed = [counts[pair] for pair in ordered]
     assert chisquare(observed, np.array(expected) * REPEATS).pvalue > 0.001
     assert chisquare(observed).pvalue < 1e-9
 
 
 def test_rows_of_weight_zero_come_last_and_none_twice():
-    drawn = draw_in_proportion(np.array([0.0, 1.0, 0.0, 3.0]), 4, np.random.default_rng(0))
+    drawn = draw_in_proportion([np.array([0.0, 1.0, 0.0, 3.0])], 4, np.random.default_rng(0))
     assert sorted(drawn.tolist()) == [0, 1, 2, 3]
     assert set(drawn[:2].tolist()) == {1, 3}
 
 
 @pytest.mark.parametrize("weights", [[1.0, np.nan], [1.0, -1.0], [0.0, 0.0], [], [[1.0]], [np.inf, 1.0]])
 def test_weights_that_are_none_are_refused(weights):
-    for draw in (inclusion_probabilities, lambda w, _: draw_in_proportion(w, 1, np.random.default_rng(0))):
-        with pytest.raises(InvalidInputError, match="weights must be"):
-            draw(weights, 0.5)
+    with pytest.raises(InvalidInputError, match="weights must"):
+        inclusion_probabilities(weights, 0.5)
+    with pytest.raises(InvalidInputError, match="weights must|all rows of the pool|at most the 0 rows"):
+        draw_in_proportion([weights], 1, np.random.default_rng(0))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.floats(0, 1e3), min_size=1, max_size=40), st.lists(st.integers(0, 40), max_size=5), st.data()
+)
+def test_a_draw_does_not_depend_on_how_the_weights_are_cut(weights, ends, data):
+    assume(max(weights) > 0)
+    n, seed = data.draw(st.integers(1, len(weights))), data.draw(st.integers(0, 2**31))
+    whole = draw_in_proportion([weights], n, np.random.default_rng(seed))
+    borders = [0, *sorted(min(end, len(weights)) for end in ends), len(weights)]
+    parts = [weights[a:b] for a, b in pairwise(borders)]  # some are empty
+    np.testing.assert_array_equal(draw_in_proportion(parts, n, np.random.default_rng(seed)), whole)
+
+
+def test_rates_of_less_than_a_row_are_refused():
+    with pytest.raises(InvalidInputError, match=r"fewer than one row; take at least 0\.25"):
+        downsample_rows(np.ones(4), 0.2, np.random.default_rng(0))
+    rows, weights = downsample_rows(np.ones(4), 0.25, np.random.default_rng(0))
+    assert len(rows) == 1
+    np.testing.assert_allclose(weights, 4)
 
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.1, np.nan])
@@ -110,8 +174,8 @@ def test_rates_that_are_no_share_are_refused(rate):
 
 @pytest.mark.parametrize("n", [0, 3, 1.0, True])
 def test_numbers_of_rows_that_the_pool_does_not_have_are_refused(n):
-    with pytest.raises(InvalidInputError, match="1 to the 2 rows"):
-        draw_in_proportion([1.0, 2.0], n, np.random.default_rng(0))
+    with pytest.raises(InvalidInputError, match="at most the 2 rows|whole number"):
+        draw_in_proportion([[1.0], [2.0]], n, np.random.default_rng(0))
 
 
 def fitted(estimator, rows, **settings):
@@ -132,8 +196,52 @@ def test_the_search_downsamples_its_training_rows_and_others():
     others, weights = search.downsample(0.4, rows.X_test, rows.y_test)
     w = search.example_weights(rows.X_test, rows.y_test)
     np.testing.assert_allclose(weights, w[others] / inclusion_probabilities(w, 0.4)[others])
-    with pytest.raises(InvalidInputError, match="both X and y"):
-        search.downsample(0.4, rows.X_test)
+    for wrong, message in (
+        ({"X": rows.X_test}, "come without labels"),
+        ({"y": rows.y_test}, "belong to rows X"),
+        ({"sample_weight": rows.y_test}, "belong to rows X"),
+        ({"X": rows.X_test, "y": rows.y_test, "label": 0}, "not both"),
+        ({"X": rows.X_test, "y": rows.y_test, "sample_weight": [1.0]}, "a number for each"),
+        ({"X": rows.X_test, "y": rows.y_test, "sample_weight": -np.ones(len(w))}, "at least 0"),
+        ({"X": []}, "all 0, got 0 rows"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            search.downsample(0.4, **wrong)
+
+
+def test_rows_that_do_not_fit_in_memory_are_downsampled_as_those_that_do(tmp_path):
+    rows = shifted_classes(150)
+    search = fitted(LogisticRegression(), rows)
+    u = np.linspace(0, 2, len(rows.y_test))
+    expected = search.downsample(0.3, rows.X_test, rows.y_test, sample_weight=u, seed=4)
+    frame = pd.DataFrame(rows.X_test, columns=["a", "b"]).assign(target=rows.y_test)
+    arrays = [frame[["a", "b"]].to_numpy(), frame["target"].to_numpy()]
+    np.save(tmp_path / "X.npy", arrays[0])
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for source, label in (
+        ((mapped, arrays[1]), None),
+        (iter([(arrays[0][:11], arrays[1][:11]), (arrays[0][11:], arrays[1][11:])]), None),
+        (np.column_stack(arrays), -1),
+    ):
+        kept, weights = search.downsample(0.3, source, label=label, sample_weight=u, seed=4, chunk_rows=64)
+        np.testing.assert_array_equal(kept, expected[0])
+        np.testing.assert_allclose(weights, expected[1], rtol=1e-9)
+    assert 0 not in expected[0]  # its weight is 0
+
+
+def test_the_users_own_weights_are_in_those_of_the_training_rows():
+    rows = shifted_classes(150)
+    u = np.random.default_rng(0).uniform(0.2, 3, len(rows.y))
+    search = ExampleWeightSearch(
+        LogisticRegression(), embedding="label", n_batches=1, batch_size=3, honest=None, random_state=0
+    ).fit(rows.X, rows.y, sample_weight=u, X_val=rows.X_val, y_val=rows.y_val)
+    np.testing.assert_allclose(search.sample_weight_, u * search.example_weights(rows.X, rows.y))
+    kept, weights = search.downsample(0.4, seed=2)
+    p = inclusion_probabilities(search.sample_weight_, 0.4)
+    np.testing.assert_allclose(weights, search.sample_weight_[kept] / p[kept])
+    again = search.downsample(0.4, rows.X, rows.y, sample_weight=u, seed=2)
+    np.testing.assert_array_equal(again[0], kept)
+    np.testing.assert_allclose(again[1], weights)
 
 
 def test_row_numbers_are_those_of_the_rows_that_were_fitted():
@@ -162,6 +270,51 @@ def test_suggested_rows_follow_the_weights_they_are_expected_to_have():
     np.testing.assert_array_equal(picked[:5], search.suggest_rows(pool, 5, seed=1))
     mean = np.mean([found[search.suggest_rows(pool, 20, seed=seed)].mean() for seed in range(30)])
     assert mean > found.mean()
+
+
+def test_a_pool_in_chunks_gives_the_same_rows_as_one_in_memory(tmp_path):
+    rows = shifted_classes(150, n_classes=3)
+    names = ["a", "b"]
+    train, pool = (pd.DataFrame(X, columns=names) for X in (rows.X, rows.X_test))
+    search = ExampleWeightSearch(
+        LogisticRegression(), embedding="label", n_batches=1, batch_size=3, honest=None, random_state=0
+    ).fit(train, rows.y, X_val=pd.DataFrame(rows.X_val, columns=names), y_val=rows.y_val)
+    expected = search.suggest_rows(pool, 25, seed=3)
+    pool.to_parquet(tmp_path / "pool.parquet", row_group_size=50)
+    for name, source in {
+        "frames": [pool[:7], pool[7:7], pool[7:]],
+        "iterator": iter([pool[:100], pool[100:]]),
+        "function": lambda: iter([pool[:1], pool[1:]]),
+        "parquet": tmp_path / "pool.parquet",
+    }.items():
+        for chunk_rows in (10_000,) if name == "iterator" else (33, 10_000):
+            drawn = search.suggest_rows(source, 25, seed=3, chunk_rows=chunk_rows)
+            np.testing.assert_array_equal(drawn, expected, err_msg=name)
+    with pytest.raises(ValueError, match="feature names"):
+        search.suggest_rows([pool[:7], pool[7:].rename(columns={"a": "c"})], 3)
+    for wrong, n, message in (
+        ((pool, rows.y_test), 3, "pair came"),
+        (pool, len(pool) + 1, f"at most the {len(pool)} rows"),
+        ([], 1, "at most the 0 rows"),
+        ("nothing.npy", 1, "cannot be mapped"),
+        ("rows.csv", 1, r"pandas\.read_csv"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            search.suggest_rows(wrong, n)
+
+
+def test_pools_of_arrays_lists_maps_and_sparse_rows(tmp_path):
+    rows = shifted_classes(150)
+    search = fitted(LogisticRegression(), rows)
+    pool = rows.X_test[:90]
+    expected = search.suggest_rows(pool, 9)
+    np.save(tmp_path / "pool.npy", pool)
+    mapped = np.load(tmp_path / "pool.npy", mmap_mode="r")
+    for source in (pool.tolist(), tmp_path / "pool.npy", mapped, coo_array(pool)):
+        np.testing.assert_array_equal(search.suggest_rows(source, 9, chunk_rows=20), expected)
+    np.save(tmp_path / "deep.npy", np.ones((2, 3, 4)))
+    with pytest.raises(InvalidInputError, match="two dimensions"):
+        search.suggest_rows(tmp_path / "deep.npy", 1)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,10 @@ from moew.protocols import FloatArray, Labels, Rows
 from moew.tabular import TabularEncoder
 from moew.torch import _checks
 from moew.torch._batches import threads
-from moew.torch._modules import Task, as_columns, check_factory, make_module, module_dtype
+from moew.torch._memory import models_that_fit
+from moew.torch._modules import Maker, Task, as_columns, check_factory, make_module, module_dtype
 from moew.torch._optimizers import make_optimizer, make_schedule
-from moew.torch._train import Plan, is_finite, load_data, load_weights, train_at_once, train_one
+from moew.torch._train import Data, Plan, is_finite, load_data, load_weights, train_at_once, train_one
 from moew.torch._trial import why_one_by_one
 
 _TRIED_ROWS = 3  # unlike one or two, no number of outputs that a mistake would give
@@ -65,13 +66,14 @@ class TorchEstimator(BaseEstimator):
 
     def fit(self, X: Rows, y: Labels, sample_weight: Any = None) -> Self:
         """Train one module on X (n, columns) and y (n,), with `sample_weight` (n,) where given."""
-        inputs, codes = self._learn_encoding(X, y)
+        plan, data = self._prepare(X, y)
         given = 1.0 if sample_weight is None else sample_weight
-        weights = _check_sample_weight(given, inputs, dtype=np.float64)[None]
+        weights = _check_sample_weight(given, data.inputs, dtype=np.float64)[None]
         for _, problem in many.bad_weightings(weights):
             raise problem
-        plan = self._plan(inputs, codes)
-        (module,) = self._train(plan, inputs, codes, weights, [many.draw_seed(self.random_state)])
+        with threads(self.n_threads):
+            module = make_module(plan.maker, many.draw_seed(self.random_state))
+            train_one(plan, module, data, load_weights(plan, weights))
         if not is_finite(module):
             raise _diverged()
         self.module_ = module
@@ -89,24 +91,17 @@ class TorchEstimator(BaseEstimator):
         cannot be trained at once are trained one after the other, with a warning that says why.
         """
         template = clone(self)
-        inputs, codes = template._learn_encoding(X, y)
-        weights = many.weighting_matrix(weights, len(inputs), len(seeds))
-        plan = template._plan(inputs, codes)
-        return self._train_many(template, plan, inputs, codes, weights, seeds)
+        plan, data = template._prepare(X, y)
+        weights = many.weighting_matrix(weights, len(data.inputs), len(seeds))
+        return self._train_many(template, plan, data, weights, seeds)
 
     def _train_many(
-        self,
-        template: Self,
-        plan: Plan,
-        inputs: Tensor,
-        codes: Tensor,
-        weights: FloatArray,
-        seeds: Sequence[int | None],
+        self, template: Self, plan: Plan, data: Data, weights: FloatArray, seeds: Sequence[int | None]
     ) -> Iterator[tuple[int, Any]]:
         problems = dict(many.bad_weightings(weights))
         good = [k for k in range(len(seeds)) if k not in problems]
         drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
-        trained = template._train(plan, inputs, codes, weights[good], drawn) if good else iter(())
+        trained = template._train(plan, data, weights[good], drawn)
         for k, seed in enumerate(seeds):
             if k in problems:
                 yield k, problems[k]
@@ -115,20 +110,17 @@ class TorchEstimator(BaseEstimator):
             yield k, template._copy_with(module, seed) if is_finite(module) else _diverged()
 
     def _train(
-        self, plan: Plan, inputs: Tensor, codes: Tensor, weights: FloatArray, seeds: Sequence[int]
+        self, plan: Plan, data: Data, weights: FloatArray, seeds: Sequence[int]
     ) -> Iterator[nn.Module]:
         """Yield one trained module for each of the weights (K, n), in order."""
-        few = inputs[:_TRIED_ROWS], codes[:_TRIED_ROWS]
-        most = len(seeds) + 3 if self.models_at_once is None else self.models_at_once
+        most = self.models_at_once or self._models_that_fit(plan, data)
         at_once = most > 1
         for start in range(0, len(seeds), most):
             group = range(start, min(start + most, len(seeds)))
             # The context is left before anything is handed out: it is the process's, not this generator's.
             with threads(self.n_threads):
-                modules = [make_module(self.module_factory, plan.task, seeds[k], *few) for k in group]
-                dtype = module_dtype(modules[0])
-                data = load_data(plan, inputs, codes, dtype)
-                W = load_weights(plan, weights[group.start : group.stop], dtype)
+                modules = [make_module(plan.maker, seeds[k]) for k in group]
+                W = load_weights(plan, weights[group.start : group.stop])
                 if start == 0 and at_once:
                     reason = why_one_by_one(plan, modules, data)
                     at_once = reason is None
@@ -142,25 +134,26 @@ class TorchEstimator(BaseEstimator):
                         train_one(plan, module, data, W[place : place + 1])
                 yield module
 
-    def _plan(self, inputs: Tensor, codes: Tensor) -> Plan:
-        """How to train, after everything that can be checked without training was checked."""
-        task = self._task()
-        few = inputs[:_TRIED_ROWS], codes[:_TRIED_ROWS]
+    def _models_that_fit(self, plan: Plan, data: Data) -> int:
         with threads(self.n_threads):
-            check_factory(self.module_factory, task, *few)
-            tried = make_module(self.module_factory, task, 0, *few)
-        make_schedule(self.schedule, make_optimizer(self.optimizer, tried))
-        device = _checks.module_device(self.device)
-        return Plan(task, self.optimizer, self.schedule, self.steps, self.batch_size, device)
+            return models_that_fit(plan, make_module(plan.maker, 0), data)
 
-    def _learn_encoding(self, X: Rows, y: Labels) -> tuple[Tensor, Tensor]:
-        """Fit the encoders; inputs (n, D) and class numbers or targets (n,)."""
+    def _prepare(self, X: Rows, y: Labels) -> tuple[Plan, Data]:
+        """How to train and on what, after everything that can be checked without training was checked."""
         _checks.check_settings(self)
         rows, y = many.check_rows_and_labels(self, X, y)
-        codes = self._learn_targets(y)
+        codes = torch.from_numpy(self._learn_targets(y))
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
-        inputs = self.encoder_.transform(rows).astype(np.float32)
-        return torch.from_numpy(inputs), torch.from_numpy(codes)
+        few = torch.from_numpy(self.encoder_.transform(_first(rows, _TRIED_ROWS)))
+        device = _checks.module_device(self.device)
+        maker = Maker(self.module_factory, self._task(), few, codes[:_TRIED_ROWS], device)
+        with threads(self.n_threads):
+            tried = check_factory(maker)
+        make_schedule(self.schedule, make_optimizer(self.optimizer, tried))
+        dtype = module_dtype(tried)
+        plan = Plan(maker, self.optimizer, self.schedule, self.steps, self.batch_size, device, dtype)
+        inputs = self.encoder_.transform(rows, np.float64 if dtype == torch.float64 else np.float32)
+        return plan, load_data(plan, torch.from_numpy(inputs), codes)
 
     @abstractmethod
     def _learn_targets(self, y: Labels) -> Any: ...
@@ -193,6 +186,11 @@ class TorchEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _first(rows: Rows, m: int) -> Rows:
+    """The first m rows; a data frame's own slices go by its index, which may hold anything."""
+    return rows.iloc[:m] if hasattr(rows, "iloc") else rows[:m]
 
 
 def _warn_of_one_by_one(module: nn.Module, reason: str) -> None:

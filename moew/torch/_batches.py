@@ -10,10 +10,14 @@ import torch
 
 @contextlib.contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Context in which PyTorch's own generators start from `seed`; afterwards they are as they were."""
-    on_gpu = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=on_gpu):
-        torch.manual_seed(seed)
+    """Context in which PyTorch's generators of the CPU and of `device` start from `seed`; afterwards they are
+    as they were. Those of other GPUs are left alone, which torch.manual_seed would not do."""
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng(devices=[device] if on_gpu else []):
+        torch.default_generator.manual_seed(seed)
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield
 
 

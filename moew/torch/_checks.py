@@ -9,6 +9,8 @@ import torch
 
 from moew.exceptions import InvalidInputError
 
+_DEVICE_TYPES = ("cpu", "cuda")  # whose chance we know how to seed and to put back
+
 
 def check_settings(estimator: Any) -> None:
     """Raise on settings that cannot be used, whatever the data."""
@@ -30,17 +32,20 @@ def check_settings(estimator: Any) -> None:
 
 
 def module_device(device: Any) -> torch.device:
-    """Where to compute; None is the first GPU where PyTorch finds one, else the CPU."""
+    """Where to compute; None is PyTorch's current GPU where it finds one, else the CPU."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
+        problem = None if chosen.type in _DEVICE_TYPES else f"it is of the type {chosen.type!r}"
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        problem = first_line(error)
+    if problem is not None:
         raise InvalidInputError(
-            f"device {device!r} cannot be used here; choose 'cpu', 'cuda' on a machine with a GPU, or None: "
-            f"{first_line(error)}."
-        ) from error
+            f"device {device!r} cannot be used here; choose 'cpu', 'cuda' on a machine with a GPU (where "
+            f"PyTorch is built for it), or None for what there is: {problem}."
+        )
     return chosen
 
 

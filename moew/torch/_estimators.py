@@ -36,8 +36,8 @@ class TorchClassifier(ClassifierMixin, TorchEstimator):
         become the column's mean and a flag.
     device: where to compute, such as "cpu" or "cuda"; None is a GPU where there is one. Fitted modules
         (`module_`) lie on the CPU.
-    models_at_once: the most models that `fit_many` trains together, where memory is short; None: all. 1
-        trains them one after the other.
+    models_at_once: the most models that `fit_many` trains together; None: as many as half of the device's
+        memory holds. 1 trains them one after the other.
     n_threads: PyTorch's threads on the CPU. How many share a sum changes its last bits.
     random_state: sets the first parameters. Mini-batches and dropout masks are always the same.
     """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -45,20 +46,38 @@ class Task:
             return functional.binary_cross_entropy_with_logits(outputs, targets, reduction="none")
         return functional.cross_entropy(outputs, targets, reduction="none")
 
+    def on(self, device: torch.device) -> Task:
+        """The same with the tensors of the loss, such as class weights, on the device."""
+        if device.type == "cpu" or not isinstance(self.loss, nn.Module):
+            return self
+        return replace(self, loss=copy.deepcopy(self.loss).to(device))
+
 
 def as_columns(outputs: Tensor) -> Tensor:
     """Outputs (b,) or (b, C) as (b, C)."""
     return outputs[:, None] if outputs.ndim == 1 else outputs
 
 
-def make_module(factory: Any, task: Task, seed: int, inputs: Tensor, codes: Tensor) -> nn.Module:
-    """A new module on the CPU whose first parameters come from `seed`, tried on a few rows.
+@dataclass(frozen=True)
+class Maker:
+    """Makes modules: the user's factory, and the first rows, inputs (m, D) and codes (m,), on the CPU.
 
-    inputs (m, D) and codes (m,) of the first rows: they show what the outputs and losses look like, and
-    give lazy modules their shapes.
+    The rows show what outputs and losses look like, and give lazy modules their shapes. `device` is where
+    the factory may draw parameters, if not on the CPU.
     """
-    with seeded(seed, _CPU):
-        module = _call(factory, inputs.shape[1], task.n_outputs)
+
+    factory: Any
+    task: Task
+    inputs: Tensor
+    codes: Tensor
+    device: torch.device
+
+
+def make_module(maker: Maker, seed: int) -> nn.Module:
+    """A new module on the CPU whose first parameters come from `seed`, tried on the first rows."""
+    task, inputs = maker.task, maker.inputs
+    with seeded(seed, maker.device):
+        module = _call(maker.factory, inputs.shape[1], task.n_outputs)
         if not isinstance(module, nn.Module):
             raise InvalidInputError(
                 f"module_factory must return a torch.nn.Module, it returned {type(module).__name__}."
@@ -67,12 +86,13 @@ def make_module(factory: Any, task: Task, seed: int, inputs: Tensor, codes: Tens
         with torch.no_grad():
             outputs = module(inputs.to(module_dtype(module)))
         _check_outputs(outputs, task, len(inputs))
-        _check_losses(task.row_losses(outputs, codes), len(inputs))
+        _check_losses(task.row_losses(outputs, maker.codes), len(inputs))
     return module.train()
 
 
-def check_factory(factory: Any, task: Task, inputs: Tensor, codes: Tensor) -> None:
-    """Raise, before any training, where the factory cannot be used for these rows."""
+def check_factory(maker: Maker) -> nn.Module:
+    """A module, tried in training mode, too; raise where the factory cannot be used for these rows."""
+    factory = maker.factory
     if isinstance(factory, nn.Module):
         raise InvalidInputError(
             f"module_factory must make a new module at each call, got the module {type(factory).__name__}; "
@@ -80,7 +100,7 @@ def check_factory(factory: Any, task: Task, inputs: Tensor, codes: Tensor) -> No
         )
     if not callable(factory):
         raise InvalidInputError(f"module_factory must be something to call, got {factory!r}.")
-    first, second = (make_module(factory, task, 0, inputs, codes) for _ in range(2))
+    first, second = (make_module(maker, 0) for _ in range(2))
     shared = {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
     if first is second or shared:
         raise InvalidInputError(
@@ -89,6 +109,15 @@ def check_factory(factory: Any, task: Task, inputs: Tensor, codes: Tensor) -> No
         )
     if not any(p.requires_grad for p in first.parameters()):
         raise InvalidInputError(f"the module {type(first).__name__} has no parameters to train.")
+    with seeded(0, maker.device):
+        outputs = first(maker.inputs.to(module_dtype(first)))
+    _check_outputs(outputs, maker.task, len(maker.inputs))  # some give more in training mode
+    if not maker.task.row_losses(outputs, maker.codes).requires_grad:
+        raise InvalidInputError(
+            f"the losses of the module {type(first).__name__} have no gradient; module and loss must compute "
+            "with PyTorch, without torch.no_grad, detach or NumPy."
+        )
+    return second
 
 
 def module_dtype(module: nn.Module) -> torch.dtype:

@@ -53,7 +53,7 @@ def why_not_stacked(optimizer: Any, module: nn.Module) -> str | None:
         return f"the optimizer {name} does not update each number from its own gradient alone"
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         return f"the optimizer {name} has step hooks, which may look at whole models"
-    if any(p._backward_hooks for p in module.parameters()):
+    if any(p._backward_hooks or p._post_accumulate_grad_hooks for p in module.parameters()):
         return "a parameter has a gradient hook"
     return None
 

@@ -14,24 +14,30 @@ from torch.func import functional_call, stack_module_state, vmap
 from moew.many import BATCH_SEED, batch_rows
 from moew.protocols import FloatArray
 from moew.torch._batches import seeded
-from moew.torch._modules import Task
+from moew.torch._modules import Maker, Task
 from moew.torch._optimizers import make_optimizer, make_schedule, stacked_optimizer, update
 
 # The kernels of a matrix product go by its shape, and the last bits by the kernel. With the number of models
-# filled up to a multiple of four they were the same in every company tried on a CPU.
-_FILLED_UP_TO = 4
+# filled up to a multiple of four they were the same in every company tried on a CPU. On a GPU they were not.
+FILLED_UP_TO = 4
 
 
 @dataclass(frozen=True)
 class Plan:
     """How modules are trained."""
 
-    task: Task
+    maker: Maker
     optimizer: Callable[..., Any] | None
     schedule: Callable[..., Any] | None
     steps: int
     batch_size: int | None
     device: torch.device
+    dtype: torch.dtype  # of the module's numbers
+
+    @property
+    def task(self) -> Task:
+        """What the modules must give; its tensors lie on the CPU."""
+        return self.maker.task
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class Data:
     codes: Tensor
     rows: Tensor | None
     steps: int
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that all of it takes."""
+        return sum(t.nbytes for t in (self.inputs, self.codes, self.rows) if t is not None)
 
     def batches(self, weights: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Inputs (b, D), codes (b,) and weights (K, b) of each step, the weights with sum one.
@@ -55,22 +66,25 @@ class Data:
             yield self.inputs[chosen], self.codes[chosen], w / torch.where(total == 0, 1.0, total)
 
 
-def load_data(plan: Plan, inputs: Tensor, codes: Tensor, dtype: torch.dtype) -> Data:
+def load_data(plan: Plan, inputs: Tensor, codes: Tensor) -> Data:
     """The rows on the device, in the type of the module's numbers, with the order of the mini-batches."""
+    if codes.is_floating_point():
+        codes = codes.to(plan.dtype)
     drawn = batch_rows(len(inputs), plan.batch_size, plan.steps, BATCH_SEED)
     rows = None if drawn is None else torch.from_numpy(drawn.astype(np.int64)).to(plan.device)
-    return Data(inputs.to(plan.device, dtype), codes.to(plan.device), rows, plan.steps)
+    return Data(inputs.to(plan.device, plan.dtype), codes.to(plan.device), rows, plan.steps)
 
 
-def load_weights(plan: Plan, weights: FloatArray, dtype: torch.dtype) -> Tensor:
+def load_weights(plan: Plan, weights: FloatArray) -> Tensor:
     """Weights (K, n) on the device; only ratios count, and with one as the largest any size fits."""
     ratios = weights / weights.max(axis=1, keepdims=True)
-    return torch.from_numpy(ratios).to(plan.device, dtype)
+    return torch.from_numpy(ratios).to(plan.device, plan.dtype)
 
 
 def train_one(plan: Plan, module: nn.Module, data: Data, weights: Tensor) -> None:
     """Train one module in place, in plain PyTorch, with weights (1, n); it ends on the CPU."""
     module.to(plan.device).train()
+    task = plan.task.on(plan.device)
     with seeded(BATCH_SEED, plan.device):
         optimizer = make_optimizer(plan.optimizer, module)
         schedule = make_schedule(plan.schedule, optimizer)
@@ -78,7 +92,7 @@ def train_one(plan: Plan, module: nn.Module, data: Data, weights: Tensor) -> Non
 
             def closure(x: Tensor = x, codes: Tensor = codes, w: Tensor = w) -> Tensor:
                 optimizer.zero_grad()
-                loss = (w[0] * plan.task.row_losses(module(x), codes)).sum()
+                loss = (w[0] * task.row_losses(module(x), codes)).sum()
                 torch.autograd.backward((loss,))
                 return loss
 
@@ -89,14 +103,14 @@ def train_one(plan: Plan, module: nn.Module, data: Data, weights: Tensor) -> Non
 def train_at_once(plan: Plan, modules: Sequence[nn.Module], data: Data, weights: Tensor, most: int) -> None:
     """Train K modules in place with weights (K, n), as one model with stacked parameters (K, …)."""
     K = len(modules)
-    size = min(-(-K // _FILLED_UP_TO) * _FILLED_UP_TO, most)
+    size = min(-(-K // FILLED_UP_TO) * FILLED_UP_TO, most) if plan.device.type == "cpu" else K
     members = [min(k, K - 1) for k in range(max(size, K))]  # the last one again, thrown away at the end
     base = modules[0].to(plan.device).train()
     for module in modules:
         module.to(plan.device)
     with seeded(BATCH_SEED, plan.device):
         params, buffers = stack_module_state([modules[k] for k in members])
-        losses_of = stacked_losses(plan.task, base)
+        losses_of = stacked_losses(plan.task.on(plan.device), base)
         optimizer = stacked_optimizer(make_optimizer(plan.optimizer, base), base, params)
         schedule = make_schedule(plan.schedule, optimizer)
         for x, codes, w in data.batches(weights[members]):

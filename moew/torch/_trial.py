@@ -13,7 +13,7 @@ from torch.func import stack_module_state
 from moew.many import BATCH_SEED
 from moew.torch._batches import seeded
 from moew.torch._checks import first_line
-from moew.torch._modules import Task
+from moew.torch._modules import Task, make_module
 from moew.torch._optimizers import make_optimizer, why_not_stacked
 from moew.torch._train import Data, Plan, stacked_losses
 
@@ -22,10 +22,11 @@ _ROWS = 8
 
 def why_one_by_one(plan: Plan, modules: Sequence[nn.Module], data: Data) -> str | None:
     """Why the modules must be trained one after the other, or None where all at once gives the same."""
-    first, last = (copy.deepcopy(module).to(plan.device) for module in (modules[0], modules[-1]))
-    reason = why_not_stacked(make_optimizer(plan.optimizer, first), first)
+    fresh = make_module(plan.maker, 0)  # a copy would lose its hooks, and the optimiser may add some
+    reason = why_not_stacked(make_optimizer(plan.optimizer, fresh), fresh)
     if reason is not None:
         return reason
+    first, last = (copy.deepcopy(module).to(plan.device) for module in (modules[0], modules[-1]))
     x, codes = data.inputs[:_ROWS], data.codes[:_ROWS]
     with seeded(BATCH_SEED, plan.device):
         changed = _changed_buffer(first, x)
@@ -61,13 +62,14 @@ def _changed_buffer(module: nn.Module, x: Tensor) -> str | None:
 
 def _difference(plan: Plan, first: nn.Module, last: nn.Module, x: Tensor, codes: Tensor) -> str | None:
     """What differs between two models at once and each alone, or None."""
+    task = plan.task.on(plan.device)
     w = torch.full((2, len(x)), 1.0 / len(x), dtype=x.dtype, device=x.device)
     pair = stack_module_state([first, last])
     # In evaluation mode nothing is drawn, so plain PyTorch is the measure of losses and gradients.
     first.eval(), last.eval()
-    together = _gradients(stacked_losses(plan.task, first)(*pair, x, codes, w), pair[0])
+    together = _gradients(stacked_losses(task, first)(*pair, x, codes, w), pair[0])
     for k, module in enumerate((first, last)):
-        alone = _gradients(_plain_loss(plan.task, module, x, codes), dict(module.named_parameters()))
+        alone = _gradients(_plain_loss(task, module, x, codes), dict(module.named_parameters()))
         if not all(_close(t[k], a) for t, a in zip(together, alone, strict=True)):
             return "torch.func.vmap gives other gradients than the module itself"
     first.train()
@@ -79,7 +81,8 @@ def _difference(plan: Plan, first: nn.Module, last: nn.Module, x: Tensor, codes:
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
-    return bool(torch.allclose(a, b, rtol=1e-3, atol=1e-5))
+    eps = torch.finfo(a.dtype).eps  # of half precision it is large
+    return bool(torch.allclose(a, b, rtol=max(1e-3, 4 * eps), atol=max(1e-5, eps)))
 
 
 def _plain_loss(task: Task, module: nn.Module, x: Tensor, codes: Tensor) -> Tensor:
@@ -94,6 +97,6 @@ def _gradients(loss: Tensor, params: dict[str, Any]) -> tuple[Tensor, ...]:
 def _drawn(plan: Plan, base: nn.Module, stack: Any, x: Tensor, codes: Tensor, w: Tensor) -> Tensor:
     """Losses (K,) in training mode, with chance from the same start."""
     with seeded(BATCH_SEED, plan.device):
-        losses = stacked_losses(plan.task, base)(*stack, x, codes, w)
+        losses = stacked_losses(plan.task.on(plan.device), base)(*stack, x, codes, w)
         _gradients(losses, stack[0])
     return losses.detach()

@@ -5,6 +5,7 @@ import pickle
 import warnings
 from functools import partial
 
+import joblib
 import numpy as np
 import pytest
 from problems import mixed_frame, shifted_classes
@@ -24,6 +25,8 @@ from moew.torch import (  # noqa: E402
     TorchClassifier,
     TorchRegressor,
     TrainingDivergedError,
+    _base,
+    _memory,
     _train,
 )
 
@@ -38,6 +41,43 @@ def network(n_inputs, n_outputs, hidden=6, dropout=0.0):
 
 def normalised(n_inputs, n_outputs):
     return nn.Sequential(nn.Linear(n_inputs, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, n_outputs))
+
+
+def hooked(n_inputs, n_outputs, kind):
+    """Gradients of the first layer are held to a size, in either of PyTorch's ways."""
+    module = network(n_inputs, n_outputs)
+    if kind == "register_hook":
+        module[0].weight.register_hook(lambda grad: grad.clamp(-1e-3, 1e-3))
+    else:
+        module[0].weight.register_post_accumulate_grad_hook(lambda p: (p.grad.clamp_(-1e-3, 1e-3), None)[1])
+    return module
+
+
+class Tied(nn.Module):
+    """One matrix used twice, a frozen layer, and a buffer that each module draws for itself."""
+
+    def __init__(self, n_inputs, n_outputs):
+        super().__init__()
+        self.there, self.back = nn.Linear(n_inputs, n_inputs), nn.Linear(n_inputs, n_inputs)
+        self.back.weight = self.there.weight
+        self.frozen = nn.Linear(n_inputs, 5).requires_grad_(False)
+        self.register_buffer("directions", torch.randn(5, 8))
+        self.out = nn.Linear(8, n_outputs)
+
+    def forward(self, x):
+        x = self.back(torch.tanh(self.there(x)))
+        return self.out(torch.cos(self.frozen(x) @ self.directions))
+
+
+class MoreInTraining(nn.Linear):
+    def forward(self, x):
+        return (super().forward(x), x) if self.training else super().forward(x)
+
+
+class WithoutGradient(nn.Linear):
+    @torch.no_grad()
+    def forward(self, x):
+        return super().forward(x)
 
 
 class Recurrent(nn.Module):
@@ -160,6 +200,59 @@ def test_the_same_call_gives_the_same_bits_and_leaves_pytorchs_chance_alone():
         assert_same(first[k], again, atol=0, rtol=0)
 
 
+def test_tied_frozen_and_random_parts_are_each_models_own():
+    X, y, weights = rows()
+    model = TorchClassifier(Tied, optimizer=_ADAM, **SMALL)
+    many = dict(model.fit_many(X, y, weights, range(5)))
+    for k, alone in clone(model).set_params(models_at_once=1).fit_many(X, y, weights, range(5)):
+        assert_same(many[k], alone, atol=2e-6, rtol=1e-4)
+        assert many[k].module_.back.weight is many[k].module_.there.weight
+    first, second = (parameters(many[k]) for k in (0, 1))
+    assert not np.allclose(first["directions"], second["directions"])
+
+
+@pytest.mark.parametrize("n_models", [1, 3, 6])
+def test_where_memory_is_short_fewer_are_trained_together(n_models, monkeypatch):
+    X, y, weights = rows(K=9)
+    model = TorchClassifier(network, optimizer=_ADAM, **SMALL)
+    plan, data = model._prepare(X, y)
+    needed = n_models * _memory.model_bytes(plan, _base.make_module(plan.maker, 0), data) + data.n_bytes
+    expected = dict(model.fit_many(X, y, weights, range(9)))
+    sizes = []
+    monkeypatch.setattr(_memory, "machine_bytes", lambda: 2 * needed)  # half of it is for models
+
+    def counted(plan, modules, *others):
+        sizes.append(len(modules))
+        _train.train_at_once(plan, modules, *others)
+
+    monkeypatch.setattr(_base, "train_at_once", counted)
+    for k, got in clone(model).fit_many(X, y, weights, range(9)):
+        assert_same(expected[k], got, atol=2e-6, rtol=1e-4)
+    assert sizes == {1: [], 3: [3, 3, 3], 6: [4, 4, 1]}[n_models]  # a multiple of four where it can be
+
+
+def test_what_a_forward_pass_keeps_is_measured():
+    X, y, _ = rows()
+    plan, data = TorchClassifier(network, **SMALL)._prepare(X, y)
+    kept = _memory.saved_bytes(plan, _base.make_module(plan.maker, 0), data)
+    # Of 32 rows in float32: two inputs, six values behind the tanh, one output and the like for the loss.
+    assert 4 * 32 * (2 + 6) <= kept <= 4 * 32 * (2 + 6 + 6 + 3)
+
+
+def test_modules_in_double_precision_are_trained_on_rows_in_double_precision():
+    rng = np.random.default_rng(0)
+    X = 1e9 + rng.normal(size=(200, 1))  # nothing of it is left in single precision
+    y = X[:, 0] - 1e9
+    single = TorchRegressor(lambda: Centred(1, 1), optimizer=_ADAM, **{**SMALL, "scale": False, "steps": 300})
+    double = clone(single).set_params(module_factory=lambda: Centred(1, 1).double())
+    assert double.fit(X, y).score(X, y) > 0.9 > 0.5 > single.fit(X, y).score(X, y)
+
+
+class Centred(nn.Linear):
+    def forward(self, x):
+        return super().forward(x - 1e9)
+
+
 def _grouped(params):
     """Decay for matrices only: a function that looks at shapes must not be shown stacked parameters."""
     params = list(params)
@@ -215,6 +308,8 @@ def test_gradient_clipping_by_a_step_hook_sees_the_gradients():
         (Recurrent, _ADAM, "Recurrent modules are .*vmap cannot take it: .* in GRU \\('cells'\\)"),
         (network, partial(torch.optim.LBFGS, lr=0.05, max_iter=2), "optimizer LBFGS"),
         (network, _clipped, "step hooks"),
+        (partial(hooked, kind="register_hook"), _ADAM, "gradient hook"),
+        (partial(hooked, kind="register_post_accumulate_grad_hook"), _ADAM, "gradient hook"),
     ],
 )
 def test_what_cannot_be_trained_at_once_is_trained_one_by_one(factory, optimizer, message):
@@ -256,6 +351,8 @@ _ONE_MODULE = nn.Linear(2, 1)
         ({"module_factory": lambda n: nn.Linear(n, 1)}, r"must take \(n_inputs, n_outputs\), or nothing"),
         ({"module_factory": lambda: nn.Linear(2, 4)}, r"outputs \(3, 1\) or \(3, 2\)"),
         ({"module_factory": nn.Identity}, "no parameters to train"),
+        ({"module_factory": lambda: MoreInTraining(2, 1)}, r"\(3, 2\) for 3 rows, it gave tuple"),
+        ({"module_factory": lambda: WithoutGradient(2, 1)}, "have no gradient"),
         ({"loss": nn.BCEWithLogitsLoss()}, "reduction='none'"),
         ({"loss": "logistic"}, "loss must be None or something to call"),
         ({"optimizer": lambda params: None}, "optimizer must be a function"),
@@ -263,6 +360,8 @@ _ONE_MODULE = nn.Linear(2, 1)
         ({"steps": 0}, "steps must be"),
         ({"models_at_once": 0}, "models_at_once must be"),
         ({"device": "abacus"}, "device 'abacus' cannot be used"),
+        ({"device": "meta"}, "of the type 'meta'"),
+        ({"device": "cuda:99"}, "'cuda' on a machine with a GPU"),
     ],
 )
 def test_errors_come_before_training(settings, message):
@@ -292,24 +391,27 @@ def test_factories_and_losses_of_every_kind():
     assert one.score(X, y) > 0.7
 
 
-def test_data_frames_pickles_and_copies():
+def test_data_frames_pickles_and_copies(tmp_path):
     frame, y = mixed_frame()
+    frame.index = -np.arange(len(frame)) / 2  # row numbers are not labels of rows
     model = TorchClassifier(partial(network, hidden=8), optimizer=_ADAM, **SMALL).fit(frame, y)
     assert model.score(frame, y) > 0.6
     assert model.feature_names_in_.tolist() == list(frame.columns)
-    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+    joblib.dump(model, tmp_path / "model.joblib")
+    for again in (
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        joblib.load(tmp_path / "model.joblib"),
+    ):
         np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list(frame.columns)[::-1]])
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_inside_a_search(device):
-    if device == "cuda" and not torch.cuda.is_available():
-        pytest.skip("no GPU")
+def test_inside_a_search():
     data = shifted_classes(150)
     search = ExampleWeightSearch(
-        TorchClassifier(network, optimizer=_ADAM, steps=60, batch_size=32, device=device),
+        TorchClassifier(network, optimizer=_ADAM, steps=60, batch_size=32, device="cpu"),
         metric="balanced_accuracy",
         embedding="label",
         n_batches=2,
@@ -322,6 +424,8 @@ def test_inside_a_search(device):
     again = clone(search).fit(data.X, data.y, X_val=data.X_val, y_val=data.y_val)
     np.testing.assert_array_equal(again.best_alpha_, search.best_alpha_)
     np.testing.assert_array_equal(again.predict_proba(data.X_test), search.predict_proba(data.X_test))
+    loaded = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(loaded.predict_proba(data.X_test), search.predict_proba(data.X_test))
 
 
 def _expected_failures(estimator):
