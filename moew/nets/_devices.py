@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import jax
 
 from moew.exceptions import InvalidInputError
+from moew.many import machine_bytes
 from moew.nets._spec import NetworkSpec
 
 DEVICES = ("cpu", "gpu")
@@ -16,7 +15,6 @@ DEVICES = ("cpu", "gpu")
 NETWORKS_AT_ONCE = {"cpu": 5}
 NETWORKS_AT_ONCE_ELSEWHERE = 32  # a GPU is not filled by a few small networks
 _SHARE_OF_MEMORY = 0.5  # the rest is for the program around, and for what the estimate does not know
-_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def choose_devices(device: str | None) -> list[Any]:
@@ -77,19 +75,5 @@ def _room(spec: NetworkSpec, n_rows: int, device: Any) -> float:
 def memory_bytes(device: Any) -> float:
     """Bytes that the device has; infinitely many where it does not tell."""
     if device.platform == "cpu":
-        return min(_physical_bytes(), _container_bytes())
+        return machine_bytes()
     return float((device.memory_stats() or {}).get("bytes_limit", float("inf")))
-
-
-def _physical_bytes() -> float:
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # not told by this system
-        return float("inf")
-
-
-def _container_bytes() -> float:
-    try:
-        return float(_CGROUP_LIMIT.read_text())
-    except (OSError, ValueError):  # no container, or "max"
-        return float("inf")
