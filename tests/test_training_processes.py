@@ -108,8 +108,13 @@ class KilledOnce(LogisticRegression):
 
 def test_multiprocessing_which_would_wait_for_ever_is_refused():
     with pytest.raises(InvalidInputError, match="loky"):
-        _train(LogisticRegression(), backend="multiprocessing")
+        _train(_NeverTrained(), backend="multiprocessing")
     assert len(_train(LogisticRegression(), backend="multiprocessing", n_jobs=1)) == 6
+
+
+class _NeverTrained(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("trained")
 
 
 def test_an_interrupted_batch_stops_its_processes(tmp_path):
@@ -123,6 +128,13 @@ def test_an_interrupted_batch_stops_its_processes(tmp_path):
     while any(map(_lives, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(_lives, pids))
+    assert len(_train(LogisticRegression())) == 6
+
+
+def test_a_process_that_dies_between_two_batches_is_replaced():
+    first = _train(_TellsItsProcess())
+    for pid in {model.pid_ for model in first.values()}:
+        os.kill(pid, signal.SIGKILL)
     assert len(_train(LogisticRegression())) == 6
 
 

@@ -14,8 +14,10 @@ from concurrent.futures.process import BrokenProcessPool
 from queue import SimpleQueue
 from typing import Any
 
+from joblib.externals.loky.backend.utils import kill_process_tree
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
+from moew.exceptions import MoewError
 from moew.training._jobs import Job, fit_job_apart
 from moew.training._rows import Parcel
 
@@ -28,29 +30,39 @@ class _Worker:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self._stopped = False
         self._pool = self._new_pool()
+        self._stopped = False
+        self._lock = threading.Lock()  # a process is either started or never will be, when it is stopped
 
     def train(self, rows: Parcel, fold: Parcel | None, job: Job) -> tuple[int, Any]:
         """(k, model or exception); a job whose process dies is given to a new one."""
-        outcome: Exception | None = None
+        outcome: Any = None
         for _ in range(_TRIES):
             try:
-                k, trained = self._pool.submit(fit_job_apart, rows, fold, job).result()
-                return k, trained
+                k, outcome = self._submit(rows, fold, job).result()
+                return k, outcome
             except BrokenProcessPool as error:
                 outcome = error
-                if self._stopped:
-                    break
-                self._pool = self._new_pool()
             except Exception as error:  # the job could not be sent there, or the model not back
-                outcome = error
-                break
+                return job.k, error
         return job.k, outcome
 
-    def stop(self, *, at_once: bool) -> None:
-        self._stopped = True
-        self._pool.shutdown(wait=False, kill_workers=at_once)
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        with self._lock:
+            self._stopped = True
+            for process in list(self._pool._processes.values()):
+                kill_process_tree(process)
+
+    def _submit(self, *arguments: Any) -> Any:
+        with self._lock:
+            if self._stopped:
+                raise MoewError("the training was interrupted.")
+            try:
+                return self._pool.submit(fit_job_apart, *arguments)
+            except BrokenProcessPool:  # in this job's last try, or idle since the last batch
+                self._pool = self._new_pool()
+                return self._pool.submit(fit_job_apart, *arguments)
 
     def _new_pool(self) -> Any:
         return ProcessPoolExecutor(max_workers=1, **self.settings)
@@ -69,7 +81,7 @@ class _Stock:
         fitting = [worker for worker in free if worker.settings == settings]
         for worker in free:
             if worker not in fitting:
-                worker.stop(at_once=False)
+                worker.stop()
         self.give_back(fitting[n:])
         return fitting[:n] + [_Worker(settings) for _ in range(n - len(fitting))]
 
@@ -110,7 +122,7 @@ def train_in_processes(
         if left:  # interrupted: nobody waits for what is still being trained
             waiting.clear()
             for worker in workers:
-                worker.stop(at_once=True)
+                worker.stop()
         else:
             _stock.give_back(workers)
 
