@@ -62,14 +62,18 @@ def _dask_round(
             client.submit(fit_job_apart, *parcels, job, pure=False, **backend.submit_kwargs): job.k
             for job in jobs
         }
-    for future in as_completed(list(futures)):
-        k = futures.pop(future)
-        if future.status == "finished":
-            with contextlib.suppress(CancelledError):  # lost between the two lines: left out
-                yield future.result()
-        elif future.status == "error":  # fit_job returns the model's own, so this is about the worker
-            yield k, future.exception()
-        future.release()
+    try:
+        for future in as_completed(list(futures)):
+            k = futures.pop(future)
+            if future.status == "finished":
+                with contextlib.suppress(CancelledError):  # lost between the two lines: left out
+                    yield future.result()
+            elif future.status == "error":  # the model's own is a result, so this is about the worker
+                yield k, future.exception()
+            future.release()
+    finally:
+        if futures:  # interrupted: nobody waits for these
+            client.cancel(list(futures))
 
 
 def train_on_ray(

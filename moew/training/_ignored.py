@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
 from moew.exceptions import MoewWarning
@@ -34,16 +35,15 @@ def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray |
     rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]
     part = _safe_indexing(X, rows)
     try:
-        answers, others = _answers(model, part), _answers(other, part)
+        with parallel_config(backend="sequential"):  # threads add up in any order: other last bits
+            answers, others = _answers(model, part), _answers(other, part)
         if not np.array_equal(answers, others):
             return False
         graded = answers.dtype.kind == "f" and not np.isin(answers, (0.0, 1.0)).all()
         by_heart = answers.ndim == 1 and np.array_equal(answers, np.asarray(y)[rows])
         return (graded and not by_heart) or _same(model, other)
     except Exception:
-        return (
-            False  # a model that cannot answer, or not be hashed, fails where it is used, with its own words
-        )
+        return False  # a model that cannot answer fails where it is used, with its own words
 
 
 def warn_of_ignored_weights(estimator: Any) -> None:
