@@ -78,15 +78,6 @@ class ParcelInOnePiece(Parcel):
     def _unpack(cls, packed: bytes) -> Self:
         return cls(pickle.loads(packed))  # may be sent on from worker to worker
 
-    def __sizeof__(self) -> int:  # Dask plans its workers' memory by it
-        parts = self.content if isinstance(self.content, tuple) else (self.content,)
-        return super().__sizeof__() + sum(_n_bytes(part) for part in parts)
-
-
-def _n_bytes(part: Any) -> int:
-    of_columns = getattr(part, "memory_usage", None)  # a data frame's
-    return int(of_columns().sum()) if callable(of_columns) else int(getattr(part, "nbytes", 0))
-
 
 @lru_cache(maxsize=2)  # the rows and the fold that is being trained
 def _load(path: str) -> Parcel:
