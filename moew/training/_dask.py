@@ -1,6 +1,6 @@
 """Training on a Dask cluster; imported only where joblib's active backend is one.
 
-Dask is spoken to directly: every candidate is a task of its own, which Dask runs again if its worker dies, and
+Dask is spoken to directly: every candidate is a task of its own, which Dask runs again if its worker dies;
 models come as they finish. joblib's Dask backend would send the rows anew in every batch.
 """
 
