@@ -229,3 +229,29 @@ def test_a_search_inside_a_dask_task_does_not_wait_for_itself(dask_client):
 
     results = dask_client.gather([dask_client.submit(search, pure=False) for _ in range(3)])
     assert results == [list(range(6))] * 3
+
+
+def always_kills(folder):
+    """A logistic regression that kills every process in which it is candidate 0."""
+
+    class Deadly(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if sample_weight[0] > 4:
+                (folder / f"killed-{time.time_ns()}-{os.getpid()}").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.05)
+            return super().fit(X, y, sample_weight)
+
+    return Deadly(random_state=0)
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_candidate_that_kills_every_worker_fails_alone(backend, request, tmp_path):
+    weights = np.tile(WEIGHTS, (3, 1))
+    weights[:, 0] = 1.0
+    weights[0, 0] = 5.0
+    with _backend(backend, request):
+        trained = dict(EstimatorTrainer(always_kills(tmp_path)).train(ROWS.X, ROWS.y, weights, range(18)))
+    assert sorted(trained) == list(range(18))
+    assert [k for k, model in trained.items() if isinstance(model, Exception)] == [0]
+    assert len(list(tmp_path.iterdir())) == 4
