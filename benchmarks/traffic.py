@@ -1,12 +1,14 @@
 """Bytes that leave a process for each candidate: rows sent with every candidate, or once.
 
     python benchmarks/traffic.py [--backends loky dask ray] [--rows 50000] [--batches 5] [--batch-size 10]
+                                 [--folds 1 3]
 
 Two ways train the same models on the same rows in the same run: `every` hands rows, weights and estimator to
-joblib with each candidate, as `Parallel(delayed(fit)(X, y, w))` does; `once` is moew's. Counted is what is
-pickled or written for other processes: for loky the messages to the workers and the files of the rows, for
-Dask what client, scheduler and workers write to sockets, for Ray what the driver puts in the object store
-and in its tasks. What comes back, the models, is the same on both ways; on Dask it is part of the count.
+joblib with each training, as `Parallel(delayed(fit)(X, y, w))` does; `once` is moew's. With 3 folds each
+candidate is trained three times, on two thirds of the rows. Counted is what is pickled or written for other
+processes: for loky the messages to the workers and the files of the rows, for Dask what client, scheduler and
+workers write to sockets, for Ray what the driver puts in the object store and in its tasks. What comes back,
+the models, is the same on both ways; on Dask it is part of the count.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ import numpy as np
 import pandas as pd
 from joblib import parallel_config
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from moew.training import EstimatorTrainer
@@ -150,31 +154,45 @@ def ray() -> Iterator[Counter]:
     ray.shutdown()
 
 
+def make_folds(n_folds: int, n: int) -> list[Any]:
+    """The numbers of the rows that each fold trains on; None is all."""
+    if n_folds == 1:
+        return [None]
+    return [np.flatnonzero(np.arange(n) % n_folds != fold) for fold in range(n_folds)]
+
+
+def train_batch(
+    way: str, trainer: EstimatorTrainer, X: Any, y: Any, batch: Any, fold: Any, backend: str
+) -> None:
+    weights = batch if fold is None else batch[:, fold]
+    if way == "once":
+        for _ in trainer.train(X, y, weights, range(len(batch)), fold):
+            pass
+        return
+    part = (X, y) if fold is None else (_safe_indexing(X, fold), y[fold])
+    send_with_every(*part, trainer.estimator, weights, backend)
+
+
 def measure(backend: str, count: Counter, options: argparse.Namespace) -> None:
-    """Print both ways for arrays and frames."""
+    """Print both ways for arrays and frames, without and with folds."""
     n, k = options.rows, options.batch_size
     weights = np.random.default_rng(1).uniform(0.5, 1.5, (options.batches, k, n))
     total = options.batches * k
-    for kind in ("array", "frame"):
+    for kind, n_folds, way in product(("array", "frame"), options.folds, ("every", "once")):
         X, y, estimator = make_rows(kind, n)
         size = X.nbytes if kind == "array" else X.memory_usage(deep=True).sum()
-        for way in ("every", "once"):
-            trainer = EstimatorTrainer(estimator, n_jobs=2)
-            before = count()
-            with parallel_config(backend=backend, n_jobs=2):
-                for batch in weights:
-                    if way == "every":
-                        send_with_every(X, y, estimator, batch, backend)
-                    else:
-                        for _ in trainer.train(X, y, batch, range(k)):
-                            pass
-                    count()  # files of the batch, before they are removed
-            n_bytes = count() - before
-            print(
-                f"{backend:5s}{kind:>6s}{size / 1e6:7.1f} MB, rows sent {way:5s}"
-                f"{n_bytes / total / 1e3:10.0f} kB a candidate{n_bytes / 1e6:9.1f} MB in all",
-                flush=True,
-            )
+        trainer, folds = EstimatorTrainer(estimator, n_jobs=2), make_folds(n_folds, n)
+        before = count()
+        with parallel_config(backend=backend, n_jobs=2):
+            for batch, fold in product(weights, folds):
+                train_batch(way, trainer, X, y, batch, fold, backend)
+                count()  # files of the batch, before they are removed
+        n_bytes = count() - before
+        print(
+            f"{backend:5s}{kind:>6s}{size / 1e6:7.1f} MB, {n_folds} folds, rows sent {way:5s}"
+            f"{n_bytes / total / 1e3:10.0f} kB a candidate{n_bytes / 1e6:9.1f} MB in all",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -183,6 +201,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--batches", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=10)
+    parser.add_argument("--folds", type=int, nargs="+", default=[1, 3])
     options = parser.parse_args()
     print(
         f"Python {platform.python_version()}, 2 workers, {options.batches} batches of {options.batch_size} "

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, positive_score
@@ -170,15 +171,16 @@ class Evaluator:
         return self.value(self.observe_on(model, rule, part), part)
 
     def _respond(self, model: Any, part: Part, decided: np.ndarray[Any, Any] | None) -> Outputs:
-        return self.metric.respond(
-            model,
-            part.X,
-            part.y,
-            part.columns,
-            pos_label=self.pos_label,
-            sample_weight=part.sample_weight,
-            decided=decided,
-        )
+        with _answering_alone():
+            return self.metric.respond(
+                model,
+                part.X,
+                part.y,
+                part.columns,
+                pos_label=self.pos_label,
+                sample_weight=part.sample_weight,
+                decided=decided,
+            )
 
     def _ask(self, model: Any, problem: Problem, fold: Fold) -> Observation:
         validation = problem.validation_of(fold)
@@ -199,7 +201,8 @@ class Evaluator:
         return self.rule.fit(scores, self._positive(part), part.columns)
 
     def _score(self, model: Any, X: Rows) -> FloatArray:
-        return positive_score(model, X, self.pos_label)
+        with _answering_alone():
+            return positive_score(model, X, self.pos_label)
 
     def _positive(self, part: Part) -> BoolArray:
         return np.asarray(part.y == self.pos_label, dtype=np.bool_)
@@ -246,6 +249,16 @@ class Evaluator:
                 return  # made-up answers may be what this metric cannot take; real ones will tell
         if error is not None:
             raise error
+
+
+def _answering_alone() -> parallel_config:
+    """Context in which models answer on one thread.
+
+    Those that answer in parallel (forests) add up in the order their threads finish, so that a score could
+    miss the threshold that was fitted on it by its last bit; and they would start a cluster's processes
+    for a moment's work. They train in parallel, but answer alone.
+    """
+    return parallel_config(backend="sequential")
 
 
 def column_names(metric: AnyMetric, rule: DecisionRule | None) -> tuple[str, ...]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import parallel_config
-from sklearn.utils import _safe_indexing
 
 from moew.evaluation import Evaluator, Observation
 from moew.exceptions import SearchFailedError
@@ -72,15 +70,13 @@ def train_folds(
     models: list[dict[int, Any]] = [{} for _ in seeds]
     X, y = problem.training.X, problem.training.y
     for f, fold in enumerate(problem.folds):
-        if fold.train is None:
-            trained = trainer.train(X, y, weights, seeds)
-        else:
+        part = weights
+        if fold.train is not None:
             part = weights[:, fold.train]
             user = problem.training.sample_weight
             mean = 1.0 if user is None else user[fold.train].mean()
             part = part * (mean / part.mean(axis=1, keepdims=True))  # c is of the rows that are trained on
-            trained = trainer.train(_safe_indexing(X, fold.train), y[fold.train], part, seeds)
-        for k, model in trained:
+        for k, model in trainer.train(X, y, part, seeds, fold.train):
             models[k][f] = model
             if len(models[k]) == len(problem.folds):
                 failed = [m for m in models[k].values() if isinstance(m, Exception)]
@@ -129,10 +125,7 @@ class _Ledger:
         try:
             if isinstance(models, Exception):
                 raise models
-            # Models that answer in parallel (forests) add up in the order their threads finish, and would
-            # start a cluster's processes for a moment's work: they train in parallel, but answer alone.
-            with parallel_config(backend="sequential"):
-                observation = self.evaluator.observe(models, self.problem)
+            observation = self.evaluator.observe(models, self.problem)
             value = self.evaluator.value(observation, self.problem.validation)
         except Exception as error:
             self.first_error = self.first_error or error

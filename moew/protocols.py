@@ -92,10 +92,19 @@ class Trainer(Protocol):
     """Trains one model for each weighting."""
 
     def train(
-        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int]
+        self,
+        X: Rows,
+        y: Labels,
+        weights: FloatArray,
+        seeds: Sequence[int],
+        fold: IntArray | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or the exception that stopped it) as each of the K weightings
-        (K, n) is done. A `random_state` that the user fixed stays; one left open gets the seed."""
+        (K, n) is done. A `random_state` that the user fixed stays; one left open gets the seed.
+
+        n are the rows of X whose numbers `fold` (n,) holds, or all of them. All batches of a search come with
+        the same X, y and fold objects, so that a trainer can send them to workers once.
+        """
 
 
 @runtime_checkable

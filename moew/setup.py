@@ -94,16 +94,19 @@ def fingerprint_of(search: Any, setup: Setup, weighting: ExampleWeighting) -> st
     problem, evaluator = setup.problem, setup.evaluator
     training, validation = problem.training, problem.validation
     settings = {
-        "estimator": type(search.estimator).__qualname__,
-        **search.estimator.get_params(),
-        "metric ": evaluator.metric.name,
-        "response ": getattr(evaluator.metric, "response", "scorer"),
-        "rule ": repr(evaluator.rule),
-        "weight name ": search.sample_weight_name,
+        "estimator": search.estimator,
+        "metric": evaluator.metric,
+        "rule": evaluator.rule,
+        "weight name": search.sample_weight_name,
     }
-    arrays = [training.y, validation.y, weighting.Z_, weighting.pi_, *(f.scored for f in problem.folds)]
-    weights = [part.sample_weight for part in (training, validation) if part.sample_weight is not None]
-    return fingerprint(settings, [*arrays, *weights], [training.X, validation.X])
+    folds = [rows for fold in problem.folds for rows in (fold.train, fold.scored) if rows is not None]
+    of_rows = [
+        array
+        for part in (training, validation)
+        for array in (part.y, part.sample_weight, *(part.columns[name] for name in sorted(part.columns)))
+        if array is not None
+    ]
+    return fingerprint(settings, [weighting.Z_, weighting.pi_, *folds, *of_rows], [training.X, validation.X])
 
 
 def task_of(estimator: Any) -> Task:

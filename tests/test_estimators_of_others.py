@@ -9,21 +9,33 @@ from problems import mixed_frame, shifted_classes, skewed_target
 from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import (
+    ElasticNet,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDRegressor,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
 from moew import ExampleWeightSearch
+from moew.exceptions import MoewWarning
 from moew.training import resolve_trainer
 
 CLASSES = shifted_classes(120)
@@ -63,9 +75,11 @@ def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
         GaussianNB(),
         DecisionTreeClassifier(max_depth=4, random_state=0),
         RandomForestClassifier(8, random_state=0),
+        ExtraTreesClassifier(8, random_state=0),
         GradientBoostingClassifier(n_estimators=8, random_state=0),
         HistGradientBoostingClassifier(max_iter=8, random_state=0),
         SVC(),
+        NuSVC(nu=0.1),
         LinearSVC(random_state=0),
         LGBMClassifier(**LIGHT),
         XGBClassifier(**BOOST),
@@ -83,10 +97,15 @@ def test_classifiers(estimator):
     [
         LinearRegression(),
         Ridge(),
+        ElasticNet(alpha=0.1),
+        SGDRegressor(random_state=0),
         DecisionTreeRegressor(max_depth=4, random_state=0),
+        RandomForestRegressor(8, random_state=0),
         ExtraTreesRegressor(8, random_state=0),
+        GradientBoostingRegressor(n_estimators=8, random_state=0),
         HistGradientBoostingRegressor(max_iter=8, random_state=0),
         SVR(),
+        LinearSVR(random_state=0, max_iter=100_000),
         LGBMRegressor(**LIGHT),
         XGBRegressor(**BOOST),
     ],
@@ -121,16 +140,56 @@ def test_data_frames_with_categories_and_missing_values(estimator):
     check_against_plain_fit(search, X, y[:160], X_val)
 
 
-def test_a_pipeline_takes_weights_at_its_step():
+@pytest.mark.parametrize(
+    "last", [LogisticRegression(), Ridge(), RandomForestRegressor(8, random_state=0), SVC()]
+)
+def test_a_pipeline_takes_weights_at_its_step(last):
     frame, y = mixed_frame(240)
     frame = frame.assign(number=frame["number"].fillna(0.0))
+    y = y if is_classifier(last) else frame["number"].to_numpy() + (y == "yes")
     columns = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["kind", "group"]), (StandardScaler(), ["number"])
     )
-    name = "logisticregression__sample_weight"
-    pipeline = make_pipeline(columns, LogisticRegression())
-    search = search_on(pipeline, frame[:160], y[:160], frame[160:], y[160:], name)
+    name = f"{type(last).__name__.lower()}__sample_weight"
+    search = search_on(make_pipeline(columns, last), frame[:160], y[:160], frame[160:], y[160:], name)
     check_against_plain_fit(search, frame[:160], y[:160], frame[160:], name)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        RandomForestClassifier(8, random_state=0),
+        HistGradientBoostingClassifier(max_iter=8, random_state=0),
+        SVC(),
+        LGBMClassifier(**LIGHT),
+        XGBClassifier(**BOOST),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_more_than_two_classes(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    y = np.argmax(X + rng.normal(size=X.shape), axis=1)
+    search = search_on(estimator, X[:160], y[:160], X[160:], y[160:])
+    check_against_plain_fit(search, X[:160], y[:160], X[160:])
+
+
+@pytest.mark.parametrize(
+    "kind", [HistGradientBoostingRegressor, LGBMRegressor, XGBRegressor, LGBMClassifier, XGBClassifier]
+)
+def test_a_subclass_that_drops_the_weights_is_reported(kind):
+    class Deaf(kind):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X, y)
+
+    rows = CLASSES if issubclass(kind, LGBMClassifier | XGBClassifier) else TARGETS
+    settings = {"verbosity": -1} if issubclass(kind, LGBMRegressor | LGBMClassifier) else {}
+    search = ExampleWeightSearch(
+        Deaf(random_state=0, **settings), embedding="label", n_batches=1, batch_size=2, random_state=0
+    )
+    with pytest.warns(MoewWarning, match="seems to ignore"):
+        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
 
 
 @pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, LGBMClassifier, XGBClassifier])

@@ -1,7 +1,5 @@
 """Trainers: weights reach the model, failures stay with their candidate, seeds where they are open."""
 
-import warnings
-
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -21,11 +19,9 @@ WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (5, len(ROWS.y)))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
 def test_each_weighting_gets_its_model(n_jobs, backend):
-    with parallel_config(backend=backend), warnings.catch_warnings():
-        # Logistic regression does not touch JAX, which warns of every fork once it has run.
-        warnings.filterwarnings("ignore", message="os.fork", category=RuntimeWarning)
+    with parallel_config(backend=backend):
         trained = dict(
             EstimatorTrainer(LogisticRegression(), n_jobs=n_jobs).train(ROWS.X, ROWS.y, WEIGHTS, range(5))
         )

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from problems import shifted_classes, skewed_target
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestRegressor
@@ -104,3 +105,19 @@ def test_a_search_reports_it():
     search = ExampleWeightSearch(deaf(LogisticRegression), embedding="label", n_batches=1, batch_size=3)
     with pytest.warns(MoewWarning, match="seems to ignore"):
         search.fit(CLASSES.X, CLASSES.y, X_val=CLASSES.X_val, y_val=CLASSES.y_val)
+
+
+def test_a_forest_that_answers_in_parallel_is_found_out_too():
+    forest = deaf(RandomForestRegressor, n_estimators=30, n_jobs=4)
+    with parallel_config(backend="threading", n_jobs=2), pytest.warns(MoewWarning, match="seems to ignore"):
+        _train(forest, TARGETS)
+
+
+def test_a_fold_is_looked_at_on_its_own_rows():
+    fold = np.arange(0, 100, 2)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, (3, 50))
+    for estimator, reported in ((DecisionTreeRegressor(), False), (deaf(DecisionTreeRegressor), True)):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            list(EstimatorTrainer(estimator).train(TARGETS.X, TARGETS.y, weights, range(3), fold))
+        assert bool(warned) == reported

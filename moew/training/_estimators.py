@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib.parallel import get_active_backend
 
-from moew.protocols import FloatArray, Labels, Rows
+from moew.protocols import FloatArray, IntArray, Labels, Rows
 from moew.training._clusters import cluster_of
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
 from moew.training._jobs import PROBE, Job, open_random_states
@@ -31,12 +31,20 @@ class EstimatorTrainer:
     _probed: bool = field(default=False, init=False, repr=False, compare=False)
 
     def train(
-        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int]
+        self,
+        X: Rows,
+        y: Labels,
+        weights: FloatArray,
+        seeds: Sequence[int],
+        fold: IntArray | None = None,
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish."""
+        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
+
+        n are the rows of X whose numbers `fold` (n,) holds, or all of them.
+        """
         jobs = [self._job(k, weights[k], seed) for k, seed in enumerate(seeds)]
         if self._probed or len(jobs) < 2:
-            yield from self._run(X, y, jobs)
+            yield from self._run(X, y, fold, jobs)
             return
         self._probed = True
         twin = next((k for k in range(1, len(jobs)) if not np.array_equal(weights[k], weights[0])), PROBE)
@@ -45,19 +53,21 @@ class EstimatorTrainer:
             twin = PROBE
             jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0]))
         pair: dict[int, Any] = {}
-        for k, outcome in self._run(X, y, jobs):
+        for k, outcome in self._run(X, y, fold, jobs):
             if k in (0, twin) and not isinstance(outcome, Exception):
                 pair[k] = outcome
             if k != PROBE:
                 yield k, outcome
-        if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y):
+        if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y, fold):
             warn_of_ignored_weights(self.estimator)
 
     def _job(self, k: int, weight: FloatArray, seed: int) -> Job:
         return Job(k, self.estimator, self.sample_weight_name, weight, seed)
 
-    def _run(self, X: Rows, y: Labels, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    def _run(
+        self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]:
         backend, _ = get_active_backend()
         if train_there := cluster_of(backend):
-            return train_there(backend, X, y, jobs, self._placed)
-        return train_locally(X, y, jobs, self._placed, self.n_jobs)
+            return train_there(backend, X, y, fold, jobs, self._placed)
+        return train_locally(X, y, fold, jobs, self._placed, self.n_jobs)

@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
 from moew.exceptions import MoewWarning
-from moew.protocols import FloatArray, Labels, Rows
+from moew.protocols import FloatArray, IntArray, Labels, Rows
 
 _N_ROWS = 1000  # answers on so many training rows are compared
 
@@ -22,26 +23,27 @@ def opposite_weights(weight: FloatArray, seed: int) -> FloatArray:
     return changed
 
 
-def ignores_weights(model: Any, other: Any, X: Rows, y: Labels) -> bool:
+def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray | None = None) -> bool:
     """Whether two models, trained alike but for very different weights, are the same.
 
     The models' answers on training rows are compared. Answers that are only labels, or the training targets
     learned by heart (a fully grown tree), can be the same for good models too: then all that the fitted
     models hold is compared.
     """
-    rows = np.unique(np.linspace(0, len(y) - 1, min(_N_ROWS, len(y))).astype(np.intp))
+    trained: IntArray = np.arange(len(y)) if fold is None else fold
+    n = len(trained)
+    rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]
     part = _safe_indexing(X, rows)
     try:
-        answers, others = _answers(model, part), _answers(other, part)
+        with parallel_config(backend="sequential"):  # threads add up in any order: other last bits
+            answers, others = _answers(model, part), _answers(other, part)
         if not np.array_equal(answers, others):
             return False
         graded = answers.dtype.kind == "f" and not np.isin(answers, (0.0, 1.0)).all()
         by_heart = answers.ndim == 1 and np.array_equal(answers, np.asarray(y)[rows])
         return (graded and not by_heart) or _same(model, other)
     except Exception:
-        return (
-            False  # a model that cannot answer, or not be hashed, fails where it is used, with its own words
-        )
+        return False  # a model that cannot answer fails where it is used, with its own words
 
 
 def warn_of_ignored_weights(estimator: Any) -> None:

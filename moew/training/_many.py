@@ -8,8 +8,9 @@ from numbers import Integral
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
-from moew.protocols import FloatArray, Labels, Rows
+from moew.protocols import FloatArray, IntArray, Labels, Rows
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,22 @@ class ManyTrainer:
     estimator: Any
 
     def train(
-        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int]
+        self,
+        X: Rows,
+        y: Labels,
+        weights: FloatArray,
+        seeds: Sequence[int],
+        fold: IntArray | None = None,
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish."""
+        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
+
+        n are the rows of X whose numbers `fold` (n,) holds, or all of them.
+        """
         own = self.estimator.get_params().get("random_state")
         chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
         done = set()
+        if fold is not None:
+            X, y = _safe_indexing(X, fold), y[fold]
         try:
             for k, model in clone(self.estimator).fit_many(X, y, weights, chosen):
                 done.add(k)

@@ -11,96 +11,108 @@ import weakref
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import joblib
+from sklearn.utils import _safe_indexing
 
-from moew.protocols import Labels, Rows
-
-
-class TrainingRows:
-    """X and y together, as they are handed to whoever trains."""
-
-    def __init__(self, X: Rows, y: Labels) -> None:
-        self.rows = X, y
+from moew.protocols import IntArray, Labels, Rows
 
 
-class RowsInFile(TrainingRows):
-    """Rows that pickle as the name of a file, for processes on one machine.
+class Parcel:
+    """What candidates share, as it is handed to whoever trains: the rows (X, y), or a fold's row numbers."""
 
-    joblib maps large arrays into its workers' memory, but pickles smaller arrays and what is no array (texts,
-    the frame around the numbers) anew for every candidate. Here the first pickling writes the rows to a
-    file, and each worker opens it once: numbers are mapped from there (read only), in memory that all share.
+    def __init__(self, content: Any) -> None:
+        self.content = content
+        self._cut: tuple[Parcel, tuple[Rows, Labels]] | None = None
+
+    def rows(self, fold: Parcel | None) -> tuple[Rows, Labels]:
+        """X and y, or those of their rows whose numbers `fold` holds.
+
+        The last cut is kept: candidates come fold by fold, and all of a fold's need the same one.
+        """
+        X, y = self.content
+        if fold is None:
+            return X, y
+        cut = self._cut
+        if cut is None or cut[0] is not fold:
+            cut = self._cut = fold, (_safe_indexing(X, fold.content), y[fold.content])
+        return cut[1]
+
+
+class ParcelInFile(Parcel):
+    """A parcel that pickles as the name of a file, for processes on one machine.
+
+    Pickled as they are, the rows would go through a pipe with every candidate. Here the first pickling
+    writes them to a file, and each worker opens it once: numbers are mapped from there (read only), in
+    memory that all share.
     """
 
-    def __init__(self, X: Rows, y: Labels) -> None:
-        super().__init__(X, y)
+    def __init__(self, content: Any) -> None:
+        super().__init__(content)
         self._path: str | None = None
-        self._lock = threading.Lock()  # joblib pickles in threads of its own
+        self._lock = threading.Lock()  # each worker has a thread of its own that pickles for it
 
-    def __reduce__(self) -> tuple[Callable[[str], TrainingRows], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], Parcel], tuple[str]]:
         with self._lock:
             if self._path is None:
                 # The environment variable is joblib's own, for folders with room for the rows.
                 folder = tempfile.mkdtemp(prefix="moew-", dir=os.environ.get("JOBLIB_TEMP_FOLDER"))
                 weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
                 path = str(Path(folder) / "rows")
-                joblib.dump(self.rows, path)
+                joblib.dump(self.content, path)
                 self._path = path
-        return _from_file, (self._path,)
+        return _load, (self._path,)
 
 
-class RowsInOnePiece(TrainingRows):
-    """Rows whose arrays are not cut out of the pickle and sent beside it, as Dask does.
+class ParcelInOnePiece(Parcel):
+    """A parcel whose arrays are not cut out of the pickle and sent beside it, as Dask does.
 
     Such arrays arrive at odd addresses, where NumPy multiplies matrices without BLAS: other last bits.
     """
 
-    def __reduce__(self) -> tuple[Callable[[bytes], TrainingRows], tuple[bytes]]:
-        return _from_bytes, (pickle.dumps(self.rows, protocol=4),)
+    def __reduce__(self) -> tuple[Callable[[bytes], Parcel], tuple[bytes]]:
+        return self._unpack, (pickle.dumps(self.content, protocol=4),)
 
-    def __sizeof__(self) -> int:  # Dask plans its workers' memory by it
-        return super().__sizeof__() + sum(_n_bytes(part) for part in self.rows)
-
-
-def _from_file(path: str) -> TrainingRows:
-    return TrainingRows(*_load(path))
+    @classmethod
+    def _unpack(cls, packed: bytes) -> Self:
+        return cls(pickle.loads(packed))  # may be sent on from worker to worker
 
 
-def _from_bytes(packed: bytes) -> TrainingRows:
-    return RowsInOnePiece(*pickle.loads(packed))  # may be sent on from worker to worker
-
-
-def _n_bytes(part: Any) -> int:
-    of_columns = getattr(part, "memory_usage", None)  # a data frame's
-    return int(of_columns().sum()) if callable(of_columns) else int(getattr(part, "nbytes", 0))
-
-
-@lru_cache(maxsize=2)
-def _load(path: str) -> tuple[Rows, Labels]:
-    rows: tuple[Rows, Labels] = joblib.load(path, mmap_mode="r")
-    return rows
+@lru_cache(maxsize=2)  # the rows and the fold that is being trained
+def _load(path: str) -> Parcel:
+    return Parcel(joblib.load(path, mmap_mode="r"))
 
 
 class Placed:
-    """Remembers where the rows were put, as long as the same rows are trained on at the same place.
+    """Remembers where rows and folds were put, as long as the same rows are trained on at the same place.
 
-    All batches of a search train on the same rows, so they travel once for the search, not once a batch.
+    All batches and folds of a search train on the same rows, so they travel once for the search.
     """
 
     def __init__(self) -> None:
-        self._what: tuple[Any, Rows, Labels] | None = None
-        self._handle: Any = None
+        self._of: tuple[Any, Rows, Labels] | None = None
+        self._rows: Any = None
+        self._folds: list[tuple[IntArray, Any]] = []
 
-    def at(self, place: Any, X: Rows, y: Labels, put: Callable[[], Any]) -> Any:
-        """What `put` returned for these rows at this place; it is called if they are not there yet."""
-        known = self._what
-        if known is None or known[0] != place or known[1] is not X or known[2] is not y:
+    def at(
+        self, place: Any, X: Rows, y: Labels, fold: IntArray | None, put: Callable[[Any], Any]
+    ) -> tuple[Any, Any]:
+        """What `put` returned for (X, y) and for the fold's row numbers (None: all rows) at this place; it
+        is called for what is not there yet."""
+        of = self._of
+        if of is None or of[0] != place or of[1] is not X or of[2] is not y:
             self.forget()
-            self._handle = put()
-            self._what = place, X, y
-        return self._handle
+            self._rows = put((X, y))
+            self._of = place, X, y
+        if fold is None:
+            return self._rows, None
+        for known, handle in self._folds:
+            if known is fold:
+                return self._rows, handle
+        self._folds.append((fold, put(fold)))
+        return self._rows, self._folds[-1][1]
 
     def forget(self) -> None:
         """Let go of the rows: the file is removed, a cluster drops its copies."""
-        self._what = self._handle = None
+        self._of, self._rows, self._folds = None, None, []

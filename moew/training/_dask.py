@@ -1,0 +1,107 @@
+"""Training on a Dask cluster; imported only where joblib's active backend is one.
+
+Dask is spoken to directly: every candidate is a task of its own, which Dask runs again if its worker dies;
+models come as they finish. joblib's Dask backend would send the rows anew in every batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+from uuid import uuid4
+
+import dask
+from distributed import WorkerPlugin, as_completed
+
+from moew.exceptions import MoewError
+from moew.protocols import IntArray, Labels, Rows
+from moew.training._jobs import Job, fit_job_apart
+from moew.training._rows import Parcel, ParcelInOnePiece, Placed
+
+_TRIES = 3  # how often candidates are handed over that the cluster loses altogether, as in a restart
+_delivered: dict[str, Parcel] = {}  # on a worker, by name
+
+
+class _Delivery(WorkerPlugin):
+    """Brings a parcel to every worker, once, and to those that join or are started again later.
+
+    Scattered data would not stay: of what no task waits for, Dask drops all copies but one, and that one is
+    lost with its worker.
+    """
+
+    def __init__(self, name: str, parcel: Parcel) -> None:
+        self.name, self.parcel = name, parcel
+
+    def setup(self, worker: Any) -> None:
+        _delivered[self.name] = self.parcel
+
+    def teardown(self, worker: Any) -> None:
+        _delivered.pop(self.name, None)
+
+
+class _Sent:
+    """What was sent to all workers, until nobody holds this."""
+
+    def __init__(self, client: Any, content: Any) -> None:
+        self.name = f"moew-{uuid4().hex}"
+        client.register_plugin(_Delivery(self.name, ParcelInOnePiece(content)), name=self.name)
+        weakref.finalize(self, _withdraw, client, self.name).atexit = False
+
+
+def _withdraw(client: Any, name: str) -> None:
+    """Without waiting: whoever let go of it may be the thread that talks to the cluster."""
+
+    async def unregister() -> None:
+        with contextlib.suppress(Exception):  # the cluster may be gone by now, and the rows with it
+            await client._unregister_worker_plugin(name)
+
+    if client.status == "running":
+        client.loop.add_callback(unregister)
+
+
+def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
+    return fit_job_apart(_delivered[rows], None if fold is None else _delivered[fold], job)
+
+
+def train_on_dask(
+    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: Placed
+) -> Iterator[tuple[int, Any]]:
+    """Yield (k, model or exception) as they finish."""
+    client = backend.client
+    missing = {job.k: job for job in jobs}
+    with backend.retrieval_context():  # a search inside a Dask task must not hold the thread it waits for
+        sent = placed.at(client, X, y, fold, lambda content: _Sent(client, content))
+        rows, numbers = sent[0].name, None if fold is None else sent[1].name
+        for _ in range(_TRIES):
+            for k, outcome in _round(backend, rows, numbers, list(missing.values())):
+                del missing[k]
+                yield k, outcome
+            if not missing:
+                return
+    lost = MoewError(f"the Dask cluster lost this candidate {_TRIES} times.")
+    yield from ((k, lost) for k in missing)
+
+
+def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    """The same, without candidates that the cluster lost."""
+    client = backend.client
+    # The weights go along with the task and are kept by the scheduler until it is done, on purpose.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100 GiB"}):
+        futures = {
+            client.submit(_fit, rows, fold, job, pure=False, **backend.submit_kwargs): job.k for job in jobs
+        }
+    try:
+        for future in as_completed(list(futures)):
+            k = futures.pop(future)
+            if future.status == "finished":
+                with contextlib.suppress(CancelledError):  # lost between the two lines: left out
+                    yield future.result()
+            elif future.status == "error":  # the model's own is a result, so this is about the worker
+                yield k, future.exception()
+            future.release()
+    finally:
+        if futures:  # interrupted: nobody waits for these
+            client.cancel(list(futures))
