@@ -15,9 +15,16 @@ from moew.nets._layers import Products
 from moew.nets._loop import Batches, Rates, Recipe, train_all_steps
 from moew.nets.gpu import _small
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*Triton.*deprecated:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:The Pallas Triton backend:DeprecationWarning")
 
 R, K, N, STEPS = 2, 3, 120, 4
+
+
+@pytest.fixture
+def on_the_cpu():
+    """Where products are exact, also on a machine with a GPU."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
 
 
 def _problem(sizes, loss, batch, shared):
@@ -45,6 +52,7 @@ def _problem(sizes, loss, batch, shared):
         ((31, 1), "identity", "hinge", 33, 0.0, False),  # linear; 31 and the ones are 32
     ],
 )
+@pytest.mark.usefixtures("on_the_cpu")
 def test_the_kernel_trains_what_the_compiled_loop_trains(sizes, activation, loss, batch, l2, shared):
     params, X, Y, W, rows = _problem(sizes, loss, batch, shared)
     recipe = Recipe(activation, loss, Products(), l2 > 0)
@@ -72,7 +80,13 @@ def test_the_kernel_can_be_compiled_for_a_gpu(precision):
     traced = _small.train_whole.trace(
         network, _small.tiles_for(precision), params, data, Rates(jnp.float32(0.1), jnp.float32(0.0))
     )
-    assert "train_small_network" in traced.lower(lowering_platforms=("cuda",)).as_text()
+    try:
+        lowered = traced.lower(lowering_platforms=("cuda",))
+    except RuntimeError as error:
+        if "No supported GPU devices" not in str(error):
+            raise
+        pytest.skip("this version of JAX lowers kernels only where there is a GPU")
+    assert "train_small_network" in lowered.as_text()
 
 
 def test_the_kernel_is_for_small_networks_on_a_gpu_in_short_precision():
@@ -91,6 +105,7 @@ def test_the_kernel_is_for_small_networks_on_a_gpu_in_short_precision():
         assert not gpu.fits(NetworkSpec(**{**small, **change}), 1000, "gpu")
 
 
+@pytest.mark.usefixtures("on_the_cpu")
 def test_repeats_can_share_rows_and_have_mini_batches_of_their_own():
     spec = NetworkSpec((5, 4, 1), batch_size=8, steps=6)
     rng = np.random.default_rng(0)

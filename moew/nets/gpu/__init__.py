@@ -7,6 +7,7 @@ besides. Here a mini-batch is worked on in registers, and a launch is a whole tr
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from typing import Any
 
 from moew.nets._spec import NetworkSpec
@@ -43,7 +44,10 @@ def train(spec: NetworkSpec, recipe: Any, params: Any, data: Any, rates: Any) ->
     from moew.nets.gpu._small import Network, tiles_for, train_whole
 
     network = Network(recipe, spec.sizes, interpreted=False)
-    return train_whole(network, tiles_for(spec.precision), params, data, rates)
+    with warnings.catch_warnings():
+        # JAX announces that the kernel language will leave it; `fits` looks whether it is there.
+        warnings.filterwarnings("ignore", "The Pallas Triton backend", DeprecationWarning)
+        return train_whole(network, tiles_for(spec.precision), params, data, rates)
 
 
 def rows_for(spec: NetworkSpec, X: Any) -> Any:
