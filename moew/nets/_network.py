@@ -147,20 +147,22 @@ class Network(Stateful, BaseEstimator):
 
     def hidden_representation(self, X: Rows) -> FloatArray:
         """Activations (n, h) of the last hidden layer; the encoded rows where there is none."""
-        return self._run(self.layers_[:-1], X, linear_end=False)
+        return self._run(slice(None, -1), X, linear_end=False)
 
     def _outputs(self, X: Rows) -> FloatArray:
         """Linear outputs (n, C)."""
-        return self._run(self.layers_, X, linear_end=True)
+        return self._run(slice(None), X, linear_end=True)
 
-    def _run(self, layers: Layers, X: Rows, *, linear_end: bool) -> FloatArray:
-        """Values (n, out) of the last of `layers`, all of this network or the first ones."""
+    def _run(self, layers: slice, X: Rows, *, linear_end: bool) -> FloatArray:
+        """Values (n, out) of the last of these layers."""
         check_is_fitted(self, "layers_")
         rows = many.check_rows(self, X, reset=False)
         # A block of an array at a time; in tables the columns are looked at one by one, once.
         parts = (rows[block] for block in row_blocks(rows)) if is_numeric_array(rows) else [rows]
         values = [
-            run_layers(layers, self.activation, self.encoder_.transform(part), linear_end=linear_end)
+            run_layers(
+                self.layers_[layers], self.activation, self.encoder_.transform(part), linear_end=linear_end
+            )
             for part in parts
         ]
         return values[0] if len(values) == 1 else np.concatenate(values)
