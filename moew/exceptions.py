@@ -33,5 +33,9 @@ class StateError(MoewError, ValueError):
     """A saved state cannot be written or read; the message says what to do."""
 
 
+class DataFileError(MoewError, OSError):
+    """A file of a dataset cannot be found, downloaded or trusted; the message says what was tried."""
+
+
 class MoewWarning(UserWarning):
     """Base of every warning that moew gives."""
