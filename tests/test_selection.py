@@ -209,8 +209,7 @@ def test_evaluating_all_candidates_at_once_changes_nothing(seed, refuses):
         )
         for how in (None, evaluate_all)
     )
-    assert math.isfinite(at_once.value)
-    assert at_once == one_by_one
+    assert repr(at_once) == repr(one_by_one)  # undefined too often for some seeds, which is NaN
 
 
 def test_too_many_undefined_halves_give_nan_with_a_reason():
