@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from moew.exceptions import InvalidInputError, MoewError
 from moew.many import batch_rows
@@ -123,8 +124,8 @@ def _forward(activation: str, params: Parameters, X: jax.Array) -> jax.Array:
 
 
 def _outputs(activation: str, params: Parameters, X: jax.Array) -> jax.Array:
-    """Linear outputs (R, K, C, b) of rows X (R, b, D), by plain products."""
-    return outputs(activation, Products(), params, X)
+    """Linear outputs (R, K, C, b) of rows X (R, b, D), in full single precision on every device."""
+    return outputs(activation, Products(lax.Precision.HIGHEST), params, X)
 
 
 @cache  # kept in the memory that a forked process gets a copy of

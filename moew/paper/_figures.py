@@ -1,0 +1,45 @@
+"""How the experiments' figures look: colours that colour-blind people can tell apart, bands of 95 %."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moew.comparison import margin
+from moew.protocols import FloatArray
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """A figure and its axes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+    from cycler import cycler
+
+    plt.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
+    return plt.subplots(rows, columns, figsize=size, layout="constrained")
+
+
+def band(axis: Any, x: Sequence[float], values: Sequence[FloatArray], label: str, **style: Any) -> None:
+    """A line through the means over the repeats, in a band of their 95 % margins."""
+    means = np.array([np.mean(v) for v in values])
+    margins = np.array([margin(v) if len(v) > 1 else 0.0 for v in values])
+    (line,) = axis.plot(list(x), means, marker="o", markersize=4, label=label, **style)
+    axis.fill_between(
+        list(x), means - margins, means + margins, color=line.get_color(), alpha=0.2, linewidth=0
+    )
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write the picture and let go of it."""
+    import matplotlib.pyplot as plt
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)

@@ -1,0 +1,182 @@
+"""R searches in lockstep: each batch of candidates of all repeats is trained at once.
+
+After every batch everything is written down; an interrupted run goes on with the next batch and ends with
+the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from moew.domain import Ball
+from moew.exceptions import MoewError
+from moew.nets import RepeatedNetworks
+from moew.protocols import FloatArray, IntArray, Search
+from moew.search import RandomSearch
+from moew.seeds import generator
+
+Evaluate = Callable[[Any], Mapping[str, FloatArray]]
+"""What the networks (R, K) of a batch score: names and values (R, K); one of them is "validation"."""
+
+
+class Arm(Protocol):
+    """One way to weight: a row of the paper's tables."""
+
+    @property
+    def n_dims(self) -> int: ...
+
+    def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
+        """Weights (R, K, n) for alphas (R, K, d)."""
+        ...
+
+    def propose(self, seen: Seen, k: int, draw: int) -> FloatArray:
+        """The next alphas (R, k, d)."""
+        ...
+
+
+@dataclass
+class Seen:
+    """What is known of all repeats: alphas (R, n, d) and scores by name (R, n)."""
+
+    alphas: FloatArray
+    scores: dict[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return int(self.alphas.shape[1])
+
+    def add(self, alphas: FloatArray, scores: Mapping[str, FloatArray]) -> None:
+        self.alphas = np.concatenate([self.alphas, alphas], axis=1)
+        for name, values in scores.items():
+            before = self.scores.get(name, np.empty((len(values), 0)))
+            self.scores[name] = np.concatenate([before, np.asarray(values, np.float64)], axis=1)
+
+    def best(self, greater_is_better: bool, first: int | None = None) -> IntArray:
+        """Which candidate of each repeat (R,) has the best validation score, among the first so many.
+
+        NaN never wins; the earlier one wins a tie.
+        """
+        values = self.scores["validation"][:, :first]
+        worst = -np.inf if greater_is_better else np.inf
+        filled = np.where(np.isfinite(values), values, worst)
+        return np.asarray(filled.argmax(axis=1) if greater_is_better else filled.argmin(axis=1))
+
+    def at(self, chosen: IntArray) -> dict[str, FloatArray]:
+        """All scores (R,) of the chosen candidates (R,)."""
+        return {name: values[np.arange(len(chosen)), chosen] for name, values in self.scores.items()}
+
+    def save(self, path: Path) -> None:
+        """Write to `path`, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(".new.npz")
+        arrays: dict[str, Any] = {"alphas": self.alphas, **self.scores}
+        np.savez_compressed(new, **arrays)
+        new.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Seen:
+        with np.load(path, allow_pickle=False) as kept:
+            scores = {name: kept[name] for name in kept.files if name != "alphas"}
+            return cls(kept["alphas"], scores)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Uniform weights, or fixed ones π (R or 1, n): candidates differ in their first parameters alone."""
+
+    baseline: FloatArray | None = None
+    n_dims: int = 0
+
+    def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
+        return networks.uniform_weights(alphas.shape[1], self.baseline)
+
+    def propose(self, seen: Seen, k: int, draw: int) -> FloatArray:
+        return np.empty((len(seen.alphas), k, 0))
+
+
+@dataclass(frozen=True)
+class RandomRows:
+    """A random weight for each row, uniform on `low` to `high`."""
+
+    low: float = 0.1
+    high: float = 1.9
+    n_dims: int = 0
+
+    def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
+        return networks.random_weights(alphas.shape[1], draw, self.low, self.high)
+
+    def propose(self, seen: Seen, k: int, draw: int) -> FloatArray:
+        return np.empty((len(seen.alphas), k, 0))
+
+
+@dataclass(frozen=True)
+class Moew:
+    """w = c · π · σ(zᵀα): embeddings Z (R or 1, n, d), α in a ball, from `search` (None: at random)."""
+
+    Z: FloatArray
+    radius: float
+    search: Search | None
+    greater_is_better: bool
+    seed: int
+    baseline: FloatArray | None = None
+    n_jobs: int = 1
+
+    @property
+    def n_dims(self) -> int:
+        return int(self.Z.shape[2])
+
+    def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
+        return networks.weights_of(self.Z, alphas, self.baseline)
+
+    def propose(self, seen: Seen, k: int, draw: int) -> FloatArray:
+        domain = Ball(self.n_dims, self.radius)
+        search = self.search if self.search is not None and seen.n else RandomSearch()
+        sign = 1.0 if self.greater_is_better else -1.0
+        scores = sign * seen.scores["validation"] if seen.n else np.empty((len(seen.alphas), 0))
+        jobs = (
+            delayed(_propose)(search, domain, seen.alphas[r], scores[r], k, self.seed, draw, r)
+            for r in range(len(seen.alphas))
+        )
+        return np.stack(Parallel(n_jobs=self.n_jobs)(jobs))
+
+
+def _propose(
+    search: Search, domain: Ball, alphas: FloatArray, scores: FloatArray, k: int, seed: int, draw: int, r: int
+) -> FloatArray:
+    rng = generator(seed, f"batch {draw}", r)
+    return search.propose(alphas, scores, pending=alphas[:0], k=k, domain=domain, rng=rng)
+
+
+class OutOfTimeError(MoewError):
+    """The time given to the command is used up; what is done is kept."""
+
+
+def run(
+    networks: RepeatedNetworks,
+    arm: Arm,
+    evaluate: Evaluate,
+    *,
+    n_batches: int,
+    batch_size: int,
+    path: Path,
+    on_batch: Callable[[int], None] | None = None,
+) -> Seen:
+    """B batches of K candidates for all repeats; goes on from what `path` holds.
+
+    `on_batch` is told after each batch how many are done; it may raise `OutOfTimeError`.
+    """
+    seen = Seen.load(path) if path.exists() else Seen(np.empty((networks.n_repeats, 0, arm.n_dims)))
+    for draw in range(seen.n // batch_size, n_batches):
+        alphas = arm.propose(seen, batch_size, draw)
+        params = networks.train(arm.weights(networks, draw, alphas), draw)
+        seen.add(alphas, evaluate(params))
+        seen.save(path)
+        if on_batch is not None:
+            on_batch(draw + 1)
+    return seen
