@@ -112,7 +112,7 @@ def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: Parameters) -
 
 
 def forward(spec: NetworkSpec, params: Parameters, X: Any) -> jax.Array:
-    """Linear outputs (R, K, n, C) of rows X (R, n, D)."""
+    """Linear outputs (R, K, n, C) of rows X (R or 1, n, D)."""
     refuse_after_fork()
     values: jax.Array = _forward(spec.activation, params, jnp.asarray(X, dtype=jnp.float32))
     return values
@@ -124,7 +124,7 @@ def _forward(activation: str, params: Parameters, X: jax.Array) -> jax.Array:
 
 
 def _outputs(activation: str, params: Parameters, X: jax.Array) -> jax.Array:
-    """Linear outputs (R, K, C, b) of rows X (R, b, D), in full single precision on every device."""
+    """Linear outputs (R, K, C, b) of rows X (R or 1, b, D), in full single precision on every device."""
     return outputs(activation, Products(lax.Precision.HIGHEST), params, X)
 
 

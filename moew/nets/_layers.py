@@ -43,12 +43,14 @@ def products_on(platform: str, precision: str) -> Products:
 
 
 def outputs(activation: str, products: Products, params: Parameters, X: jax.Array) -> jax.Array:
-    """Linear outputs (R, K, C, b) of rows X (R, b, D)."""
+    """Linear outputs (R, K, C, b) of rows X (R, b, D), or (1, b, D) where all repeats share them."""
     (W, b), *deeper = params
     R, K, width, n_in = W.shape
-    # (R, K·width, D) × (R, b, D): the first layer of all K networks is one product
+    # (R, K·width, D) × (R, b, D): the first layer of all K networks is one product; of all R × K where they
+    # share the rows.
+    groups = len(X)
     contract = partial(lax.dot_general, dimension_numbers=(((2,), (2,)), ((0,), (0,))))
-    out: jax.Array = products(contract, W.reshape(R, K * width, n_in), X)
+    out: jax.Array = products(contract, W.reshape(groups, R // groups * K * width, n_in), X)
     out = out.reshape(R, K, width, -1) + b[..., None]
     for W, b in deeper:
         out = _layer_product(products, W, _ACTIVATIONS[activation](out)) + b[..., None]

@@ -75,7 +75,6 @@ def train_until_stopped(
     """
     step = _make_step(recipe, data, rates)
     held_X, held_Y, held_W = held
-    held_X = jnp.broadcast_to(held_X, (held_W.shape[0], *held_X.shape[1:]))
     held_Y = jnp.swapaxes(held_Y, 1, 2)
     held_W, _ = _to_sum_one(held_W)
 
@@ -112,7 +111,6 @@ def _make_step(recipe: Recipe, data: Batches, rates: Rates) -> _Step:
     W = jnp.swapaxes(data.W, 1, 2)  # (R, n, K): now the weights of a mini-batch are b pieces of memory
 
     def mean_loss(params: Parameters, x: jax.Array, y: jax.Array, w: jax.Array) -> jax.Array:
-        x = jnp.broadcast_to(x, (w.shape[0], *x.shape[1:]))
         out = outputs(recipe.activation, recipe.products, params, x)
         # the networks share nothing, so one gradient serves all
         return jnp.sum(w * row_losses(recipe.loss, out, jnp.swapaxes(y, 1, 2)))

@@ -91,33 +91,36 @@ class RepeatedNetworks:
             key = jax.random.fold_in(jax.random.fold_in(self._key, 1 + draw), 1)
             return jax.random.uniform(key, shape, minval=low, maxval=high)
 
-    def outputs(self, params: Parameters, X: FloatArray) -> FloatArray:
+    def place(self, X: FloatArray) -> Any:
+        """Rows (R or 1, m, D) on the device, for those that are predicted again and again."""
+        return jax.device_put(np.asarray(X, np.float32), self._device)
+
+    def outputs(self, params: Parameters, X: Any) -> FloatArray:
         """Linear outputs (R, K, m, C) of rows X (R or 1, m, D)."""
         return np.concatenate([np.asarray(part) for part in self._forward(params, X)], axis=2)
 
-    def classes(self, params: Parameters, X: FloatArray) -> IntArray:
+    def classes(self, params: Parameters, X: Any) -> IntArray:
         """The class with the largest output (R, K, m) for rows X (R or 1, m, D)."""
         largest = [
             np.asarray(jnp.argmax(part, axis=3).astype(jnp.int16)) for part in self._forward(params, X)
         ]
         return np.concatenate(largest, axis=2)
 
-    def hidden(self, params: Parameters, X: FloatArray, depth: int) -> FloatArray:
+    def hidden(self, params: Parameters, X: Any, depth: int) -> FloatArray:
         """Activations (R, K, m, h) of the `depth`-th layer, such as an autoencoder's middle."""
         values = [
             np.asarray(_activated(self.spec.activation, part)) for part in self._forward(params[:depth], X)
         ]
         return np.concatenate(values, axis=2)
 
-    def _forward(self, params: Parameters, X: FloatArray) -> Any:
+    def _forward(self, params: Parameters, X: Any) -> Any:
         """Linear outputs in pieces of rows that fit the memory."""
         R, K = params[0][0].shape[:2]
         room = min(memory_bytes(self._device), 2.0**37) * _ROWS_AT_ONCE_BYTES
         rows = max(1, int(room / (8 * R * K * max(W.shape[2] for W, _ in params))))
         for start in range(0, X.shape[1], rows):
-            part = np.asarray(X[:, start : start + rows], np.float32)
             with jax.default_device(self._device):
-                yield forward(self.spec, params, np.broadcast_to(part, (R, *part.shape[1:])))
+                yield forward(self.spec, params, X[:, start : start + rows])
 
 
 @jax.jit

@@ -7,7 +7,6 @@ and the first 5,000 training rows for validation. So repeats differ in first par
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from moew.datasets import TrainTest, load_mnist
 from moew.exceptions import MoewError
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper._experiment import Line, Options, Run, chosen, difference, table
-from moew.paper._searches import Arm, Moew, Plain, RandomRows, Seen, run
+from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, run
 from moew.protocols import FloatArray, IntArray, Search
 from moew.search import GpBucb
 from moew.seeds import integer_seed
@@ -60,11 +59,16 @@ class Mnist:
             spec, self.X[None], one_hot, o.repeats, seed, batches=batches, device=o.device
         )
 
-    def evaluate(self, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
-        validation = worst_digit(networks.classes(params, self.X_val[None]), self.y_val)
-        test = worst_digit(networks.classes(params, self.X_test[None]), self.y_test)
-        digits = {name: values for name, values in validation.items() if name != "worst"}
-        return {"validation": validation["worst"], "test": test["worst"], **digits}
+    def evaluation(self, networks: RepeatedNetworks, by_digit: bool) -> Evaluate:
+        """Validation and test error of networks, and the validation error of each digit where wanted."""
+        X_val, X_test = (networks.place(X[None]) for X in (self.X_val, self.X_test))
+
+        def evaluate(params: Any) -> dict[str, FloatArray]:
+            validation = worst_digit(networks.classes(params, X_val), self.y_val)
+            test = worst_digit(networks.classes(params, X_test), self.y_test)["worst"]
+            return {"validation": validation.pop("worst"), "test": test, **(validation if by_digit else {})}
+
+        return evaluate
 
     def arm(self, name: str, hidden: int, uniform: Seen | None) -> Arm:
         """One of ARMS; the noise of the paper's GP is that of the uniform models, which come first."""
@@ -99,7 +103,7 @@ def search_all(
             found[h, name] = run(
                 networks,
                 data.arm(name, h, found.get((h, "uniform"))),
-                partial(data.evaluate, networks),
+                data.evaluation(networks, by_digit=name == "uniform"),
                 n_batches=n_batches,
                 batch_size=BATCH_SIZE,
                 path=this.state(setting),
