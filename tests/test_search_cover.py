@@ -48,7 +48,9 @@ def test_the_cover_of_a_ball_is_not_larger_than_the_theorem_allows(n_dims, epsil
 
 
 def test_the_cover_of_an_interval_by_hand():
-    np.testing.assert_allclose(CoverSearch(0.25).points(Ball(1, 2.0)), [[0], [-1], [1], [-2], [2]], atol=1e-12)
+    np.testing.assert_allclose(
+        CoverSearch(0.25).points(Ball(1, 2.0)), [[0], [-1], [1], [-2], [2]], atol=1e-12
+    )
 
 
 def test_points_come_in_order_and_once_whatever_is_known():
@@ -74,7 +76,9 @@ def test_a_finished_cover_is_refined():
 
 def test_a_study_goes_through_the_cover_and_can_be_continued(tmp_path):
     def study():
-        return WeightStudy(None, Ball(2, 1.0), search=CoverSearch(0.4), n_initial=2, storage=tmp_path / "s.log")
+        return WeightStudy(
+            None, Ball(2, 1.0), search=CoverSearch(0.4), n_initial=2, storage=tmp_path / "s.log"
+        )
 
     for k in (3, 4, 2):
         for candidate in study().ask(k):
