@@ -1,7 +1,7 @@
 """Theorem 2 of the paper: how far the best candidate of an ε-cover on N validation rows can be from the best.
 
-With metric M = Ψ(φ₁, …, φ_K), φ_k the mean of a loss ℓ_k, α in the unit ball of d dimensions, and the best of all
-points of an ε-cover chosen by validation, with probability 1 − δ
+With metric M = Ψ(φ₁, …, φ_K), φ_k the mean of a loss ℓ_k, α in the unit ball of d dimensions, and the best
+of all points of an ε-cover chosen by validation, with probability 1 − δ
 
     M(θ̂(α*)) − M(θ̂(α̂)) ≤ σ·L_Ψ·√(K/N)·(√(4·d·ln(N/σ²) + 8·ln(2K/δ)) + 3·L_φ)    for N ≥ 9·σ²·K.
 

@@ -1,10 +1,11 @@
 """Figure 2: where GP-BUCB samples, batch by batch, and how far the validation metric tells the test metric.
 
-The paper's example is web page quality (6-20-10-1, autoencoder 7-100-3-100-7, 10 batches of 20, p = q = 68.3), whose
-data are not public; blog posts stand for them (`load_blog`): any comment in the next 24 hours as the binary label
-of the old rows, log(1 + comments) as the grade of the new ones, the mean grade of the 40 % with the highest outputs as
-the metric. The paper does not state the radius here; 5 is the authors' for their other autoencoder of numbers (wine).
-The months are fixed, so repeats differ in first parameters, mini-batches, autoencoder and candidates.
+The paper's example is web page quality (6-20-10-1, autoencoder 7-100-3-100-7, 10 batches of 20,
+p = q = 68.3), whose data are not public; blog posts stand for them (`load_blog`): any comment in the next 24
+hours is the binary label of the old rows, log(1 + comments) the grade of the new ones, and the mean grade of
+the 40 % with the highest outputs the metric. The paper does not state the radius here; 5 is the authors' for
+their other autoencoder of numbers (wine). The months are fixed, so repeats differ in first parameters,
+mini-batches, autoencoder and candidates.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def distances(seen: Seen, batch: int, batch_size: int) -> FloatArray:
 
 
 def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = RADIUS) -> str:
-    """The table; raw numbers and the figure go to the folder. `seen` may be of any search of two dimensions or more."""
+    """The tables; raw numbers and the figure go to the folder. `seen` is any search with d of 2 or more."""
     n_batches = seen.n // batch_size
     shown = [batch for batch in SHOWN if batch < n_batches]
     everything, random = correlations(seen), correlations(seen, batch_size)
