@@ -212,10 +212,11 @@ def report(this: Run, theorems: dict[int, Theorem2], found: dict[tuple[int, int]
             f"{100 * theorems[d].deviation(n):>8.1f}{largest.mean():>10.2f} ± {margin(largest):4.2f}"
         )
     for d, theorem in theorems.items():
+        rows = [f"{theorem.rows_for(gap):,}" for gap in (1.0, 0.05)]
         lines += [
             f"d = {d}: L_φ = {theorem.lipschitz_model:.3f}. The bound falls below 100 %, where it begins to",
-            f"say anything, at N = {theorem.rows_for(1.0):,}, and below 5 % at N = {theorem.rows_for(0.05):,};",
-            f"with the most rows here it is {looseness(theorem, measured):.0f} times the largest regret seen.",
+            f"say anything, at N = {rows[0]}, and below 5 % at N = {rows[1]}; with the most rows here",
+            f"it is {looseness(theorem, measured):.0f} times the largest regret seen.",
         ]
     draw(this, theorems, measured)
     return "\n".join(lines)
