@@ -45,24 +45,9 @@ def test_every_experiment_is_listed_and_a_module():
 
 
 def test_options_reach_the_experiment(called, tmp_path):
-    settings = [
-        "--repeats",
-        "7",
-        "--seed",
-        "3",
-        "--device",
-        "gpu",
-        "--precision",
-        "tf32",
-        "--steps",
-        "50",
-        "--jobs",
-        "4",
-        "--minutes",
-        "9",
-        "--out",
-    ]
-    result = invoke("paper", "mnist", *settings, str(tmp_path))
+    given = {"repeats": 7, "seed": 3, "device": "gpu", "precision": "tf32", "steps": 50, "jobs": 4}
+    given |= {"minutes": 9, "out": tmp_path}
+    result = invoke("paper", "mnist", *(f"--{name}={value}" for name, value in given.items()))
     assert (result.exit_code, result.output) == (0, "the table\n")
     options, more = called[0]
     assert (options.repeats, options.seed, options.device, options.precision) == (7, 3, "gpu", "tf32")
