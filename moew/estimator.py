@@ -50,7 +50,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         z(x, y), the low-dimensional coordinates that weights depend on.
     baseline : "label_shift", "covariate_shift", "uniform", function or Baseline
         π, the weights at α = 0. Without given validation rows there is no shift to see, and π = 1.
-    search : "gp_bucb", "random" or Search
+    search : "gp_bucb", "random", "cover" or Search
         Where the next candidates come from.
     radius : float or None, default None
         Radius R of the ball that α lives in; None is a default that a benchmark chose.

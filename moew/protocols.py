@@ -69,7 +69,10 @@ class Domain(Protocol):
 
 @runtime_checkable
 class Search(Protocol):
-    """Algorithm 2 or another: a pure function of what is known."""
+    """Algorithm 2 or another: a pure function of what is known.
+
+    One that cannot search every domain may have `check_domain(domain)`, which is asked before any training.
+    """
 
     def propose(
         self,

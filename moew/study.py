@@ -67,7 +67,7 @@ class WeightStudy:
         Makes weights of an alpha; only `weights` needs it.
     domain : Ball or Box
         Where alpha lives.
-    search : "gp_bucb", "random" or an object with `propose`
+    search : "gp_bucb", "random", "cover" or an object with `propose`
     greater_is_better : bool
         Direction of the told values.
     n_initial : int
@@ -104,6 +104,8 @@ class WeightStudy:
         self.weighting = weighting
         self.domain = domain
         self.search = resolve_search(search)
+        if hasattr(self.search, "check_domain"):  # before anything is trained
+            self.search.check_domain(domain)
         self.greater_is_better = greater_is_better
         self.n_initial = n_initial
         self.baseline_repeats = baseline_repeats

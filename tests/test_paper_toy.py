@@ -1,10 +1,12 @@
-"""Figure 1 in small: the data are what the docs say, and the command prints its table and writes its PNG."""
+"""Figure 1 in small: the data are what the docs say, and the run gives its table, numbers and PNG."""
 
 import numpy as np
 import pytest
 
 from moew.metrics import precision_at_recall
 from moew.paper import toy
+from moew.paper._experiment import Options, Run
+from moew.paper._searches import OutOfTimeError
 
 
 def test_the_bayes_scorer_reaches_a_quarter():
@@ -13,15 +15,15 @@ def test_the_bayes_scorer_reaches_a_quarter():
     assert bayes == pytest.approx(0.25, abs=0.002)
 
 
-def test_the_command_prints_the_table_and_draws_the_panels(tmp_path, capsys, monkeypatch):
+def test_the_table_is_returned_and_the_panels_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(toy, "N_TEST", 5_000)
     monkeypatch.setattr(toy, "N_BATCHES", 2)
     monkeypatch.setattr(toy, "BATCH_SIZE", 4)
-    toy.main(["--repeats", "2", "--jobs", "1", "--out", str(tmp_path)])
-    text = capsys.readouterr().out
+    text = toy.main(Options(2, out=tmp_path))
     for row in ("select everything", "uniform", "importance (exact)", "moew", "Bayes-optimal", "honest"):
         assert row in text
-    assert (tmp_path / "figure-1.png").stat().st_size > 20_000
+    assert (tmp_path / "toy" / "figure-1.png").stat().st_size > 20_000
+    assert len((tmp_path / "toy" / "toy.csv").read_text().splitlines()) == 3
 
 
 def test_repeats_depend_on_seed_and_number_only(monkeypatch):
@@ -29,21 +31,28 @@ def test_repeats_depend_on_seed_and_number_only(monkeypatch):
     monkeypatch.setattr(toy, "N_BATCHES", 1)
 
     def run(number):
-        return toy.run_repeat(number, 0, "logistic", 0, "gp_bucb").precision
+        return toy.run_repeat(number, Options(9), "logistic", "gp_bucb").precision
 
     assert run(3) == run(3)
     assert run(3) != run(4)
 
 
-def test_networks_and_random_search_run_too(tmp_path, capsys, monkeypatch):
+def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(toy, "N_TEST", 2_000)
     monkeypatch.setattr(toy, "N_BATCHES", 1)
     monkeypatch.setattr(toy, "BATCH_SIZE", 2)
-    settings = ["--model", "network", "--steps", "20", "--search", "random"]
-    toy.main(["--repeats", "2", "--jobs", "1", "--out", str(tmp_path), *settings])
-    assert "moew" in capsys.readouterr().out
+    whole = toy.run(Run("toy", Options(2, out=tmp_path / "whole")), "logistic", "random")
+    with pytest.raises(OutOfTimeError):
+        toy.run(Run("toy", Options(2, out=tmp_path / "parts", minutes=1e-9)), "logistic", "random")
+    assert len(list(tmp_path.glob("parts/toy/state/*/*.npz"))) == 1
+    parts = toy.run(Run("toy", Options(2, out=tmp_path / "parts")), "logistic", "random")
+    for one, other in zip(parts, whole, strict=True):
+        assert (one.precision, one.best, one.honest) == (other.precision, other.best, other.honest)
+        np.testing.assert_array_equal(one.log_weights, other.log_weights)
 
 
-def test_one_repeat_is_refused():
-    with pytest.raises(SystemExit):
-        toy.main(["--repeats", "1"])
+def test_networks_and_random_search_run_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(toy, "N_TEST", 2_000)
+    monkeypatch.setattr(toy, "N_BATCHES", 1)
+    monkeypatch.setattr(toy, "BATCH_SIZE", 2)
+    assert "moew" in toy.main(Options(2, steps=20, out=tmp_path), "network", "random")

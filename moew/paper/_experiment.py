@@ -70,18 +70,22 @@ class Run:
         self.name, self.options = name, options
         self.folder = options.out / name
         self._start = time.monotonic()
-        self._before = self._read_meta().get("seconds", 0.0)
+        meta = self._read_meta()
+        self._before = meta.get("seconds", 0.0) if meta.get("options") == self._kept_options() else 0.0
 
     def state(self, setting: str) -> Path:
-        """Where the candidates of one setting are kept."""
-        return self.folder / "state" / f"{re.sub('[^a-z0-9=.]+', '-', setting.lower())}.npz"
+        """Where the candidates of one setting are kept; runs with other options keep theirs elsewhere."""
+        o = self.options
+        run = f"seed={o.seed} repeats={o.repeats} steps={o.steps} {o.precision}"
+        names = (re.sub("[^a-z0-9=.]+", "-", text.lower()) for text in (run, f"{setting}.npz"))
+        return self.folder.joinpath("state", *names)
 
-    def tick(self, setting: str, n_batches: int) -> Any:
+    def tick(self, setting: str, n_batches: int, unit: str = "batch") -> Any:
         """What `run` calls after each batch: a line of progress, and an end when time is up."""
 
         def on_batch(done: int) -> None:
             elapsed = time.monotonic() - self._start
-            print(f"{self.name} {setting}: batch {done}/{n_batches}, {elapsed:.0f} s", flush=True)
+            print(f"{self.name} {setting}: {unit} {done}/{n_batches}, {elapsed:.0f} s", flush=True)
             self._write_meta(elapsed)
             if self.options.minutes is not None and elapsed > 60 * self.options.minutes:
                 raise OutOfTimeError(
@@ -106,6 +110,10 @@ class Run:
         self._write_meta(time.monotonic() - self._start)
         return path
 
+    def _kept_options(self) -> dict[str, Any]:
+        """Those that results depend on."""
+        return {n: v for n, v in asdict(self.options).items() if n not in ("out", "n_jobs", "minutes")}
+
     def _meta_path(self) -> Path:
         return self.folder / f"{self.name}.json"
 
@@ -115,15 +123,9 @@ class Run:
 
     def _write_meta(self, elapsed: float) -> None:
         """The command's options, versions, device and the seconds of all its runs together."""
-        options = {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in asdict(self.options).items()
-        }
         meta = {
             "experiment": self.name,
-            "options": {
-                name: value for name, value in options.items() if name not in ("out", "n_jobs", "minutes")
-            },
+            "options": self._kept_options(),
             "seconds": round(self._before + elapsed, 1),
             "device": device_name(self.options.device),
             "python": platform.python_version(),

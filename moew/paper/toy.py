@@ -1,4 +1,4 @@
-"""Figure 1: training and test data differ, and the metric is not the loss. Run `python -m moew.paper.toy`.
+"""Figure 1: training and test data differ, and the metric is not the loss. Run `moew paper toy`.
 
 Training features are Beta(2, 1)², validation and test features Beta(1, 2)², the boundary is the diagonal,
 the metric is precision at 95 % recall. The paper states neither its label noise nor its model; what is
@@ -7,20 +7,19 @@ chosen here, and why, is in docs/figure-1.md.
 
 from __future__ import annotations
 
-import argparse
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, NetworkClassifier
 from moew.comparison import Contest, margin
 from moew.embedding import ColumnsEmbedding
 from moew.metrics import precision_at_recall
+from moew.paper._experiment import Options, Run
 from moew.protocols import BoolArray, FloatArray
 from moew.seeds import generator, integer_seed
 from moew.setup import Given
@@ -43,6 +42,21 @@ class Repeat:
     honest: float
     log_weights: FloatArray  # (2, GRID, GRID): negatives and positives over the unit square
 
+    def save(self, path: Path) -> None:
+        """Write to `path`, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(".new.npz")
+        arrays: dict[str, Any] = {f"precision {method}": value for method, value in self.precision.items()}
+        np.savez(new, best=self.best, honest=self.honest, log_weights=self.log_weights, **arrays)
+        new.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Repeat:
+        with np.load(path, allow_pickle=False) as kept:
+            names = [name for name in kept.files if name.startswith("precision ")]
+            precision = {name.removeprefix("precision "): float(kept[name]) for name in names}
+            return cls(precision, float(kept["best"]), float(kept["honest"]), kept["log_weights"])
+
 
 def probability(X: FloatArray) -> FloatArray:
     """P(y = 1 | x) (n,) of rows X (n, 2)."""
@@ -55,9 +69,16 @@ def draw(rng: np.random.Generator, n: int, a: float, b: float) -> Rows:
     return X, rng.random(n) < probability(X)
 
 
-def make_search(model: str, steps: int, search: str, seed: int) -> ExampleWeightSearch:
+def make_search(options: Options, model: str, search: str, seed: int) -> ExampleWeightSearch:
     """The search of the demo, with logistic regression or a network 2-20-10-1 inside."""
-    network = NetworkClassifier((20, 10), steps=steps, batch_size=250, learning_rate=0.01)
+    network = NetworkClassifier(
+        (20, 10),
+        steps=options.steps,
+        batch_size=250,
+        learning_rate=0.01,
+        device=options.device,
+        precision=options.precision,
+    )
     return ExampleWeightSearch(
         LogisticRegression() if model == "logistic" else network,
         metric=precision_at_recall(0.95),
@@ -72,11 +93,12 @@ def make_search(model: str, steps: int, search: str, seed: int) -> ExampleWeight
     )
 
 
-def run_repeat(number: int, seed: int, model: str, steps: int, search: str) -> Repeat:
+def run_repeat(number: int, options: Options, model: str, search: str) -> Repeat:
     """All methods on fresh data, at the same number of trained models, tested on the same rows."""
+    seed = options.seed
     rng = generator(seed, "toy", number)
     train, validation, test = draw(rng, N_TRAIN, 2, 1), draw(rng, N_VALIDATION, 1, 2), draw(rng, N_TEST, 1, 2)
-    own = make_search(model, steps, search, integer_seed(seed, "search", number))
+    own = make_search(options, model, search, integer_seed(seed, "search", number))
     contest = Contest(own, Given(*train), Given(*validation), Given(*test))
     exact = np.prod((1 - train[0]) / train[0], axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
     moew = contest.answer("moew")
@@ -180,32 +202,29 @@ def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
     plt.close(figure)
 
 
-def run(n_repeats: int, seed: int, n_jobs: int, *settings: Any) -> list[Repeat]:
-    """All repeats, `n_jobs` at a time; each depends on the seed and its number only."""
-    jobs = (delayed(run_repeat)(number, seed, *settings) for number in range(n_repeats))
-    return cast(list[Repeat], list(Parallel(n_jobs=n_jobs)(jobs)))
+def run(this: Run, model: str, search: str) -> list[Repeat]:
+    """All repeats, some at a time; each depends on the options and its number only, and is kept."""
+    o = this.options
+    paths = [this.state(f"{model} {search} {number}") for number in range(o.repeats)]
+    missing = [number for number, path in enumerate(paths) if not path.exists()]
+    tick = this.tick(f"{model} {search}", o.repeats, "repeat")
+    at_once = effective_n_jobs(o.n_jobs)
+    for start in range(0, len(missing), at_once):
+        numbers = missing[start : start + at_once]
+        jobs = (delayed(run_repeat)(number, o, model, search) for number in numbers)
+        for number, repeat in zip(numbers, Parallel(n_jobs=o.n_jobs)(jobs), strict=True):
+            repeat.save(paths[number])
+        tick(o.repeats - len(missing) + start + len(numbers))
+    return [Repeat.load(path) for path in paths]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m moew.paper.toy", description="Figure 1 of the paper.")
-    parser.add_argument("--repeats", type=int, default=30, help="draws of the data (default 30)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--model", choices=("logistic", "network"), default="logistic")
-    parser.add_argument("--steps", type=int, default=2000, help="training steps of a network (default 2000)")
-    parser.add_argument("--search", choices=("gp_bucb", "random"), default="gp_bucb")
-    parser.add_argument("--jobs", type=int, default=2, help="repeats that run at a time (default 2)")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the figure (default out/)")
-    given: Any = parser.parse_args(arguments)
-    if given.repeats < 2:
-        parser.error("an error margin needs at least 2 repeats")
-    given.out.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
-    repeats = run(given.repeats, given.seed, given.jobs, given.model, given.steps, given.search)
-    picture = given.out / "figure-1.png"
-    draw_figure(repeats, given.seed, picture)
-    print(f"{table(repeats)}\n\n{remarks(repeats)}")
-    print(f"\n{time.monotonic() - start:.0f} s; the four panels of Figure 1 are in {picture}")
-
-
-if __name__ == "__main__":
-    main()
+def main(options: Options, model: str = "logistic", search: str = "gp_bucb") -> str:
+    """Run or go on, and return the table; the figure and raw numbers go to the folder."""
+    this = Run("toy", options)
+    repeats = run(this, model, search)
+    methods = list(repeats[0].precision)
+    values = {method: np.array([repeat.precision[method] for repeat in repeats]) for method in methods}
+    this.write_values([(f"{model} {search}", values)])
+    picture = this.folder / "figure-1.png"
+    draw_figure(repeats, options.seed, picture)
+    return f"{table(repeats)}\n\n{remarks(repeats)}\n\nThe four panels of Figure 1 are in {picture}"

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from moew.exceptions import InvalidInputError
 from moew.protocols import Search
+from moew.search._cover import CoverSearch
 from moew.search._gp_bucb import GpBucb
 from moew.search._random import RandomSearch
 
-_SEARCHES: dict[str, type[GpBucb] | type[RandomSearch]] = {"gp_bucb": GpBucb, "random": RandomSearch}
+_SEARCHES: dict[str, type[GpBucb] | type[RandomSearch] | type[CoverSearch]] = {
+    "gp_bucb": GpBucb,
+    "random": RandomSearch,
+    "cover": CoverSearch,
+}
 
 
 def resolve_search(search: str | Search) -> Search:

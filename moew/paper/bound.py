@@ -1,0 +1,264 @@
+"""Theorem 2 beside what happens: the exhaustive search over an ε-cover, where everything can be computed.
+
+Four groups of rows, (label, half), each normal around its own centre; a linear classifier by weighted least
+squares; the metric is the worst group's error. So the error of a classifier is known exactly (a normal
+tail), every point of the cover is trained exactly (the groups' sums are all that is needed), and L_φ is
+the largest of exact gradients. Training rows are drawn once, from other shares of the groups than validation;
+a repeat is a new validation set. The embedding are the first d of (label, half, label · half), in the unit
+ball, as in the theorem.
+
+The bound holds, and is loose: tens of times the largest regret of all repeats. What it gives away: √K, since
+a maximum moves no more than its largest argument; σ = ½ for losses that are rarely 1; a union over points
+whose errors are nearly the same; and twice the largest deviation, where the choice is among good points.
+
+No network is trained: `device`, `precision` and `steps` change nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import expit, ndtr
+
+from moew.comparison import margin
+from moew.domain import Ball
+from moew.paper._experiment import Options, Run
+from moew.paper._searches import Seen
+from moew.protocols import FloatArray, IntArray
+from moew.search import CoverSearch
+from moew.seeds import generator
+from moew.theory import Theorem2
+from moew.threads import one_blas_thread
+
+DIMS = (1, 2, 3)
+SIZES = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+GROUPS = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])  # label, half
+CENTRES = np.array([[1.5, 0.5], [0.2, -1.2], [-1.5, 0.8], [-0.2, 1.0]])
+TRAINING_SHARES, N_TRAIN = (0.45, 0.05, 0.35, 0.15), 1000
+N_GROUPS, DELTA = len(GROUPS), 0.05
+_LARGEST_COVER = 2_000_000
+_BLOCK = 2**20  # scores computed at a time
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Of each group's training rows with intercept: Σ x·xᵀ (4, 3, 3) and Σ x·y (4, 3)."""
+
+    squares: FloatArray
+    products: FloatArray
+
+
+def draw_rows(rng: np.random.Generator, counts: IntArray) -> list[FloatArray]:
+    """Rows with intercept (n_g, 3) of each group."""
+    rows = [rng.standard_normal((n, 2)) + centre for n, centre in zip(counts, CENTRES, strict=True)]
+    return [np.column_stack([X, np.ones(len(X))]) for X in rows]
+
+
+def training_sums(seed: int) -> Sums:
+    rng = generator(seed, "bound training")
+    rows = draw_rows(rng, rng.multinomial(N_TRAIN, TRAINING_SHARES))
+    products = [X.T @ np.full(len(X), label) for X, label in zip(rows, GROUPS[:, 0], strict=True)]
+    return Sums(np.stack([X.T @ X for X in rows]), np.stack(products))
+
+
+def embedding(d: int) -> FloatArray:
+    """z (4, d) of the groups."""
+    return np.column_stack([GROUPS, GROUPS.prod(axis=1)])[:, :d].astype(np.float64)
+
+
+def train(sums: Sums, alphas: FloatArray) -> FloatArray:
+    """Classifiers (n, 3) of alphas (n, d): weighted least squares on the labels, weights σ(zᵀα)."""
+    weights = expit(alphas @ embedding(alphas.shape[1]).T)
+    squares = np.einsum("ng,gij->nij", weights, sums.squares)
+    return np.asarray(np.linalg.solve(squares, (weights @ sums.products)[..., None])[..., 0])
+
+
+def mean_losses(classifiers: FloatArray) -> FloatArray:
+    """φ (n, 4), exactly: the probability that a row is of the group and decided wrongly."""
+    return np.asarray(ndtr(-GROUPS[:, 0] * _scores_of_centres(classifiers)) / N_GROUPS)
+
+
+def _scores_of_centres(classifiers: FloatArray) -> FloatArray:
+    norm = np.linalg.norm(classifiers[:, :2], axis=1, keepdims=True)
+    return np.asarray((classifiers[:, :2] @ CENTRES.T + classifiers[:, 2:]) / norm)
+
+
+def worst_group(losses: FloatArray) -> FloatArray:
+    """Ψ (n,) of φ (n, 4): minus the worst group's error; groups are of equal size, so L_Ψ = 4."""
+    return np.asarray(-N_GROUPS * losses.max(axis=-1))
+
+
+def steepness(sums: Sums, alphas: FloatArray) -> float:
+    """The largest |∂φ_g/∂α| over groups and alphas (n, d): L_φ, where these are dense.
+
+    ∂θ/∂α comes from differentiating the normal equations.
+    """
+    z = embedding(alphas.shape[1])
+    weights, theta = expit(alphas @ z.T), train(sums, alphas)
+    squares = np.einsum("ng,gij->nij", weights, sums.squares)
+    residuals = sums.products - np.einsum("gij,nj->ngi", sums.squares, theta)
+    change = np.einsum("ng,ngi,gd->nid", weights * (1 - weights), residuals, z)
+    moves = np.linalg.solve(squares, change)  # ∂θ/∂α (n, 3, d)
+    scores = _scores_of_centres(theta)
+    norm = np.linalg.norm(theta[:, :2], axis=1)
+    density = np.exp(-(scores**2) / 2) / np.sqrt(2 * np.pi) / N_GROUPS
+    turn = CENTRES - scores[..., None] * (theta[:, None, :2] / norm[:, None, None])
+    by_theta = np.concatenate([turn, np.ones((*scores.shape, 1))], axis=2) / norm[:, None, None]
+    gradients = density[..., None] * np.einsum("ngi,nid->ngd", by_theta, moves)
+    return float(np.linalg.norm(gradients, axis=2).max())
+
+
+@one_blas_thread()
+def validated(classifiers: FloatArray, n_rows: int, seed: int, number: int) -> FloatArray:
+    """The metric (n,) on N validation rows of the repeat with that number."""
+    rng = generator(seed, f"bound validation {n_rows}", number)
+    rows = draw_rows(rng, rng.multinomial(n_rows, np.full(N_GROUPS, 1 / N_GROUPS)))
+    wrong = np.zeros((len(classifiers), N_GROUPS))
+    for g, X in enumerate(rows):
+        answers = (GROUPS[g, 0] * X.T).astype(np.float32)
+        step = max(1, _BLOCK // max(1, len(X)))
+        for start in range(0, len(classifiers), step):
+            scores = classifiers[start : start + step].astype(np.float32) @ answers
+            wrong[start : start + step, g] = (scores <= 0).mean(axis=1) * len(X) if len(X) else 0.0
+    return worst_group(np.round(wrong) / n_rows)
+
+
+def measure(options: Options, theorem: Theorem2, sums: Sums, n_rows: int) -> Seen:
+    """Each repeat's choice, its metric on validation and exactly, and the largest gap of the whole cover."""
+    alphas = CoverSearch(theorem.epsilon(n_rows), _LARGEST_COVER).points(Ball(theorem.n_dims, 1.0))
+    classifiers = train(sums, alphas)
+    exact = worst_group(mean_losses(classifiers))
+
+    def one(number: int) -> tuple[int, float, float]:
+        found = validated(classifiers, n_rows, options.seed, number)
+        best = int(found.argmax())
+        return best, float(found[best]), float(np.abs(found - exact).max())
+
+    jobs = (delayed(one)(number) for number in range(options.repeats))
+    best, validation, largest = zip(*Parallel(n_jobs=options.n_jobs)(jobs), strict=True)
+    chosen = np.array(best)
+    return Seen(
+        alphas[chosen][:, None],
+        {
+            "validation": np.array(validation)[:, None],
+            "test": exact[chosen][:, None],
+            "largest gap": np.array(largest)[:, None],
+            "best of the cover": np.full((options.repeats, 1), exact.max()),
+            "points": np.full((options.repeats, 1), len(alphas)),
+        },
+    )
+
+
+def theorem_for(sums: Sums, d: int, n_rows: int) -> Theorem2:
+    """With L_φ as the largest gradient over the cover of `n_rows`."""
+    epsilon = Theorem2(d, N_GROUPS, 0.5, float(N_GROUPS), 0.0, DELTA).epsilon(n_rows)
+    points = CoverSearch(epsilon, _LARGEST_COVER).points(Ball(d, 1.0))
+    return Theorem2(d, N_GROUPS, 0.5, float(N_GROUPS), steepness(sums, points), DELTA)
+
+
+def measure_all(
+    this: Run, dims: tuple[int, ...], sizes: tuple[int, ...]
+) -> tuple[dict[int, Theorem2], dict[tuple[int, int], Seen]]:
+    """Every d and N; what was done before is taken from the folder."""
+    sums = training_sums(this.options.seed)
+    theorems = {d: theorem_for(sums, d, min(sizes[-1], 2000)) for d in dims}
+    found: dict[tuple[int, int], Seen] = {}
+    for d, n_rows in ((d, n) for d in dims for n in sizes):
+        setting = f"d={d} n={n_rows}"
+        path = this.state(setting)
+        if not path.exists():
+            measure(this.options, theorems[d], sums, n_rows).save(path)
+            this.tick(setting, 1)(1)
+        found[d, n_rows] = Seen.load(path)
+    return theorems, found
+
+
+def gaps(found: dict[tuple[int, int], Seen]) -> dict[tuple[int, int], dict[str, FloatArray]]:
+    """In percent (R,): |validation − test| of the choice and the largest of the cover; what the choice costs.
+
+    The best of the ball is the best of all its covers.
+    """
+    best = {
+        d: max(seen.scores["best of the cover"][0, 0] for (e, _), seen in found.items() if e == d)
+        for d, _ in found
+    }
+    return {
+        (d, n): {
+            "gap": 100 * np.abs(seen.scores["validation"] - seen.scores["test"])[:, 0],
+            "largest gap": 100 * seen.scores["largest gap"][:, 0],
+            "regret": 100 * (best[d] - seen.scores["test"][:, 0]),
+        }
+        for (d, n), seen in found.items()
+    }
+
+
+def report(this: Run, theorems: dict[int, Theorem2], found: dict[tuple[int, int], Seen]) -> str:
+    """The table, in points of percent; raw numbers and the figure go to the folder."""
+    measured = gaps(found)
+    this.write_values([(f"d={d} n={n}", values) for (d, n), values in measured.items()])
+    lines = [
+        "Worst group's error, in points of percent; Theorem 2 and its proof hold with probability 0.95",
+        f"{'':20}{'regret of the choice':^36}|{'largest |validation − test|':^28}",
+        f"{'d':>2}{'N':>8}{'points':>9} {'bound':>8}{'mean':>16}{'most':>7}   | {'bound':>8}{'mean':>17}",
+    ]
+    for (d, n), values in measured.items():
+        regret, largest = values["regret"], values["largest gap"]
+        lines.append(
+            f"{d:>2}{n:>8}{int(found[d, n].scores['points'][0, 0]):>9} {100 * theorems[d].bound(n):>8.1f}"
+            f"{regret.mean():>9.2f} ± {margin(regret):4.2f}{regret.max():>7.2f}   | "
+            f"{100 * theorems[d].deviation(n):>8.1f}{largest.mean():>10.2f} ± {margin(largest):4.2f}"
+        )
+    for d, theorem in theorems.items():
+        rows = [f"{theorem.rows_for(gap):,}" for gap in (1.0, 0.05)]
+        lines += [
+            f"d = {d}: L_φ = {theorem.lipschitz_model:.3f}. The bound falls below 100 %, where it begins to",
+            f"say anything, at N = {rows[0]}, and below 5 % at N = {rows[1]}; with the most rows here",
+            f"it is {looseness(theorem, measured):.0f} times the largest regret seen.",
+        ]
+    draw(this, theorems, measured)
+    return "\n".join(lines)
+
+
+def looseness(theorem: Theorem2, measured: dict[tuple[int, int], dict[str, FloatArray]]) -> float:
+    """The bound over the largest regret of all repeats, with the most rows."""
+    n = max(n for d, n in measured if d == theorem.n_dims)
+    largest = measured[theorem.n_dims, n]["regret"].max()
+    return float(100 * theorem.bound(n) / largest) if largest > 0 else float("inf")
+
+
+def draw(
+    this: Run, theorems: dict[int, Theorem2], measured: dict[tuple[int, int], dict[str, FloatArray]]
+) -> None:
+    """One panel for each d: the bound and its first half above, what was measured below."""
+    from moew.paper._figures import band, new_figure, save
+
+    figure, axes = new_figure(1, len(theorems), (4.2 * len(theorems), 4.4))
+    for axis, (d, theorem) in zip(np.atleast_1d(axes), theorems.items(), strict=True):
+        sizes = [n for e, n in measured if e == d]
+        shown: list[tuple[str, Any]] = [("largest |validation − test| of the cover", "largest gap")]
+        shown += [("|validation − test| of the choice", "gap"), ("what the choice costs (regret)", "regret")]
+        axis.plot(
+            sizes,
+            [100 * theorem.bound(n) for n in sizes],
+            "--",
+            color="black",
+            label="Theorem 2, for the regret",
+        )
+        allowed = [100 * theorem.deviation(n) for n in sizes]
+        axis.plot(sizes, allowed, ":", color="black", label="its proof, for |validation − test|")
+        for label, name in shown:
+            band(axis, sizes, [measured[d, n][name] for n in sizes], label)
+        axis.axhline(100, color="grey", linewidth=0.8)
+        axis.set(xscale="log", yscale="log", title=f"d = {d}", ylim=(0.05, 1000), xlabel="validation rows N")
+    np.atleast_1d(axes)[0].set_ylabel("points of percent of the worst group's error")
+    figure.legend(*np.atleast_1d(axes)[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    save(figure, this.folder / "bound.png")
+
+
+def main(options: Options) -> str:
+    """Run or go on, and return the table; the figure and raw numbers go to the folder."""
+    this = Run("bound", options)
+    return report(this, *measure_all(this, DIMS, SIZES))

@@ -1,0 +1,136 @@
+"""Theorem 2 of the paper: how far the best candidate of an ε-cover on N validation rows can be from the best.
+
+With metric M = Ψ(φ₁, …, φ_K), φ_k the mean of a loss ℓ_k, α in the unit ball of d dimensions, and the best
+of all points of an ε-cover chosen by validation, with probability 1 − δ
+
+    M(θ̂(α*)) − M(θ̂(α̂)) ≤ σ·L_Ψ·√(K/N)·(√(4·d·ln(N/σ²) + 8·ln(2K/δ)) + 3·L_φ)    for N ≥ 9·σ²·K.
+
+    theorem = Theorem2(n_dims=2, n_metrics=1, sigma=0.5, lipschitz_metric=1.0, lipschitz_model=0.3)
+    theorem.bound(10_000), theorem.rows_for(0.05)
+
+A ball of radius R is the unit ball in α/R, with L_φ multiplied by R.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from moew.exceptions import InvalidInputError
+
+_MOST_ROWS = 10**18
+
+
+def cover_size(epsilon: float, n_dims: int, *, simplified: bool = False) -> float:
+    """As many points suffice to have one within ε of each point of the unit ball: (1 + 2/ε)^d.
+
+    simplified: (3/ε)^d, what the proof goes on with; never less where ε ≤ 1, and wrong above.
+    """
+    _check_number("epsilon", epsilon, above=0.0)
+    _check_count("n_dims", n_dims)
+    if simplified and epsilon > 1:
+        raise InvalidInputError(f"(3/ε)^d holds for ε of at most 1, got epsilon={epsilon!r}.")
+    base = 3 / epsilon if simplified else 1 + 2 / epsilon
+    exponent = n_dims * math.log(base)
+    return base**n_dims if exponent < 700 else math.inf  # 1e304: the next doubles are infinite
+
+
+@dataclass(frozen=True)
+class Theorem2:
+    """The constants of the theorem.
+
+    n_dims: d, dimensions of α.
+    n_metrics: K, how many means φ_k the metric is made of.
+    sigma: σ, with which every ℓ_k is sub-Gaussian; (b − a)/2 for a loss between a and b, so 0.5 for 0 or 1.
+    lipschitz_metric: L_Ψ, of Ψ in its K arguments, by the Euclidean norm.
+    lipschitz_model: L_φ, of every φ_k(θ̂(α)) in α: how fast retraining moves a mean loss.
+    delta: δ, the probability with which the bound may fail.
+    """
+
+    n_dims: int
+    n_metrics: int
+    sigma: float
+    lipschitz_metric: float
+    lipschitz_model: float
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        _check_count("n_dims", self.n_dims)
+        _check_count("n_metrics", self.n_metrics)
+        _check_number("sigma", self.sigma, above=0.0)
+        _check_number("lipschitz_metric", self.lipschitz_metric, above=0.0)
+        _check_number("lipschitz_model", self.lipschitz_model, least=0.0)
+        _check_number("delta", self.delta, above=0.0, below=1.0)
+
+    @property
+    def least_rows(self) -> int:
+        """The smallest N that the theorem speaks of: 9·σ²·K, rounded up, and at least 1."""
+        return max(1, math.ceil(9 * self.sigma**2 * self.n_metrics))
+
+    def epsilon(self, n_rows: int) -> float:
+        """The ε of the cover that the proof takes for N validation rows: 3·σ/√N, at most 1."""
+        return 3 * self.sigma / math.sqrt(self._checked(n_rows))
+
+    def deviation(self, n_rows: int) -> float:
+        """L_Ψ·√K·Δ: what |validation − test| stays below, for all points of the cover at once."""
+        inside = self.n_dims * math.log(self._checked(n_rows) / self.sigma**2) + 2 * self._log_metrics
+        return self._scale * math.sqrt(inside / n_rows)
+
+    def bound(self, n_rows: int) -> float:
+        """The theorem's bound on how much worse the chosen α is than the best one of the whole ball."""
+        inside = 4 * self.n_dims * math.log(self._checked(n_rows) / self.sigma**2) + 8 * self._log_metrics
+        return self._scale * (math.sqrt(inside) + 3 * self.lipschitz_model) / math.sqrt(n_rows)
+
+    def rows_for(self, gap: float) -> int:
+        """The smallest validation set with which the bound is at most `gap`, in the metric's units.
+
+        The bound falls with every row more from 9·σ²·K on, so the answer is found by halving.
+        """
+        _check_number("gap", gap, above=0.0)
+        low = high = self.least_rows
+        while self.bound(high) > gap:
+            low, high = high + 1, 2 * high
+            if high > _MOST_ROWS:
+                raise InvalidInputError(
+                    f"gap={gap!r} needs more than 10^18 validation rows; ask for a wider one."
+                )
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.bound(middle) <= gap else (middle + 1, high)
+        return high
+
+    @property
+    def _scale(self) -> float:
+        return self.sigma * self.lipschitz_metric * math.sqrt(self.n_metrics)
+
+    @property
+    def _log_metrics(self) -> float:
+        return math.log(2 * self.n_metrics / self.delta)
+
+    def _checked(self, n_rows: int) -> int:
+        _check_count("n_rows", n_rows)
+        if n_rows < self.least_rows:
+            raise InvalidInputError(
+                f"the theorem needs N ≥ 9·σ²·K = {9 * self.sigma**2 * self.n_metrics:g} validation rows, "
+                f"got n_rows={n_rows}."
+            )
+        return n_rows
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise InvalidInputError(f"{name} must be a whole number of 1 or more, got {value!r}.")
+
+
+def _check_number(
+    name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, below: float = math.inf
+) -> None:
+    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if number and value > above and value >= least and value < below:
+        return
+    parts = [(f"above {above:g}", above > -math.inf), (f"of at least {least:g}", least > -math.inf)]
+    parts.append((f"below {below:g}", below < math.inf))
+    allowed = " and ".join(words for words, said in parts if said)
+    raise InvalidInputError(f"{name} must be a number {allowed}, got {value!r}.")
