@@ -11,7 +11,8 @@ from typing import Any
 from moew.paper._experiment import Options
 from moew.paper._searches import OutOfTimeError
 
-EXPERIMENTS = ("mnist",)
+EXPERIMENTS = ("mnist", "wine")
+WITH_CSV = ("wine",)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,9 +27,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes that propose candidates")
     parser.add_argument("--minutes", type=float, help="stop cleanly after so many; run again to go on")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder (default out/)")
+    parser.add_argument(
+        "--csv", type=Path, help="wine: Kaggle's winemag-data-130k-v2.csv, in place of the rows at hand"
+    )
     given: Any = parser.parse_args(arguments)
     if given.repeats < 2:
         parser.error("an error margin needs at least 2 repeats")
+    if given.csv is not None and given.name not in WITH_CSV:
+        parser.error(f"--csv is an option of {', '.join(WITH_CSV)}, not of {given.name}")
     options = Options(
         given.repeats,
         given.seed,
@@ -38,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         given.steps,
         given.jobs,
         given.minutes,
+        given.csv,
     )
     experiment = importlib.import_module(f"moew.paper.{given.name}")
     try:

@@ -32,6 +32,7 @@ class Options:
     steps: int = 10_000
     n_jobs: int = 1
     minutes: float | None = None  # stop after so many, cleanly, between two batches
+    csv: Path | None = None  # the user's own file, in place of the rows at hand
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class Run:
         meta = {
             "experiment": self.name,
             "options": {
-                name: value for name, value in options.items() if name not in ("out", "n_jobs", "minutes")
+                name: value
+                for name, value in options.items()
+                if name not in ("out", "n_jobs", "minutes", "csv")
             },
             "seconds": round(self._before + elapsed, 1),
             "device": device_name(self.options.device),
