@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moew.datasets import Dataset
-from moew.exceptions import InvalidInputError
+from moew.exceptions import DataFileError, InvalidInputError
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper import wine
 from moew.paper.__main__ import main as command
@@ -45,7 +47,14 @@ def test_a_small_version_has_its_tables(small):
     _, found = small
     picks = wine.choose_all(found, PLAN)
     text = wine.report("wine", PLAN, picks)
-    for part in ("52.00 ± 0.31", "48.27 ± 0.41", "46.28 ± 0.15", "moew − uniform", "hinge loss", "B=2"):
+    for part in (
+        "52.00 ± 0.31",
+        "48.27 ± 0.41",
+        "46.28 ± 0.15",
+        "moew, scaled points − uniform, scaled points",
+        "hinge loss",
+        "B=2",
+    ):
         assert part in text
 
 
@@ -163,6 +172,22 @@ def test_flags_are_the_values_met_most_often():
     np.testing.assert_array_equal(
         flagged.X, [[0, 1, 90], [0, 1, 90], [1, 1, 90], [1, 0, 90], [1, 0, 90], [1, 0, 90]]
     )
+
+
+def test_the_two_datasets_at_hand(monkeypatch):
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not os.environ.get("MOEW_DATA") and beside.is_dir():
+        monkeypatch.setenv("MOEW_DATA", str(beside))
+    try:
+        words, full = wine.datasets(Options(repeats=2))
+    except DataFileError:
+        pytest.skip("real data needed: set MOEW_DATA to a folder with wine/")
+    assert (words[0], words[1].X.shape, words[2]) == ("wine", (9_315, 40), wine.WHOLE)
+    assert (full[0], full[1].X.shape, full[2]) == ("wine-full", (120_975, 40), wine.PART)
+    for _, data, _ in (words, full):
+        shares = np.diff(np.searchsorted(np.sort(data.columns["price"]), [0, 17, 25, 42, 9999], "right"))
+        np.testing.assert_allclose(shares / len(data.y), 0.25, atol=0.05)  # the paper's quartiles
+    assert "country=US" in full[1].feature_names and "variety=Pinot Noir" in full[1].feature_names
 
 
 def test_kaggles_file_takes_the_place_of_the_rows_at_hand(tmp_path):

@@ -88,8 +88,7 @@ class Plan:
         found = [Setting(UNIFORM)]
         found += [Setting(as_paper(d), "scripts", d) for d in self.dims]
         found += [Setting(with_p(p), "scripts", LONG_DIMS, confidence=p) for p in self.confidences]
-        found += [ours(MOEW), Setting(f"{UNIFORM}, scaled points", scaled=True)]
-        found.append(ours(f"{MOEW}, scaled points", scaled=True))
+        found += [ours(MOEW), Setting(SCALED_UNIFORM, scaled=True), ours(SCALED_MOEW, scaled=True)]
         if self.like_paper:
             found.append(Setting(f"{as_paper(8)}, hinge loss (text)", "text", 8, few=True))
             scripts = Setting(f"{as_paper(8)}, GP of the scripts", "scripts", 8, SEARCH_OF_SCRIPTS, few=True)
@@ -113,6 +112,7 @@ def with_p(p: float) -> str:
 
 
 UNIFORM, MOEW = "uniform", "moew"
+SCALED_UNIFORM, SCALED_MOEW = f"{UNIFORM}, scaled points", f"{MOEW}, scaled points"
 WHOLE = Plan(tuple(range(2, 31, 2)), tuple(PAPER_CONFIDENCE), long_batches=50, like_paper=True)
 PART = Plan((2, 8, 10, 20))  # of "wine-full"
 Picks = dict[tuple[str, int], dict[str, FloatArray]]
@@ -175,7 +175,7 @@ def choose_all(found: dict[str, Seen], plan: Plan) -> Picks:
 
 def report(name: str, plan: Plan, picks: Picks) -> str:
     """The tables of one dataset."""
-    B, uniform = plan.n_batches, picks[UNIFORM, plan.n_batches]["test"]
+    B = plan.n_batches
 
     def line(setting: str, batches: int, shown: str, paper: tuple[float, float] | None = None) -> Line:
         known = paper if plan.like_paper and paper is not None else (None, 0.0)
@@ -186,10 +186,11 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
     lines = [line(setting, B, setting, known.get(setting)) for setting in shown]
     parts = [table(f"{name}, worst price range's test error in percent, best of {B * BATCH_SIZE}", lines)]
     for setting in shown:
-        if setting != UNIFORM and not setting.startswith(UNIFORM):
-            other = picks[f"{UNIFORM}, scaled points", B]["test"] if "scaled" in setting else uniform
+        if not setting.startswith(UNIFORM):
+            other = SCALED_UNIFORM if setting == SCALED_MOEW else UNIFORM
             values = picks[setting, B]["test"]
-            parts.append(difference(f"{setting} − uniform", values, other[: len(values)], False))
+            rivals = picks[other, B]["test"][: len(values)]
+            parts.append(difference(f"{setting} − {other}", values, rivals, greater_is_better=False))
     if plan.confidences:
         lines = [line(with_p(p), B, f"p=q={p:g}", PAPER_CONFIDENCE.get(p)) for p in plan.confidences]
         parts += ["", table(f"{name}, d={LONG_DIMS}, B={B}", lines)]
@@ -227,8 +228,9 @@ def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
         xlabel="dimensions d", ylabel="worst price range's error, %", title=f"{name}: Figure 4a, B = {B}"
     )
     right.set(xlabel="batches B", title=f"{name}: Figure 4b, d = {LONG_DIMS}")
-    left.legend()
-    right.legend()
+    left.set_xticks(plan.dims)
+    right.set_xticks(marks)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     save(figure, path)
 
 
