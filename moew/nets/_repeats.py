@@ -74,8 +74,8 @@ class RepeatedNetworks:
     def mini_batches(self, draw: int) -> Any:
         """Rows (steps, R or 1, b) as the networks of this draw meet them, on the device.
 
-        The last mini-batches move all networks of a repeat alike. Were they the same for all candidates, a
-        repeat that ends with bad ones could never choose a model without their mark.
+        Shared mini-batches leave all networks of a repeat too high or too low alike. With one order for all
+        candidates, a repeat could never choose a model without that mark.
         """
         if not self._own_order:
             return self._rows.batches
