@@ -22,14 +22,15 @@ from moew.nets._layers import Parameters
 from moew.nets._spec import NetworkSpec
 from moew.protocols import FloatArray, IntArray
 
+_ORDER = 1_000  # the number of its chance; those of the layers begin at 0
 _ROWS_AT_ONCE_BYTES = 0.05  # share of the device's memory that one forward pass may take
 
 
 class RepeatedNetworks:
     """Networks of R repeats on X (R, n, D) and Y (R, n, C), either with 1 in place of R where all share it.
 
-    `batches` are rows (steps, R or 1, b) of mini-batches; None draws them, for each repeat its own. `seed`
-    sets all chance, the same on every device.
+    `batches` are rows (steps, R or 1, b) of mini-batches; None draws them, for each repeat its own, and has
+    them in another order for each batch of candidates. `seed` sets all chance, the same on every device.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class RepeatedNetworks:
             raise InvalidInputError(f"X and Y must hold 1 or {n_repeats} repeats, got {len(X)} and {len(Y)}.")
         self.spec, self.n_repeats = spec, n_repeats
         self._device = choose_devices(device)[0]
+        self._own_order = batches is None
         with jax.default_device(self._device):
             self._key = jax.random.key(seed)
             if batches is None:
@@ -66,7 +68,21 @@ class RepeatedNetworks:
         with jax.default_device(self._device):
             key = jax.random.fold_in(self._key, 1 + draw)
             start = draw_layers(key, self.spec.sizes, self.n_repeats, K)
-            return train_on(self.spec, self._rows, weights, start)
+            rows = self._rows._replace(batches=self.mini_batches(draw))
+            return train_on(self.spec, rows, weights, start)
+
+    def mini_batches(self, draw: int) -> Any:
+        """Rows (steps, R or 1, b) as the networks of this draw meet them, on the device.
+
+        Shared mini-batches leave all networks of a repeat too high or too low alike. With one order for all
+        candidates, a repeat could never choose a model without that mark.
+        """
+        if not self._own_order:
+            return self._rows.batches
+        with jax.default_device(self._device):
+            key = jax.random.fold_in(jax.random.fold_in(self._key, 1 + draw), _ORDER)
+            order = jax.random.permutation(key, self.spec.steps)
+            return jnp.take(self._rows.batches, order, axis=0)
 
     def weights_of(self, Z: FloatArray, alphas: FloatArray, baseline: FloatArray | None = None) -> Any:
         """π · σ(zᵀα) (R, K, n) of Z (R or 1, n, d), alphas (R, K, d) and π (R or 1, n), on the device.

@@ -1,0 +1,140 @@
+"""The wine experiment's rows, split for each repeat; its metric, its model and its autoencoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from moew.datasets import Dataset
+from moew.exceptions import InvalidInputError
+from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.paper._experiment import Options
+from moew.protocols import FloatArray
+from moew.seeds import generator, integer_seed
+
+HIDDEN = (20, 10)  # of the model 40-20-10-1
+HIDDEN_OF_AUTOENCODER = 100
+ROWS_A_STEP, N_FLAGS = 1_000, 39
+SHARES = (0.7, 0.1)  # of training and validation: the paper's 85k and 12k of 121k
+PRICES = (17.0, 25.0, 42.0)  # a range ends with its price
+
+
+def worst_range(answers: FloatArray, price: FloatArray) -> FloatArray:
+    """Mean |ŷ/y − 1| in percent of the worst range of prices (R, K), for log ŷ (R, K, m) and y (R, m)."""
+    ranges = np.searchsorted(PRICES, price)[..., None] == np.arange(len(PRICES) + 1)  # (R, m, 4)
+    if not ranges.any(axis=1).all():
+        raise InvalidInputError(f"each split needs prices in all ranges, which end at {PRICES} dollars.")
+    worst = np.empty(answers.shape[:2])
+    with np.errstate(over="ignore", invalid="ignore"):  # a model that diverged scores NaN or inf
+        for r, inside in enumerate(ranges):  # all repeats at once would need gigabytes
+            errors = np.abs(np.exp(answers[r].astype(np.float64)) / price[r] - 1)
+            worst[r] = np.max([errors[:, rows].mean(axis=1) for rows in inside.T], axis=0)
+    return 100.0 * worst
+
+
+def most_frequent_flags(data: Dataset, n_flags: int = N_FLAGS) -> Dataset:
+    """Flags for the values of country and variety that most rows have, in front of the points."""
+    values = [
+        (-count, name, value)
+        for name in ("country", "variety")
+        for value, count in zip(*np.unique(data.columns[name], return_counts=True), strict=True)
+        if value
+    ]
+    kept = sorted(values)[:n_flags]
+    flags = np.column_stack([data.columns[name] == value for _, name, value in kept])
+    names = (*(f"{name}={value}" for _, name, value in kept), *data.feature_names)
+    return Dataset(np.hstack([flags, data.X]), data.y, names, data.columns)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of every repeat: flags and, last, points X (R, m, D); log prices y (R, m); prices (R, m)."""
+
+    X: FloatArray
+    y: FloatArray
+    price: FloatArray
+
+
+class Wine:
+    """One dataset, split for each repeat, and what is trained and measured on it."""
+
+    def __init__(self, options: Options, data: Dataset, rows_a_step: int = ROWS_A_STEP) -> None:
+        self.options, self.rows_a_step = options, rows_a_step
+        n = len(data.y)
+        orders = np.stack(
+            [generator(options.seed, "split", r).permutation(n) for r in range(options.repeats)]
+        )
+        ends = [round(SHARES[0] * n), round(sum(SHARES) * n)]
+        X, y, price = data.X.astype(np.float32), data.y, data.columns["price"]
+        self.train, self.validation, self.test = (
+            Part(X[rows], y[rows], price[rows]) for rows in np.split(orders, ends, axis=1)
+        )
+
+    def features(self, part: Part, scaled: bool, repeats: int) -> FloatArray:
+        """X (R, m, D), the points with mean 0 and deviation 1 on the training rows where `scaled`."""
+        X = part.X[:repeats]
+        if not scaled:
+            return X
+        points = self.train.X[:repeats, :, -1:].astype(np.float64)
+        scaled_points = (X[..., -1:] - points.mean(axis=1, keepdims=True)) / points.std(axis=1, keepdims=True)
+        return np.concatenate([X[..., :-1], scaled_points.astype(np.float32)], axis=2)
+
+    def networks(self, scaled: bool, repeats: int) -> RepeatedNetworks:
+        """The models that all arms train; `scaled` is about their points."""
+        X = self.features(self.train, scaled, repeats)
+        return self._repeated(
+            (X.shape[2], *HIDDEN, 1), "squared", X, self.train.y[:repeats, :, None], "model"
+        )
+
+    def embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
+        """Z (R, n, d) of the training rows: the middle layer of an autoencoder of (x, y).
+
+        "scripts" and "text" have numbers as they are and differ in the flags' loss; "ours" is as "text" with
+        numbers and Z standardised.
+        """
+        X = self.features(self.train, kind == "ours", repeats)
+        y = self.train.y[:repeats, :, None]
+        if kind == "ours":
+            y = standardized(y)
+        inputs = np.concatenate([X, y.astype(np.float32)], axis=2)
+        D, h = inputs.shape[2], HIDDEN_OF_AUTOENCODER
+        squared = range(D) if kind == "scripts" else (D - 2, D - 1)
+        loss = ReconstructionLoss(
+            numeric=tuple((column, 0.5) for column in squared),
+            binary=tuple((column, 0.5) for column in range(D) if column not in squared),
+            categorical=(),
+        )
+        networks = self._repeated((D, h, n_dims, h, D), loss, inputs, inputs, f"{kind} {n_dims}")
+        Z = networks.hidden(networks.train(networks.uniform_weights(1), 0), inputs, depth=2)[:, 0]
+        return standardized(Z) if kind == "ours" else Z
+
+    def _repeated(
+        self,
+        sizes: tuple[int, ...],
+        loss: str | ReconstructionLoss,
+        X: FloatArray,
+        Y: FloatArray,
+        purpose: str,
+    ) -> RepeatedNetworks:
+        o = self.options
+        spec = NetworkSpec(
+            sizes, loss=loss, steps=o.steps, batch_size=self.rows_a_step, precision=o.precision
+        )
+        seed = integer_seed(o.seed, f"wine {purpose}")
+        return RepeatedNetworks(spec, X, Y, len(X), seed, device=o.device)
+
+    def evaluate(self, networks: RepeatedNetworks, scaled: bool, params: Any) -> dict[str, FloatArray]:
+        scores = {}
+        for name, part in (("validation", self.validation), ("test", self.test)):
+            X = self.features(part, scaled, networks.n_repeats)
+            answers = networks.outputs(params, X)[..., 0]
+            scores[name] = worst_range(answers, part.price[: networks.n_repeats])
+        return scores
+
+
+def standardized(values: FloatArray) -> FloatArray:
+    """Values (R, n, d) with mean 0 and deviation 1 over the rows; a column that is constant becomes 0."""
+    spread = values.std(axis=1, keepdims=True)
+    return np.asarray((values - values.mean(axis=1, keepdims=True)) / np.where(spread > 1e-5, spread, np.inf))
