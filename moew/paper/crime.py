@@ -142,8 +142,8 @@ def spread_table(searches: Searches, repeats: int) -> str:
     """How far uniform models' test figures differ between splits, and between the models of one split."""
     seen = searches.of(settings("iid", "vanilla")["uniform"], repeats)
     shown = [
-        "iid, uniform weights, all models: mean; standard deviation between splits, within a split, within the",
-        "split where it is largest; share of splits whose mean is at least the paper's violation of 79.23.",
+        "iid, uniform weights, all models: mean; standard deviation between splits, within one, within that",
+        "where it is largest; share of splits whose mean is at least the paper's violation of 79.23.",
         "The paper's margins are standard deviations of 12.0 (uniform) and 23.7 (MOEW) within its one split.",
     ]
     for rule in ONE_THRESHOLD:
