@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,6 +87,14 @@ def test_fixed_weights_are_trained_once_for_all_aims(searches):
         first = searches.result(aim.fixed, 1, aim=aim)
         np.testing.assert_array_equal(first["accuracy"], both["accuracy"][:1])
     assert len(list(searches.this.folder.rglob("*.npz"))) == n_files
+
+
+def test_what_is_complete_in_the_folder_is_not_trained_again(searches):
+    before = searches.of(crime.VANILLA, 2)
+    again = Searches(searches.this, {}, SIZES, n_batches=2)  # without data nothing could be trained
+    np.testing.assert_array_equal(again.of(crime.VANILLA, 2).alphas, before.alphas)
+    with pytest.raises(KeyError):
+        again.of(replace(crime.VANILLA, radius=7.0), 2)
 
 
 def test_every_setting_has_files_of_its_own():

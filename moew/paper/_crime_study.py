@@ -198,6 +198,15 @@ class Searches:
         for (known, n), seen in self._seen.items():
             if known == setting and n >= repeats:
                 return Seen(seen.alphas[:repeats], {m: v[:repeats] for m, v in seen.scores.items()})
+        name = f"{setting.label} repeats={repeats}"
+        path = self.this.state(name)
+        kept = Seen.load(path) if path.exists() else None
+        complete = kept is not None and kept.n >= self.n_batches * BATCH_SIZE
+        found = kept if kept is not None and complete else self._search(setting, repeats, name)
+        self._seen[setting, repeats] = found
+        return found
+
+    def _search(self, setting: Setting, repeats: int, name: str) -> Seen:
         fixed = None if setting.search == "none" else self.of(setting.fixed, repeats)
         key = (setting.study, setting.features, setting.one_split, repeats)
         if key not in self._studies:
@@ -205,8 +214,8 @@ class Searches:
             self._studies[key] = Crime(
                 options, self.data[setting.features], setting.study, setting.one_split, self.sizes
             )
-        study, name = self._studies[key], f"{setting.label} repeats={repeats}"
-        seen = run(
+        study = self._studies[key]
+        return run(
             study.networks,
             study.arm(setting, fixed, self.this.options.n_jobs),
             lambda params: study.evaluate(params, setting),
@@ -215,8 +224,6 @@ class Searches:
             path=self.this.state(name),
             on_batch=self.this.tick(name, self.n_batches),
         )
-        self._seen[setting, repeats] = seen
-        return seen
 
     def result(self, setting: Setting, repeats: int, aim: Setting | None = None) -> dict[str, FloatArray]:
         """Of the model chosen for `aim` (None: the setting's): validation, test accuracy, violation (R,)."""
