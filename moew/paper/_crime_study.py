@@ -1,0 +1,234 @@
+"""The searches of the crime experiment: their settings, the rows of R splits, what is trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from moew.datasets import Dataset
+from moew.exceptions import InvalidInputError
+from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.paper._crime_thresholds import RULES, Scored, measure, thresholds
+from moew.paper._experiment import Options, Run, chosen
+from moew.paper._searches import Arm, Moew, Plain, Seen, run
+from moew.protocols import FloatArray, IntArray
+from moew.search import GpBucb
+from moew.seeds import generator, integer_seed
+
+SIZES = ((755, 239), (200, 300), (200, 300))  # large and small communities in training, validation, test
+N_BATCHES, BATCH_SIZE = 10, 5
+EMBEDDING_DIMS, EMBEDDING_HIDDEN = 4, 10
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One search. `search` is "none" (fixed weights), "paper", "authors" or "ours"."""
+
+    study: str = "iid"
+    search: str = "paper"
+    rule: str = "training accuracy"
+    aim: str = "FPR violation"
+    radius: float = 1.0
+    pi: str = "none"  # "ratio": 0.526 and 2.5; "script": 0.16 and 2.5
+    features: str = "script"
+    one_split: bool = False
+    wrong_way: bool = False  # minimise accuracy, as the released script does
+
+    @property
+    def greater_is_better(self) -> bool:
+        return (self.aim == "accuracy") != self.wrong_way
+
+    @property
+    def violation(self) -> str:
+        """The violation to show beside accuracy."""
+        return "FPR violation" if self.aim == "accuracy" else self.aim
+
+    @property
+    def fixed(self) -> Setting:
+        """The fixed weights to compare with: uniform, or Shimodaira's in the shifted study."""
+        return replace(self, search="none", pi=self.pi if self.study == "shifted" else "none").models
+
+    @property
+    def models(self) -> Setting:
+        """The setting without what does not matter to its models: fixed weights aim at nothing."""
+        if self.search != "none":
+            return self
+        return Setting(self.study, "none", pi=self.pi, features=self.features, one_split=self.one_split)
+
+    @property
+    def label(self) -> str:
+        """A name for files: what differs from the default."""
+        given = [f"{n}={v}" for n, v in vars(self).items() if v != getattr(Setting(), n)]
+        return " ".join(given) or "paper"
+
+
+class Crime:
+    """One study's rows in R splits, its networks and its embeddings."""
+
+    def __init__(
+        self, options: Options, data: Dataset, study: str, one_split: bool, sizes: Any = SIZES
+    ) -> None:
+        self.options, self.data, self.study = options, data, study
+        split = [self._split(0 if one_split else r, sizes) for r in range(options.repeats)]
+        self.rows = [np.stack([parts[i] for parts in split]) for i in range(3)]  # each (R, m)
+        large = data.columns["large"]
+        shares = [float(large[rows].mean()) for rows in self.rows[:2]]
+        ratios = (shares[1] / shares[0], (1 - shares[1]) / (1 - shares[0]))
+        is_large = large[self.rows[0]]
+        self.pi = {
+            "none": None,
+            "ratio": np.where(is_large, *ratios),
+            "script": np.where(is_large, 0.16, 2.5),
+        }
+
+    def _split(self, number: int, sizes: Sequence[tuple[int, int]]) -> list[IntArray]:
+        rng = generator(self.options.seed, f"crime {self.study}", number)
+        n = len(self.data.y)
+        if self.study == "iid":
+            return np.split(
+                rng.permutation(n)[: sum(map(sum, sizes))], np.cumsum([sum(s) for s in sizes])[:-1]
+            )
+        large = self.data.columns["large"]
+        of_size = [rng.permutation(np.flatnonzero(large)), rng.permutation(np.flatnonzero(~large))]
+        ends = np.cumsum([(0, 0), *sizes], axis=0)
+        if any(len(rows) < needed for rows, needed in zip(of_size, ends[-1], strict=True)):
+            raise InvalidInputError(
+                f"the shifted study needs {ends[-1, 0]} large and {ends[-1, 1]} small communities, "
+                f"got {len(of_size[0])} and {len(of_size[1])}."
+            )
+        return [
+            np.concatenate([of_size[s][ends[i, s] : ends[i + 1, s]] for s in (0, 1)])
+            for i in range(len(sizes))
+        ]
+
+    def _networks(
+        self, name: str, sizes: tuple[int, ...], loss: str | ReconstructionLoss, X: FloatArray, Y: FloatArray
+    ) -> RepeatedNetworks:
+        o = self.options
+        spec = NetworkSpec(sizes, "sigmoid", loss, o.steps, 100, precision=o.precision)
+        seed = integer_seed(o.seed, f"crime {self.study} {name}")
+        return RepeatedNetworks(spec, X, Y, o.repeats, seed, device=o.device)
+
+    @cached_property
+    def networks(self) -> RepeatedNetworks:
+        rows = self.rows[0]
+        X, Y = self.data.X[rows], self.data.y[rows][..., None].astype(np.float32)
+        return self._networks("linear", (X.shape[2], 1), "hinge", X, Y)
+
+    @cached_property
+    def raw_embedding(self) -> FloatArray:
+        """The middle layer (R, n, 4) of an autoencoder of features and label as they are."""
+        return self._embedding(self.data.X[self.rows[0]])
+
+    @cached_property
+    def our_embedding(self) -> FloatArray:
+        """Likewise, of standardised features; standardised itself, both classes counted the same."""
+        X, y = self.data.X[self.rows[0]], self.data.y[self.rows[0]]
+        spread = X.std(axis=1, keepdims=True)
+        Z = self._embedding((X - X.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0))
+        share = y.mean(axis=1, keepdims=True)
+        weights = np.where(y == 1, 0.5 / share, 0.5 / (1 - share))[..., None] / y.shape[1]
+        Z = Z - (weights * Z).sum(axis=1, keepdims=True)
+        spread = np.sqrt((weights * Z**2).sum(axis=1, keepdims=True))
+        return np.asarray(Z / np.maximum(spread, 1e-5))
+
+    def _embedding(self, features: FloatArray) -> FloatArray:
+        labels = self.data.y[self.rows[0]][..., None]
+        xy = np.concatenate([features, labels], axis=2).astype(np.float32)
+        D = xy.shape[2]
+        # The authors' squared error is a mean over the features, beside the hinge loss of the label.
+        loss = ReconstructionLoss(tuple((j, 1.0 / (D - 1)) for j in range(D - 1)), ((D - 1, 1.0),), ())
+        sizes = (D, EMBEDDING_HIDDEN, EMBEDDING_DIMS, EMBEDDING_HIDDEN, D)
+        networks = self._networks("autoencoder", sizes, loss, xy, xy)
+        params = networks.train(networks.uniform_weights(1), 0)
+        return networks.hidden(params, xy, depth=2)[:, 0]
+
+    def evaluate(self, params: Any, setting: Setting) -> dict[str, FloatArray]:
+        """All measures of all rules on validation and test; "validation" is what the search aims at."""
+        y, groups = self.data.y == 1, self.data.columns["group"]
+        training, validation, test = (
+            Scored(self.networks.outputs(params, self.data.X[rows])[..., 0], y[rows], groups[rows])
+            for rows in self.rows
+        )
+        found: dict[str, FloatArray] = {}
+        for rule in RULES:
+            cuts = thresholds(rule, training, validation)
+            for name, part in (("validation", validation), ("test", test)):
+                found.update({f"{rule}: {name} {m}": v for m, v in measure(part, cuts).items()})
+        return {"validation": found[f"{setting.rule}: validation {setting.aim}"], **found}
+
+    def arm(self, setting: Setting, fixed: Seen | None, n_jobs: int) -> Arm:
+        """How the setting weights; the noise of the paper's GP is that of the fixed weights' models."""
+        pi = self.pi[setting.pi]
+        if fixed is None:
+            return Plain(pi)
+        Z, search = self.raw_embedding, GpBucb(width="fit", noise=0.1 * 100**2, targets="raw")
+        if setting.search == "ours":
+            Z, search = self.our_embedding, GpBucb()
+        elif setting.search == "paper":
+            spread = aimed_at(fixed, setting).scores["validation"].var(axis=1, ddof=1)
+            search = GpBucb(width="domain", noise=float(spread.mean()))
+        seed = integer_seed(self.options.seed, f"crime {setting.label}")
+        return Moew(Z, setting.radius, search, setting.greater_is_better, seed, pi, n_jobs)
+
+
+def aimed_at(seen: Seen, setting: Setting) -> Seen:
+    """The same models, judged on validation rows by what the setting aims at."""
+    values = seen.scores[f"{setting.rule}: validation {setting.aim}"]
+    return Seen(seen.alphas, {**seen.scores, "validation": values})
+
+
+class Searches:
+    """Settings and their models: trained when first asked for, or taken from the folder."""
+
+    def __init__(
+        self, this: Run, data: Mapping[str, Dataset], sizes: Any = SIZES, n_batches: int = N_BATCHES
+    ):
+        self.this, self.data, self.sizes, self.n_batches = this, data, sizes, n_batches
+        self._studies: dict[Any, Crime] = {}
+        self._seen: dict[Any, Seen] = {}
+
+    def of(self, setting: Setting, repeats: int) -> Seen:
+        """The setting's models in the first so many repeats."""
+        setting = setting.models
+        for (known, n), seen in self._seen.items():
+            if known == setting and n >= repeats:
+                return Seen(seen.alphas[:repeats], {m: v[:repeats] for m, v in seen.scores.items()})
+        name = f"{setting.label} repeats={repeats}"
+        path = self.this.state(name)
+        kept = Seen.load(path) if path.exists() else None
+        complete = kept is not None and kept.n >= self.n_batches * BATCH_SIZE
+        found = kept if kept is not None and complete else self._search(setting, repeats, name)
+        self._seen[setting, repeats] = found
+        return found
+
+    def _search(self, setting: Setting, repeats: int, name: str) -> Seen:
+        fixed = None if setting.search == "none" else self.of(setting.fixed, repeats)
+        key = (setting.study, setting.features, setting.one_split, repeats)
+        if key not in self._studies:
+            options = replace(self.this.options, repeats=repeats)
+            self._studies[key] = Crime(
+                options, self.data[setting.features], setting.study, setting.one_split, self.sizes
+            )
+        study = self._studies[key]
+        return run(
+            study.networks,
+            study.arm(setting, fixed, self.this.options.n_jobs),
+            lambda params: study.evaluate(params, setting),
+            n_batches=self.n_batches,
+            batch_size=BATCH_SIZE,
+            path=self.this.state(name),
+            on_batch=self.this.tick(name, self.n_batches),
+        )
+
+    def result(self, setting: Setting, repeats: int, aim: Setting | None = None) -> dict[str, FloatArray]:
+        """Of the model chosen for `aim` (None: the setting's): validation, test accuracy, violation (R,)."""
+        aim = setting if aim is None else aim
+        picks = chosen(aimed_at(self.of(setting, repeats), aim), aim.greater_is_better)
+        names = {"accuracy": "accuracy", "violation": aim.violation}
+        shown = {name: picks[f"{aim.rule}: test {kind}"] for name, kind in names.items()}
+        return {"validation": picks["validation"], **shown}
