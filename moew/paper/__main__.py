@@ -11,7 +11,7 @@ from typing import Any
 from moew.paper._experiment import Options
 from moew.paper._searches import OutOfTimeError
 
-EXPERIMENTS = ("mnist",)
+EXPERIMENTS = ("mnist", "spam", "pages")
 
 
 def main(arguments: list[str] | None = None) -> int:
