@@ -15,21 +15,21 @@ from moew.paper import _normalised as normalised
 from moew.paper import spam
 from moew.paper._experiment import Options, Run
 
-SIZES = (200, 100, 120)
+SIZES = (200, 300, 400)
 
 
 @pytest.fixture(scope="module")
 def clients():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 12))
-    y = (X[:, 0] + rng.normal(size=1500) > 0.7).astype(np.int64)
+    y = (X[:, :6].sum(axis=1) + rng.normal(size=1500) > 1.7).astype(np.int64)
     money = np.exp(rng.normal(8, 1, (2, 1500)))
     columns = {"BILL_AMT1": money[0], "LIMIT_BAL": money[1], "large": money[1] > np.median(money[1])}
     return Dataset(X, y, tuple(map(str, range(12))), columns)
 
 
 def test_a_small_version_writes_its_tables_numbers_and_figure(clients, tmp_path):
-    this = Run("spam", Options(repeats=2, steps=20, out=tmp_path))
+    this = Run("spam", Options(repeats=2, steps=60, out=tmp_path))
     found = spam.search_all(this, clients, SIZES, n_batches=2)
     text = spam.report(this, found)
     assert "Study 2" in text and "moew / uniform" in text
@@ -75,10 +75,11 @@ def test_threshold_and_metric_are_the_packages_own():
         for k in range(K):
             rule = ShareSelected(0.05).fit(scores[r, k], None, {})
             decided = rule.decide(scores[r, k], {}).astype(int)
-            expected = metrics.value_per_harm()(y[r], decided, value=part.value[r], harm=part.harm[r])
+            expected = metrics.value_per_harm()(y[r], decided, {"value": part.value[r], "harm": part.harm[r]})
             assert found[r, k] == pytest.approx(expected)
     perfect = spam.value_per_harm(y[:, None], np.full((R, 1), 0.5), part)  # harms nobody
-    expected = metrics.value_per_harm()(y[0], y[0].astype(int), value=part.value[0], harm=part.harm[0])
+    columns = {"value": part.value[0], "harm": part.harm[0]}
+    expected = metrics.value_per_harm()(y[0], y[0].astype(int), columns)
     assert perfect[0, 0] == pytest.approx(expected)
 
 

@@ -22,9 +22,7 @@ def lines(scores: Scores, paper: Figures, unit: float = 1.0) -> list[Line]:
     ratio of the means, with the margin of the arm's own mean, so that uniform has one too.
     """
     return [
-        Line(
-            name, unit * values / scores["uniform"][: len(values)].mean(), True, *paper.get(name, (None, 0.0))
-        )
+        Line(name, unit * values / _same(scores, values).mean(), True, *paper.get(name, (None, 0.0)))
         for name, values in scores.items()
     ]
 
@@ -49,7 +47,7 @@ def section(title: str, scores: Scores, paper: Figures, unit: float = 1.0) -> st
     parts += [f"{name}: {values.mean():.4g} ± {margin(values):.2g}, raw" for name, values in scores.items()]
     for name, values in scores.items():
         if name != "uniform":
-            uniform = scores["uniform"][: len(values)]
+            uniform = _same(scores, values)
             quotient, within = ratio(values, uniform)
             better = int((values > uniform).sum())
             parts.append(

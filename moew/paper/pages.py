@@ -160,17 +160,18 @@ def report(this: Run, found: Mapping[tuple[float, str], Seen]) -> str:
     )
 
 
-def choose_settings(n_features: int = 6, steps: int = 10_000, k: int = 10) -> str:
-    """Features one by one, then training settings, by the mean score of k uniform networks at 40 %.
+def choose_settings(n_features: int = 6, steps: int = 3_000) -> str:
+    """Features one by one, then training settings, by the mean validation score at 40 % of uniform networks.
 
-    The features are chosen with the paper's loss and rate, all candidates of a step trained at once. Scores
-    are those on the validation rows.
+    The features are chosen with the paper's loss and rate, all candidates of a step trained at once. With
+    10,000 steps the hinge loss leads to other features, on which every setting scores less (0.174 against
+    0.178): fewer steps it is.
     """
     options, data = Options(1, steps=steps), load_blog()
     names = data.train.feature_names
     rows = Pages(options, data, names)
 
-    def score(training: Training, subsets: list[list[int]]) -> FloatArray:
+    def score(training: Training, subsets: list[list[int]], k: int) -> FloatArray:
         X, X_val = (np.stack([part[0][:, subset] for subset in subsets]) for part in (rows.X, rows.X_val))
         networks = classifiers(training, X, rows.y, len(subsets), 0, options)
         outputs = networks.outputs(networks.train(networks.uniform_weights(k), 0), X_val)[..., 0]
@@ -179,9 +180,9 @@ def choose_settings(n_features: int = 6, steps: int = 10_000, k: int = 10) -> st
     kept: list[int] = []
     while len(kept) < n_features:
         subsets = [[*kept, one] for one in range(len(names)) if one not in kept]
-        kept = subsets[int(score(GRID[0], subsets).mean(axis=1).argmax())]
+        kept = subsets[int(score(GRID[0], subsets, 3).mean(axis=1).argmax())]
     features = ", ".join(names[one] for one in kept)
-    return f"features: {features}\n" + best_setting(lambda training: score(training, [kept]).T)
+    return f"features: {features}\n" + best_setting(lambda training: score(training, [kept], 10).T)
 
 
 def main(options: Options) -> str:
