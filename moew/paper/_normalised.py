@@ -71,8 +71,9 @@ def draw(path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], lab
             values, errors, heights = zip(*shown, strict=True)
             style = {"fmt": "D", "mfc": "white", "color": COLOURS[1], "capsize": 3}
             axis.errorbar(values, heights, xerr=errors, label="paper, its own data", **style)
-            axis.legend(loc="best", fontsize="small")
         axis.axvline(rows[0].mean, color="grey", linewidth=1, linestyle="--")
         axis.set(title=title, xlabel=label, ylim=(-0.6, len(rows) - 0.3))
         axis.set_yticks(places, [row.name for row in rows] if axis is np.ravel(axes)[0] else [])
+    handles, labels = np.ravel(axes)[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     save(figure, path)
