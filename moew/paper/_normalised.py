@@ -1,0 +1,79 @@
+"""Scores over the average score of uniform weights, as the paper's spam table has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from moew.comparison import margin
+from moew.paper._experiment import Line, table
+from moew.protocols import FloatArray
+
+Scores = Mapping[str, FloatArray]  # of each arm, "uniform" first: test scores (repeats,)
+Figures = Mapping[str, tuple[float, float]]  # the paper's, with their margins
+
+
+def lines(scores: Scores, paper: Figures, unit: float = 1.0) -> list[Line]:
+    """Every arm over the mean of uniform in the same repeats, times `unit`: higher is better.
+
+    "We have normalized the reported scores so that the average uniformly weighted test metric is 1.0": the
+    ratio of the means, with the margin of the arm's own mean, so that uniform has one too.
+    """
+    return [
+        Line(name, unit * values / _same(scores, values).mean(), True, *paper.get(name, (None, 0.0)))
+        for name, values in scores.items()
+    ]
+
+
+def _same(scores: Scores, values: FloatArray) -> FloatArray:
+    """The scores of uniform in the repeats of `values`: second settings have fewer, the first ones."""
+    return scores["uniform"][: len(values)]
+
+
+def ratio(values: FloatArray, uniform: FloatArray) -> tuple[float, float]:
+    """Mean of `values` (R,) over that of `uniform` (R,), and the margin of this ratio by the delta method.
+
+    Both come from the same repeats, so what their splits share drops out.
+    """
+    quotient = float(values.mean() / uniform.mean())
+    return quotient, margin((values - quotient * uniform) / uniform.mean())
+
+
+def section(title: str, scores: Scores, paper: Figures, unit: float = 1.0) -> str:
+    """One table, the plain means, and each arm's ratio to uniform within the repeats."""
+    parts = [table(title, lines(scores, paper, unit))]
+    parts += [f"{name}: {values.mean():.4g} ± {margin(values):.2g}, raw" for name, values in scores.items()]
+    for name, values in scores.items():
+        if name != "uniform":
+            uniform = _same(scores, values)
+            quotient, within = ratio(values, uniform)
+            better = int((values > uniform).sum())
+            parts.append(
+                f"{name} / uniform: {quotient:.4f} ± {within:.4f}, better in {better} of {len(values)}"
+            )
+    return "\n".join([*parts, ""])
+
+
+def draw(path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], label: str) -> None:
+    """A panel for each table: our means with margins, and the paper's as hollow diamonds."""
+    from moew.paper._figures import COLOURS, new_figure, save
+
+    figure, axes = new_figure(1, len(titles), (2.2 + 3.2 * len(titles), 3.4))
+    for axis, title, rows in zip(np.ravel(axes), titles, all_lines, strict=True):
+        places = np.arange(len(rows))[::-1]
+        means, margins = [row.mean for row in rows], [row.margin for row in rows]
+        axis.errorbar(means, places, xerr=margins, fmt="o", color=COLOURS[0], capsize=3, label="ours")
+        known = [(row.paper, row.paper_margin, place + 0.2) for row, place in zip(rows, places, strict=True)]
+        shown = [point for point in known if point[0] is not None]
+        if shown:
+            values, errors, heights = zip(*shown, strict=True)
+            style = {"fmt": "D", "mfc": "white", "color": COLOURS[1], "capsize": 3}
+            axis.errorbar(values, heights, xerr=errors, label="paper, its own data", **style)
+        axis.axvline(rows[0].mean, color="grey", linewidth=1, linestyle="--")
+        axis.set(title=title, xlabel=label, ylim=(-0.6, len(rows) - 0.3))
+        axis.set_yticks(places, [row.name for row in rows] if axis is np.ravel(axes)[0] else [])
+    handles, labels = np.ravel(axes)[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    save(figure, path)
