@@ -82,13 +82,11 @@ def test_second_settings_have_few_repeats(small):
     }
 
 
-def test_the_command_prints_the_tables_and_keeps_the_raw_numbers(small, monkeypatch, capsys):
+def test_the_experiment_returns_the_tables_and_keeps_the_raw_numbers(small, monkeypatch):
     this, found = small
-    monkeypatch.setattr(wine, "datasets", lambda options: [("wine", wines(600), PLAN)])
+    monkeypatch.setattr(wine, "datasets", lambda csv: [("wine", wines(600), PLAN)])
     monkeypatch.setattr(wine, "Wine", partial(Wine, rows_a_step=100))
-    out = ["--repeats", "3", "--steps", "15", "--out", str(this.options.out)]
-    assert command(["wine", *out]) == 0
-    assert "wine, d=10, B=1" in capsys.readouterr().out
+    assert "wine, d=10, B=1" in wine.main(Options(repeats=3, steps=15, out=this.options.out))
     with (this.folder / "wine.csv").open() as file:
         lines = list(csv.DictReader(file))
     one = next(line for line in lines if line["setting"] == "wine moew, B=1" and line["repeat"] == "1")
