@@ -176,7 +176,7 @@ def test_the_two_datasets_at_hand(monkeypatch):
     if not os.environ.get("MOEW_DATA") and beside.is_dir():
         monkeypatch.setenv("MOEW_DATA", str(beside))
     try:
-        words, full = wine.datasets(Options(repeats=2))
+        words, full = wine.datasets(None)
     except DataFileError:
         pytest.skip("real data needed: set MOEW_DATA to a folder with wine/")
     assert (words[0], words[1].X.shape, words[2]) == ("wine", (9_315, 40), wine.WHOLE)
