@@ -97,8 +97,9 @@ class RepeatedNetworks:
     def uniform_weights(self, K: int, baseline: FloatArray | None = None) -> Any:
         """π (R, K, n), or ones."""
         n = self._rows.X.shape[1]
-        pi = np.ones((1, n), np.float32) if baseline is None else np.asarray(baseline, np.float32)
-        return np.broadcast_to(pi[:, None], (self.n_repeats, K, n))
+        with jax.default_device(self._device):
+            pi = jnp.ones((1, n)) if baseline is None else jnp.asarray(baseline, jnp.float32)
+            return jnp.broadcast_to(pi[:, None], (self.n_repeats, K, n))
 
     def random_weights(self, K: int, draw: int, low: float, high: float) -> Any:
         """Uniform on low to high for each row, (R, K, n), on the device."""
