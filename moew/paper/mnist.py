@@ -22,8 +22,8 @@ from moew.seeds import integer_seed
 
 HIDDEN = (10, 20, 30, 40, 50)
 N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20
-# Ours is of the standardised embedding. Wider balls starve some digit in nearly every candidate: at h = 10 and
-# 2,000 steps the best validation error was 18.9 with 0.5, 28.1 with 1 and 98.5 with 3 (8 repeats).
+# Ours is of the standardised embedding. Wider balls starve some digit in nearly every candidate: at h = 10
+# and 2,000 steps the best validation error was 18.9 with 0.5, 28.1 with 1 and 98.5 with 3 (8 repeats).
 PAPER_RADIUS, OUR_RADIUS = 1.0, 0.5
 ARMS = ("uniform", "random weights", "moew, random alphas", "moew, GP-BUCB as in the paper", "moew")
 
