@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,15 +14,9 @@ from numpy.typing import NDArray
 from moew.nets import _adam
 from moew.nets._batches import initial_layers
 from moew.nets._engine import pick, refuse_after_fork
+from moew.nets._layers import ACTIVATIONS
 from moew.nets._losses import row_losses
 from moew.nets._spec import Float32Array, Layers, NetworkSpec
-
-_ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
-    "sigmoid": jax.nn.sigmoid,
-    "tanh": jnp.tanh,
-    "relu": jax.nn.relu,
-    "identity": lambda x: x,
-}
 
 
 class GradualTraining:
@@ -94,6 +87,6 @@ def _outputs(activation: str, params: Any, x: jax.Array) -> jax.Array:
     """Linear outputs (1, 1, D, b) of rows x (1, b, D), feature-major as the losses want them."""
     out = jnp.swapaxes(x, 1, 2)[None]
     for depth, (W, b) in enumerate(params):
-        out = _ACTIVATIONS[activation](out) if depth else out
+        out = ACTIVATIONS[activation](out) if depth else out
         out = jnp.matmul(W, out, precision=lax.Precision.HIGHEST) + b[..., None]
     return out

@@ -53,7 +53,7 @@ def outputs(activation: str, products: Products, params: Parameters, X: jax.Arra
     out: jax.Array = products(contract, W.reshape(groups, R // groups * K * width, n_in), X)
     out = out.reshape(R, K, width, -1) + b[..., None]
     for W, b in deeper:
-        out = _layer_product(products, W, _ACTIVATIONS[activation](out)) + b[..., None]
+        out = _layer_product(products, W, ACTIVATIONS[activation](out)) + b[..., None]
     return out
 
 
@@ -73,7 +73,7 @@ def _sigmoid_backward(a: jax.Array, g: jax.Array) -> tuple[jax.Array]:
 
 _sigmoid.defvjp(_sigmoid_forward, _sigmoid_backward)
 
-_ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
+ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "sigmoid": _sigmoid,
     "tanh": jnp.tanh,
     "relu": jax.nn.relu,

@@ -7,7 +7,6 @@ computed on the device from the candidates, and only answers come back.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ from moew.exceptions import InvalidInputError
 from moew.nets._devices import choose_devices, memory_bytes
 from moew.nets._draws import draw_batches, draw_layers
 from moew.nets._engine import forward, prepare_rows, refuse_after_fork, train_on
-from moew.nets._layers import Parameters
+from moew.nets._layers import ACTIVATIONS, Parameters
 from moew.nets._spec import NetworkSpec
 from moew.protocols import FloatArray, IntArray
 
@@ -126,7 +125,7 @@ class RepeatedNetworks:
     def hidden(self, params: Parameters, X: Any, depth: int) -> FloatArray:
         """Activations (R, K, m, h) of the `depth`-th layer, such as an autoencoder's middle."""
         values = [
-            np.asarray(_activated(self.spec.activation, part)) for part in self._forward(params[:depth], X)
+            np.asarray(ACTIVATIONS[self.spec.activation](part)) for part in self._forward(params[:depth], X)
         ]
         return np.concatenate(values, axis=2)
 
@@ -146,15 +145,3 @@ def _weights(Z: jax.Array, alphas: jax.Array, baseline: jax.Array | None) -> jax
         jnp.einsum("rnd,rkd->rkn", jnp.broadcast_to(Z, (len(alphas), *Z.shape[1:])), alphas)
     )
     return sigma if baseline is None else sigma * baseline[:, None]
-
-
-@partial(jax.jit, static_argnums=0)
-def _activated(activation: str, values: jax.Array) -> jax.Array:
-    match activation:
-        case "sigmoid":
-            return jax.nn.sigmoid(values)
-        case "tanh":
-            return jnp.tanh(values)
-        case "relu":
-            return jax.nn.relu(values)
-    return values

@@ -14,7 +14,7 @@ from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._crime_thresholds import RULES, Scored, measure, thresholds
 from moew.paper._experiment import Options, Run, chosen
-from moew.paper._searches import Arm, Moew, Plain, Seen, run
+from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
 from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
 from moew.seeds import generator, integer_seed
@@ -170,8 +170,7 @@ class Crime:
         if setting.search == "ours":
             Z, search = self.our_embedding, GpBucb()
         elif setting.search == "paper":
-            spread = aimed_at(fixed, setting).scores["validation"].var(axis=1, ddof=1)
-            search = GpBucb(width="domain", noise=float(spread.mean()))
+            search = paper_search(aimed_at(fixed, setting))
         seed = integer_seed(self.options.seed, f"crime {setting.label}")
         return Moew(Z, setting.radius, search, setting.greater_is_better, seed, pi, n_jobs)
 
@@ -215,14 +214,13 @@ class Searches:
                 options, self.data[setting.features], setting.study, setting.one_split, self.sizes
             )
         study = self._studies[key]
-        return run(
+        return self.this.search(
+            name,
             study.networks,
             study.arm(setting, fixed, self.this.options.n_jobs),
             lambda params: study.evaluate(params, setting),
             n_batches=self.n_batches,
             batch_size=BATCH_SIZE,
-            path=self.this.state(name),
-            on_batch=self.this.tick(name, self.n_batches),
         )
 
     def result(self, setting: Setting, repeats: int, aim: Setting | None = None) -> dict[str, FloatArray]:

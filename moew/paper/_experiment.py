@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from moew.comparison import margin
-from moew.paper._searches import OutOfTimeError, Seen
+from moew.nets import RepeatedNetworks
+from moew.paper._searches import Arm, Evaluate, OutOfTimeError, Seen, run
 from moew.protocols import FloatArray
 
 
@@ -93,6 +94,27 @@ class Run:
                 )
 
         return on_batch
+
+    def search(
+        self,
+        setting: str,
+        networks: RepeatedNetworks,
+        arm: Arm,
+        evaluate: Evaluate,
+        *,
+        n_batches: int,
+        batch_size: int,
+    ) -> Seen:
+        """All candidates of one setting; what was done before is taken from the folder."""
+        return run(
+            networks,
+            arm,
+            evaluate,
+            n_batches=n_batches,
+            batch_size=batch_size,
+            path=self.state(setting),
+            on_batch=self.tick(setting, n_batches),
+        )
 
     def write_values(self, lines: Sequence[tuple[str, Mapping[str, FloatArray]]]) -> Path:
         """The raw numbers of every repeat: setting, repeat, one column for each score."""

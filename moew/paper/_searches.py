@@ -18,7 +18,7 @@ from moew.domain import Ball
 from moew.exceptions import MoewError
 from moew.nets import RepeatedNetworks
 from moew.protocols import FloatArray, IntArray, Search
-from moew.search import RandomSearch
+from moew.search import GpBucb, RandomSearch
 from moew.seeds import generator
 
 Evaluate = Callable[[Any], Mapping[str, FloatArray]]
@@ -151,6 +151,14 @@ def _propose(
 ) -> FloatArray:
     rng = generator(seed, f"batch {draw}", r)
     return search.propose(alphas, scores, pending=alphas[:0], k=k, domain=domain, rng=rng)
+
+
+def paper_search(uniform: Seen | None, p: float = 68.3, q: float = 68.3) -> GpBucb:
+    """GP-BUCB as in the paper: width R, and as noise that of the uniform models' validation metric."""
+    if uniform is None:
+        raise MoewError("the uniform models come first: their scores give the noise.")
+    noise = float(np.nanvar(uniform.scores["validation"], axis=1, ddof=1).mean())  # NaN: it diverged
+    return GpBucb(p, q, width="domain", noise=noise)
 
 
 class OutOfTimeError(MoewError):

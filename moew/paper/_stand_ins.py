@@ -11,10 +11,8 @@ import numpy as np
 
 from moew.comparison import margin
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
-from moew.paper._experiment import Options, Run
-from moew.paper._searches import Arm, Evaluate, Seen, run
-from moew.protocols import FloatArray, Search
-from moew.search import GpBucb
+from moew.paper._experiment import Options
+from moew.protocols import FloatArray
 
 HIDDEN, ENCODER_HIDDEN, N_DIMS = (20, 10), 100, 3
 N_BATCHES, BATCH_SIZE = 10, 20  # B and K
@@ -84,27 +82,6 @@ def embedding(
         np.save(new, networks.hidden(params, inputs, 2)[:, 0])
         new.replace(path)
     return np.asarray(np.load(path))
-
-
-def paper_search(uniform: Seen) -> Search:
-    """GP-BUCB as in the paper: width R, and as noise that of the uniform models' validation metric."""
-    noise = float(uniform.scores["validation"].var(axis=1, ddof=1).mean())
-    return GpBucb(width="domain", noise=noise)
-
-
-def search(
-    this: Run, setting: str, networks: RepeatedNetworks, arm: Arm, evaluate: Evaluate, n_batches: int
-) -> Seen:
-    """All candidates of one setting; what was done before is taken from the folder."""
-    return run(
-        networks,
-        arm,
-        evaluate,
-        n_batches=n_batches,
-        batch_size=BATCH_SIZE,
-        path=this.state(setting),
-        on_batch=this.tick(setting, n_batches),
-    )
 
 
 def best_setting(score: Callable[[Training], FloatArray]) -> str:

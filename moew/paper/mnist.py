@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from moew.datasets import TrainTest, load_mnist
-from moew.exceptions import MoewError
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper._experiment import Line, Options, Run, chosen, difference, table
-from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, run
-from moew.protocols import FloatArray, IntArray, Search
+from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_search
+from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
 from moew.seeds import integer_seed
 
@@ -86,11 +85,7 @@ class Mnist:
         if name == "moew":
             centred = (Z - Z.mean(axis=1, keepdims=True)) / Z.std(axis=1, keepdims=True)
             return Moew(centred, OUR_RADIUS, GpBucb(), **shared)
-        if uniform is None:
-            raise MoewError("the uniform models come first: their scores give the noise.")
-        noise = float(uniform.scores["validation"].var(axis=1, ddof=1).mean())
-        search: Search = GpBucb(width="domain", noise=noise)
-        return Moew(Z, PAPER_RADIUS, search, **shared)
+        return Moew(Z, PAPER_RADIUS, paper_search(uniform), **shared)
 
 
 def search_all(
@@ -101,15 +96,13 @@ def search_all(
     for h in hidden:
         networks = data.networks(h)
         for name in ARMS:
-            setting = f"h={h} {name}"
-            found[h, name] = run(
+            found[h, name] = this.search(
+                f"h={h} {name}",
                 networks,
                 data.arm(name, h, found.get((h, "uniform"))),
                 data.evaluation(networks, by_digit=name == "uniform"),
                 n_batches=n_batches,
                 batch_size=BATCH_SIZE,
-                path=this.state(setting),
-                on_batch=this.tick(setting, n_batches),
             )
     return found
 

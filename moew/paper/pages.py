@@ -26,8 +26,9 @@ from moew.datasets import TrainValidTest, load_blog
 from moew.nets import RepeatedNetworks
 from moew.paper import _normalised as normalised
 from moew.paper._experiment import Options, Run, chosen
-from moew.paper._searches import Moew, Plain, Seen
+from moew.paper._searches import Moew, Plain, Seen, paper_search
 from moew.paper._stand_ins import (
+    BATCH_SIZE,
     GRID,
     N_BATCHES,
     OUR_RADIUS,
@@ -38,9 +39,7 @@ from moew.paper._stand_ins import (
     best_setting,
     classifiers,
     embedding,
-    paper_search,
     scaled,
-    search,
     signed_log,
 )
 from moew.protocols import FloatArray
@@ -130,7 +129,8 @@ def search_all(this: Run, rows: Pages, n_batches: int = N_BATCHES) -> dict[tuple
     path = this.state("embedding").with_suffix(".npy")
     Z = embedding(path, rows.X, rows.y, o.repeats, integer_seed(o.seed, "pages embedding"), o)
     first, fewer = rows.networks(o.repeats), rows.networks(min(o.repeats, SECOND_REPEATS))
-    trained = search(this, "uniform", first, Plain(), partial(rows.evaluate, first), n_batches)
+    shared: dict[str, Any] = {"n_batches": n_batches, "batch_size": BATCH_SIZE}
+    trained = this.search("uniform", first, Plain(), partial(rows.evaluate, first), **shared)
     found: dict[tuple[float, str], Seen] = {}
     for share in SHARES:
         uniform = found[share, "uniform"] = Seen(trained.alphas, at_share(trained.scores, share))
@@ -138,7 +138,7 @@ def search_all(this: Run, rows: Pages, n_batches: int = N_BATCHES) -> dict[tuple
             networks = fewer if name == SECOND else first
             arm = rows.arm(name, share, Z, uniform)
             evaluate = partial(rows.evaluate_at, share, networks)
-            found[share, name] = search(this, f"{shown(share)} {name}", networks, arm, evaluate, n_batches)
+            found[share, name] = this.search(f"{shown(share)} {name}", networks, arm, evaluate, **shared)
     return found
 
 

@@ -18,9 +18,8 @@ import numpy as np
 from moew.datasets import TrainValidTest, load_blog
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._experiment import Line, Options, Run, table
-from moew.paper._searches import Moew, Plain, Seen, run
+from moew.paper._searches import Moew, Plain, Seen, paper_search
 from moew.protocols import FloatArray
-from moew.search import GpBucb
 from moew.seeds import integer_seed
 
 FEATURES = (
@@ -76,24 +75,12 @@ class Posts:
 def search(this: Run, posts: Posts, n_batches: int = N_BATCHES, batch_size: int = BATCH_SIZE) -> Seen:
     """GP-BUCB with the paper's width; its noise is that of one batch of uniform models."""
     networks = posts.networks()
-    shared: dict[str, Any] = {"batch_size": batch_size}
     evaluate = partial(posts.evaluate, networks)
-    uniform = run(
-        networks,
-        Plain(),
-        evaluate,
-        n_batches=1,
-        path=this.state("uniform"),
-        on_batch=this.tick("uniform", 1),
-        **shared,
-    )
-    noise = float(uniform.scores["validation"].var(axis=1, ddof=1).mean())
-    gp_bucb = GpBucb(width="domain", noise=noise)
+    uniform = this.search("uniform", networks, Plain(), evaluate, n_batches=1, batch_size=batch_size)
     seed = integer_seed(this.options.seed, "sampling alphas")
-    arm = Moew(kept_embedding(this, posts), RADIUS, gp_bucb, True, seed, n_jobs=this.options.n_jobs)
-    on_batch = this.tick("GP-BUCB", n_batches)
-    path = this.state("GP-BUCB")
-    return run(networks, arm, evaluate, n_batches=n_batches, path=path, on_batch=on_batch, **shared)
+    Z = kept_embedding(this, posts)
+    arm = Moew(Z, RADIUS, paper_search(uniform), True, seed, n_jobs=this.options.n_jobs)
+    return this.search("GP-BUCB", networks, arm, evaluate, n_batches=n_batches, batch_size=batch_size)
 
 
 def kept_embedding(this: Run, posts: Posts) -> FloatArray:

@@ -31,8 +31,9 @@ from moew.datasets import Dataset, load_credit_default
 from moew.nets import RepeatedNetworks
 from moew.paper import _normalised as normalised
 from moew.paper._experiment import Options, Run, chosen
-from moew.paper._searches import Arm, Moew, Plain, Seen
+from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
 from moew.paper._stand_ins import (
+    BATCH_SIZE,
     N_BATCHES,
     OUR_RADIUS,
     PAPER_RADIUS,
@@ -42,9 +43,7 @@ from moew.paper._stand_ins import (
     best_setting,
     classifiers,
     embedding,
-    paper_search,
     scaled,
-    search,
     signed_log,
 )
 from moew.protocols import BoolArray, FloatArray, IntArray
@@ -181,7 +180,9 @@ def search_all(
                 networks = rows.networks(min(o.repeats, SECOND_REPEATS))
             arm = rows.arm(name, Z, found.get((study, "uniform")))
             evaluate = partial(rows.evaluate, networks)
-            found[study, name] = search(this, f"study {study} {name}", networks, arm, evaluate, n_batches)
+            found[study, name] = this.search(
+                f"study {study} {name}", networks, arm, evaluate, n_batches=n_batches, batch_size=BATCH_SIZE
+            )
     return found
 
 

@@ -28,14 +28,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from moew.comparison import margin
 from moew.datasets import Dataset, load_wine, load_wine_full
-from moew.exceptions import MoewError
 from moew.nets import RepeatedNetworks
 from moew.paper._experiment import Line, Options, Run, chosen, difference, table
-from moew.paper._searches import Arm, Moew, Plain, Seen, run
+from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
 from moew.paper._wine_rows import Wine, most_frequent_flags
 from moew.protocols import FloatArray
 from moew.search import GpBucb
@@ -124,10 +121,7 @@ def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -
         return Plain()
     search = setting.search
     if search is None:
-        if uniform is None:
-            raise MoewError("the uniform models come first: their scores give the noise.")
-        noise = float(np.nanvar(uniform.scores["validation"], axis=1, ddof=1).mean())
-        search = GpBucb(setting.confidence, setting.confidence, width="domain", noise=noise)
+        search = paper_search(uniform, setting.confidence, setting.confidence)
     return Moew(
         wine.embedding(setting.embedding, setting.n_dims, repeats),
         OUR_RADIUS if setting.embedding == "ours" else PAPER_RADIUS,
@@ -152,14 +146,13 @@ def search_all(this: Run, name: str, wine: Wine, plan: Plan) -> dict[str, Seen]:
         model = (setting.scaled, repeats)
         if model not in models:
             models = {model: wine.networks(*model)}  # one at a time on the device
-        found[setting.name] = run(
+        found[setting.name] = this.search(
+            label,
             models[model],
             make_arm(wine, setting, repeats, found.get(UNIFORM)),
             partial(wine.evaluate, models[model], setting.scaled),
             n_batches=n_batches,
             batch_size=BATCH_SIZE,
-            path=path,
-            on_batch=this.tick(label, n_batches),
         )
     return found
 
