@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student_t
 from sklearn.base import clone
 
 from moew.evaluation import Observation, column_names
 from moew.exceptions import InvalidInputError
 from moew.loop import train_folds
+from moew.margins import margin
 from moew.problem import Part, check_same_rows
 from moew.protocols import FloatArray, Labels, Rows
 from moew.result import shown
@@ -131,12 +131,6 @@ def compare(
         len(runs[0].test),
         _bootstrap_margin(runs[0], answers, generator(random_state, "bootstrap")),
     )
-
-
-def margin(values: FloatArray) -> float:
-    """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
-    n = len(values)
-    return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
 
 
 @dataclass(frozen=True)

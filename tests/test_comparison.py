@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 import moew
 from moew import ExampleWeightSearch
-from moew.comparison import margin
 from moew.decision import ShareSelected
 from moew.exceptions import InvalidInputError
+from moew.margins import margin
 from moew.metrics import worst_class_error
 
 ROWS = shifted_classes(150)

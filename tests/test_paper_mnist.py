@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from moew.datasets import Dataset, TrainTest
+from moew.exceptions import MoewError
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper import mnist
 from moew.paper._experiment import Line, Options, Run, table
@@ -72,6 +73,24 @@ def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path):
     parts = go(tmp_path / "parts.npz")
     np.testing.assert_array_equal(parts.alphas, whole.alphas)
     np.testing.assert_array_equal(parts.scores["validation"], whole.scores["validation"])
+
+
+def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
+    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 5, 50)
+    networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[rows.train.y][None], 2, seed=3)
+
+    def go(Z, n_batches):
+        arm = Moew(Z[None], 1.0, None, greater_is_better=False, seed=1)
+        scores = {"validation": np.zeros((2, 3))}
+        path = tmp_path / "state.npz"
+        return run(networks, arm, lambda params: scores, n_batches=n_batches, batch_size=3, path=path)
+
+    Z = np.eye(10)[rows.train.y]
+    go(Z, 1)
+    assert go(Z, 2).n == 6
+    with pytest.raises(MoewError, match="another embedding"):
+        go(2 * Z, 3)
+    assert go(Z, 3).n == 9  # and nothing is lost
 
 
 def test_repeats_share_rows_but_not_their_chance(rows):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from moew import metrics
-from moew.comparison import margin
 from moew.datasets import Dataset
 from moew.decision import ShareSelected
+from moew.margins import margin
 from moew.paper import _normalised as normalised
 from moew.paper import spam
 from moew.paper._experiment import Options, Run

@@ -69,7 +69,7 @@ def test_fewer_batches_are_the_first_of_more(small):
 
 def test_what_is_done_is_not_done_again(small, monkeypatch):
     this, found = small
-    monkeypatch.setattr(Wine, "networks", None)
+    monkeypatch.setattr(Wine, "model", None)
     monkeypatch.setattr(Wine, "embedding", None)
     again = wine.search_all(this, "wine", Wine(this.options, wines(600), 100), PLAN)
     assert list(again) == list(found) == [setting.name for setting in PLAN.settings()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._crime_thresholds import RULES, Scored, measure, thresholds
-from moew.paper._experiment import Options, Run, chosen
+from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
 from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
@@ -120,6 +120,10 @@ class Crime:
         return self._networks("linear", (X.shape[2], 1), "hinge", X, Y)
 
     @cached_property
+    def _placed(self) -> list[Any]:
+        return [self.networks.place(self.data.X[rows]) for rows in self.rows]
+
+    @cached_property
     def raw_embedding(self) -> FloatArray:
         """The middle layer (R, n, 4) of an autoencoder of features and label as they are."""
         return self._embedding(self.data.X[self.rows[0]])
@@ -147,12 +151,12 @@ class Crime:
         params = networks.train(networks.uniform_weights(1), 0)
         return networks.hidden(params, xy, depth=2)[:, 0]
 
-    def evaluate(self, params: Any, setting: Setting) -> dict[str, FloatArray]:
+    def evaluate(self, setting: Setting, params: Any) -> dict[str, FloatArray]:
         """All measures of all rules on validation and test; "validation" is what the search aims at."""
         y, groups = self.data.y == 1, self.data.columns["group"]
         training, validation, test = (
-            Scored(self.networks.outputs(params, self.data.X[rows])[..., 0], y[rows], groups[rows])
-            for rows in self.rows
+            Scored(self.networks.outputs(params, X)[..., 0], y[rows], groups[rows])
+            for X, rows in zip(self._placed, self.rows, strict=True)
         )
         found: dict[str, FloatArray] = {}
         for rule in RULES:
@@ -197,15 +201,15 @@ class Searches:
         for (known, n), seen in self._seen.items():
             if known == setting and n >= repeats:
                 return Seen(seen.alphas[:repeats], {m: v[:repeats] for m, v in seen.scores.items()})
-        name = f"{setting.label} repeats={repeats}"
-        path = self.this.state(name)
-        kept = Seen.load(path) if path.exists() else None
-        complete = kept is not None and kept.n >= self.n_batches * BATCH_SIZE
-        found = kept if kept is not None and complete else self._search(setting, repeats, name)
-        self._seen[setting, repeats] = found
+        found = self._seen[setting, repeats] = self.this.search(
+            f"{setting.label} repeats={repeats}",
+            partial(self._prepared, setting, repeats),
+            n_batches=self.n_batches,
+            batch_size=BATCH_SIZE,
+        )
         return found
 
-    def _search(self, setting: Setting, repeats: int, name: str) -> Seen:
+    def _prepared(self, setting: Setting, repeats: int) -> Prepared:
         fixed = None if setting.search == "none" else self.of(setting.fixed, repeats)
         key = (setting.study, setting.features, setting.one_split, repeats)
         if key not in self._studies:
@@ -214,14 +218,8 @@ class Searches:
                 options, self.data[setting.features], setting.study, setting.one_split, self.sizes
             )
         study = self._studies[key]
-        return self.this.search(
-            name,
-            study.networks,
-            study.arm(setting, fixed, self.this.options.n_jobs),
-            lambda params: study.evaluate(params, setting),
-            n_batches=self.n_batches,
-            batch_size=BATCH_SIZE,
-        )
+        arm = study.arm(setting, fixed, self.this.options.n_jobs)
+        return Prepared(study.networks, arm, partial(study.evaluate, setting))
 
     def result(self, setting: Setting, repeats: int, aim: Setting | None = None) -> dict[str, FloatArray]:
         """Of the model chosen for `aim` (None: the setting's): validation, test accuracy, violation (R,)."""

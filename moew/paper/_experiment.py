@@ -7,15 +7,15 @@ import json
 import platform
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from moew.comparison import margin
+from moew.margins import margin
 from moew.nets import RepeatedNetworks
 from moew.paper._searches import Arm, Evaluate, OutOfTimeError, Seen, run
 from moew.protocols import FloatArray
@@ -64,6 +64,14 @@ class Line:
         return "inside the margin" if abs(gain) <= within else "better" if gain > 0 else "worse"
 
 
+class Prepared(NamedTuple):
+    """What a search trains, how it weights, and what its models score."""
+
+    networks: RepeatedNetworks
+    arm: Arm
+    evaluate: Evaluate
+
+
 class Run:
     """One command: where its files go, how long it may take, what it has to say."""
 
@@ -73,6 +81,7 @@ class Run:
         self._start = time.monotonic()
         meta = self._read_meta()
         self._before = meta.get("seconds", 0.0) if meta.get("options") == self._kept_options() else 0.0
+        self._meta_is_due = not meta  # and after every batch; a run that finds all done says nothing new
 
     def state(self, setting: str) -> Path:
         """Where the candidates of one setting are kept; runs with other options keep theirs elsewhere."""
@@ -87,6 +96,7 @@ class Run:
         def on_batch(done: int) -> None:
             elapsed = time.monotonic() - self._start
             print(f"{self.name} {setting}: {unit} {done}/{n_batches}, {elapsed:.0f} s", flush=True)
+            self._meta_is_due = True
             self._write_meta(elapsed)
             if self.options.minutes is not None and elapsed > 60 * self.options.minutes:
                 raise OutOfTimeError(
@@ -96,25 +106,14 @@ class Run:
         return on_batch
 
     def search(
-        self,
-        setting: str,
-        networks: RepeatedNetworks,
-        arm: Arm,
-        evaluate: Evaluate,
-        *,
-        n_batches: int,
-        batch_size: int,
+        self, setting: str, prepare: Callable[[], Prepared], *, n_batches: int, batch_size: int
     ) -> Seen:
-        """All candidates of one setting; what was done before is taken from the folder."""
-        return run(
-            networks,
-            arm,
-            evaluate,
-            n_batches=n_batches,
-            batch_size=batch_size,
-            path=self.state(setting),
-            on_batch=self.tick(setting, n_batches),
-        )
+        """All candidates of one setting; where the folder holds them all, nothing is prepared."""
+        path = self.state(setting)
+        if path.exists() and (seen := Seen.load(path)).n >= n_batches * batch_size:
+            return seen
+        on_batch = self.tick(setting, n_batches)
+        return run(*prepare(), n_batches=n_batches, batch_size=batch_size, path=path, on_batch=on_batch)
 
     def write_values(self, lines: Sequence[tuple[str, Mapping[str, FloatArray]]]) -> Path:
         """The raw numbers of every repeat: setting, repeat, one column for each score."""
@@ -145,6 +144,8 @@ class Run:
 
     def _write_meta(self, elapsed: float) -> None:
         """The command's options, versions, device and the seconds of all its runs together."""
+        if not self._meta_is_due:
+            return
         meta = {
             "experiment": self.name,
             "options": self._kept_options(),

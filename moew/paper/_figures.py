@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from moew.comparison import margin
+from moew.margins import margin
 from moew.protocols import FloatArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from moew.comparison import margin
+from moew.margins import margin
 from moew.paper._experiment import Line, table
 from moew.protocols import FloatArray
 

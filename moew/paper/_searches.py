@@ -31,6 +31,11 @@ class Arm(Protocol):
     @property
     def n_dims(self) -> int: ...
 
+    @property
+    def mark(self) -> FloatArray:
+        """By what to know again the embedding that the alphas belong to."""
+        ...
+
     def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
         """Weights (R, K, n) for alphas (R, K, d)."""
         ...
@@ -42,20 +47,21 @@ class Arm(Protocol):
 
 @dataclass
 class Seen:
-    """What is known of all repeats: alphas (R, n, d) and scores by name (R, n)."""
+    """What is known of all repeats: alphas (R, n, d) and scores by name (R, n), both in single precision."""
 
     alphas: FloatArray
     scores: dict[str, FloatArray] = field(default_factory=dict)
+    mark: FloatArray = field(default_factory=lambda: np.empty(0))  # of the embedding
 
     @property
     def n(self) -> int:
         return int(self.alphas.shape[1])
 
     def add(self, alphas: FloatArray, scores: Mapping[str, FloatArray]) -> None:
-        self.alphas = np.concatenate([self.alphas, alphas], axis=1)
+        self.alphas = np.concatenate([self.alphas, alphas.astype(np.float32)], axis=1)
         for name, values in scores.items():
-            before = self.scores.get(name, np.empty((len(values), 0)))
-            self.scores[name] = np.concatenate([before, np.asarray(values, np.float64)], axis=1)
+            before = self.scores.get(name, np.empty((len(values), 0), np.float32))
+            self.scores[name] = np.concatenate([before, np.asarray(values, np.float32)], axis=1)
 
     def best(self, greater_is_better: bool, first: int | None = None) -> IntArray:
         """Which candidate of each repeat (R,) has the best validation score, among the first so many.
@@ -75,15 +81,15 @@ class Seen:
         """Write to `path`, whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(".new.npz")
-        arrays: dict[str, Any] = {"alphas": self.alphas, **self.scores}
+        arrays: dict[str, Any] = {"alphas": self.alphas, "mark": self.mark, **self.scores}
         np.savez_compressed(new, **arrays)
         new.replace(path)
 
     @classmethod
     def load(cls, path: Path) -> Seen:
         with np.load(path, allow_pickle=False) as kept:
-            scores = {name: kept[name] for name in kept.files if name != "alphas"}
-            return cls(kept["alphas"], scores)
+            arrays = {name: kept[name] for name in kept.files}
+        return cls(arrays.pop("alphas"), mark=arrays.pop("mark"), scores=arrays)
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ class Plain:
 
     baseline: FloatArray | None = None
     n_dims: int = 0
+    mark: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
         return networks.uniform_weights(alphas.shape[1], self.baseline)
@@ -107,6 +114,7 @@ class RandomRows:
     low: float = 0.1
     high: float = 1.9
     n_dims: int = 0
+    mark: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
         return networks.random_weights(alphas.shape[1], draw, self.low, self.high)
@@ -130,6 +138,11 @@ class Moew:
     @property
     def n_dims(self) -> int:
         return int(self.Z.shape[2])
+
+    @property
+    def mark(self) -> FloatArray:
+        """Means and deviations (R or 1, 2d)."""
+        return np.hstack([self.Z.mean(axis=1), self.Z.std(axis=1)]).astype(np.float32)
 
     def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
         return networks.weights_of(self.Z, alphas, self.baseline)
@@ -177,9 +190,18 @@ def run(
 ) -> Seen:
     """B batches of K candidates for all repeats; goes on from what `path` holds.
 
+    An embedding is trained anew for a run that goes on; alphas of another one would mean nothing.
     `on_batch` is told after each batch how many are done; it may raise `OutOfTimeError`.
     """
-    seen = Seen.load(path) if path.exists() else Seen(np.empty((networks.n_repeats, 0, arm.n_dims)))
+    if path.exists():
+        seen = Seen.load(path)
+        if seen.mark.shape != arm.mark.shape or not np.allclose(seen.mark, arm.mark, rtol=0.01, atol=0.001):
+            raise MoewError(
+                f"{path} was begun with another embedding, on another kind of device or version; go on "
+                "there, or remove the file to begin again."
+            )
+    else:
+        seen = Seen(np.empty((networks.n_repeats, 0, arm.n_dims), np.float32), mark=arm.mark)
     for draw in range(seen.n // batch_size, n_batches):
         alphas = arm.propose(seen, batch_size, draw)
         params = networks.train(arm.weights(networks, draw, alphas), draw)

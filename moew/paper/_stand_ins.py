@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from moew.comparison import margin
+from moew.margins import margin
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._experiment import Options
 from moew.protocols import FloatArray
@@ -61,27 +60,16 @@ def classifiers(
     return RepeatedNetworks(spec, X, y[..., None], n_repeats, seed, device=options.device)
 
 
-def embedding(
-    path: Path, X: FloatArray, y: FloatArray, n_repeats: int, seed: int, options: Options
-) -> FloatArray:
-    """Z (n_repeats, n, 3): the middle layers of autoencoders (D+1)-100-3-100-(D+1), one for each repeat.
-
-    Kept at `path`: the candidates of an interrupted run mean nothing in another embedding.
-    """
-    if not path.exists():
-        inputs = np.concatenate([X, y[..., None]], axis=2)
-        width = inputs.shape[2]
-        # λ = 1/2; squared loss for the features, hinge loss for the label
-        loss = ReconstructionLoss(tuple((d, 0.5) for d in range(width - 1)), ((width - 1, 0.5),), ())
-        sizes = (width, ENCODER_HIDDEN, N_DIMS, ENCODER_HIDDEN, width)
-        spec = NetworkSpec(sizes, "sigmoid", loss, options.steps, 100, precision=options.precision)
-        networks = RepeatedNetworks(spec, inputs, inputs, n_repeats, seed, device=options.device)
-        params = networks.train(networks.uniform_weights(1), 0)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new.npy")
-        np.save(new, networks.hidden(params, inputs, 2)[:, 0])
-        new.replace(path)
-    return np.asarray(np.load(path))
+def embedding(X: FloatArray, y: FloatArray, n_repeats: int, seed: int, options: Options) -> FloatArray:
+    """Z (n_repeats, n, 3): the middle layers of autoencoders (D+1)-100-3-100-(D+1), one for each repeat."""
+    inputs = np.concatenate([X, y[..., None]], axis=2)
+    width = inputs.shape[2]
+    # λ = 1/2; squared loss for the features, hinge loss for the label
+    loss = ReconstructionLoss(tuple((d, 0.5) for d in range(width - 1)), ((width - 1, 0.5),), ())
+    sizes = (width, ENCODER_HIDDEN, N_DIMS, ENCODER_HIDDEN, width)
+    spec = NetworkSpec(sizes, "sigmoid", loss, options.steps, 100, precision=options.precision)
+    networks = RepeatedNetworks(spec, inputs, inputs, n_repeats, seed, device=options.device)
+    return networks.hidden(networks.train(networks.uniform_weights(1), 0), inputs, 2)[:, 0]
 
 
 def best_setting(score: Callable[[Training], FloatArray]) -> str:

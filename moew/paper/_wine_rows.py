@@ -11,6 +11,7 @@ from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._experiment import Options
+from moew.paper._searches import Evaluate
 from moew.protocols import FloatArray
 from moew.seeds import generator, integer_seed
 
@@ -62,6 +63,7 @@ class Wine:
 
     def __init__(self, options: Options, data: Dataset, rows_a_step: int = ROWS_A_STEP) -> None:
         self.options, self.rows_a_step = options, rows_a_step
+        self._models: dict[tuple[bool, int], tuple[RepeatedNetworks, Evaluate]] = {}
         n = len(data.y)
         orders = np.stack(
             [generator(options.seed, "split", r).permutation(n) for r in range(options.repeats)]
@@ -81,12 +83,14 @@ class Wine:
         scaled_points = (X[..., -1:] - points.mean(axis=1, keepdims=True)) / points.std(axis=1, keepdims=True)
         return np.concatenate([X[..., :-1], scaled_points.astype(np.float32)], axis=2)
 
-    def networks(self, scaled: bool, repeats: int) -> RepeatedNetworks:
-        """The models that all arms train; `scaled` is about their points."""
-        X = self.features(self.train, scaled, repeats)
-        return self._repeated(
-            (X.shape[2], *HIDDEN, 1), "squared", X, self.train.y[:repeats, :, None], "model"
-        )
+    def model(self, scaled: bool, repeats: int) -> tuple[RepeatedNetworks, Evaluate]:
+        """What all arms train, and how it is judged; `scaled` is about its points. Made once."""
+        if (scaled, repeats) not in self._models:
+            X = self.features(self.train, scaled, repeats)
+            y = self.train.y[:repeats, :, None]
+            networks = self._repeated((X.shape[2], *HIDDEN, 1), "squared", X, y, "model")
+            self._models[scaled, repeats] = networks, self._evaluation(networks, scaled)
+        return self._models[scaled, repeats]
 
     def embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
         """Z (R, n, d) of the training rows: the middle layer of an autoencoder of (x, y).
@@ -125,13 +129,20 @@ class Wine:
         seed = integer_seed(o.seed, f"wine {purpose}")
         return RepeatedNetworks(spec, X, Y, len(X), seed, device=o.device)
 
-    def evaluate(self, networks: RepeatedNetworks, scaled: bool, params: Any) -> dict[str, FloatArray]:
-        scores = {}
-        for name, part in (("validation", self.validation), ("test", self.test)):
-            X = self.features(part, scaled, networks.n_repeats)
-            answers = networks.outputs(params, X)[..., 0]
-            scores[name] = worst_range(answers, part.price[: networks.n_repeats])
-        return scores
+    def _evaluation(self, networks: RepeatedNetworks, scaled: bool) -> Evaluate:
+        R = networks.n_repeats
+        rows = {
+            name: (networks.place(self.features(part, scaled, R)), part.price[:R])
+            for name, part in (("validation", self.validation), ("test", self.test))
+        }
+
+        def evaluate(params: Any) -> dict[str, FloatArray]:
+            return {
+                name: worst_range(networks.outputs(params, X)[..., 0], price)
+                for name, (X, price) in rows.items()
+            }
+
+        return evaluate
 
 
 def standardized(values: FloatArray) -> FloatArray:

@@ -23,8 +23,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import expit, ndtr
 
-from moew.comparison import margin
 from moew.domain import Ball
+from moew.margins import margin
 from moew.paper._experiment import Options, Run
 from moew.paper._searches import Seen
 from moew.protocols import FloatArray, IntArray

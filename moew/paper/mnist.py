@@ -7,13 +7,15 @@ and the first 5,000 training rows for validation. So repeats differ in first par
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from moew.datasets import TrainTest, load_mnist
 from moew.nets import NetworkSpec, RepeatedNetworks
-from moew.paper._experiment import Line, Options, Run, chosen, difference, table
+from moew.paper._experiment import Line, Options, Prepared, Run, chosen, difference, table
 from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_search
 from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
@@ -71,6 +73,13 @@ class Mnist:
 
         return evaluate
 
+    def prepared(
+        self, networks: Callable[[], RepeatedNetworks], name: str, hidden: int, uniform: Seen | None
+    ) -> Prepared:
+        made = networks()
+        evaluate = self.evaluation(made, by_digit=name == "uniform")
+        return Prepared(made, self.arm(name, hidden, uniform), evaluate)
+
     def arm(self, name: str, hidden: int, uniform: Seen | None) -> Arm:
         """One of ARMS; the noise of the paper's GP is that of the uniform models, which come first."""
         Z = np.eye(10)[self.y][None]
@@ -94,16 +103,10 @@ def search_all(
     """Every arm for every size of the network; what was done before is taken from the folder."""
     found: dict[tuple[int, str], Seen] = {}
     for h in hidden:
-        networks = data.networks(h)
+        networks = cache(partial(data.networks, h))  # made when first needed
         for name in ARMS:
-            found[h, name] = this.search(
-                f"h={h} {name}",
-                networks,
-                data.arm(name, h, found.get((h, "uniform"))),
-                data.evaluation(networks, by_digit=name == "uniform"),
-                n_batches=n_batches,
-                batch_size=BATCH_SIZE,
-            )
+            prepare = partial(data.prepared, networks, name, h, found.get((h, "uniform")))
+            found[h, name] = this.search(f"h={h} {name}", prepare, n_batches=n_batches, batch_size=BATCH_SIZE)
     return found
 
 

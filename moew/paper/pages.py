@@ -16,8 +16,8 @@ FEATURES and TRAINING were fixed beforehand, on uniform weights and validation r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from moew.datasets import TrainValidTest, load_blog
 from moew.nets import RepeatedNetworks
 from moew.paper import _normalised as normalised
-from moew.paper._experiment import Options, Run, chosen
+from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._searches import Moew, Plain, Seen, paper_search
 from moew.paper._stand_ins import (
     BATCH_SIZE,
@@ -94,6 +94,20 @@ class Pages:
         seed = integer_seed(self.options.seed, "pages")
         return classifiers(TRAINING, self.X, self.y, n_repeats, seed, self.options)
 
+    @cached_property
+    def embedding(self) -> FloatArray:
+        """The paper's, (R, n, 3)."""
+        o = self.options
+        return embedding(self.X, self.y, o.repeats, integer_seed(o.seed, "pages embedding"), o)
+
+    def prepared(self, name: str, share: float, uniform: Seen | None) -> Prepared:
+        """One of ARMS; the models of uniform weights are the same for all shares."""
+        R = self.options.repeats
+        networks = self.networks(min(R, SECOND_REPEATS) if name == SECOND else R)
+        if uniform is None:
+            return Prepared(networks, Plain(), partial(self.evaluate, networks))
+        return Prepared(networks, self.arm(name, share, uniform), partial(self.evaluate_at, share, networks))
+
     def evaluate(self, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
         """Scores at every share: "validation 40 %", "test 40 %" and so on."""
         rows = (("validation", self.X_val, self.grades_val), ("test", self.X_test, self.grades_test))
@@ -106,9 +120,9 @@ class Pages:
     def evaluate_at(self, share: float, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
         return at_share(self.evaluate(networks, params), share)
 
-    def arm(self, name: str, share: float, Z: FloatArray, uniform: Seen) -> Moew:
-        """One of ARMS besides uniform, whose models give the noise; Z (R, n, 3)."""
-        o = self.options
+    def arm(self, name: str, share: float, uniform: Seen) -> Moew:
+        """One of ARMS besides uniform, whose models give the noise."""
+        o, Z = self.options, self.embedding
         shared: dict[str, Any] = {"greater_is_better": True, "n_jobs": o.n_jobs}
         shared["seed"] = integer_seed(o.seed, f"pages {name} {shown(share)}")
         if name == "moew":
@@ -123,22 +137,18 @@ def at_share(scores: Mapping[str, FloatArray], share: float) -> dict[str, FloatA
     return {name: scores[f"{name} {shown(share)}"] for name in ("validation", "test")}
 
 
-def search_all(this: Run, rows: Pages, n_batches: int = N_BATCHES) -> dict[tuple[float, str], Seen]:
-    """Every arm for every share; the uniform models are the same for all shares."""
-    o = this.options
-    path = this.state("embedding").with_suffix(".npy")
-    Z = embedding(path, rows.X, rows.y, o.repeats, integer_seed(o.seed, "pages embedding"), o)
-    first, fewer = rows.networks(o.repeats), rows.networks(min(o.repeats, SECOND_REPEATS))
-    shared: dict[str, Any] = {"n_batches": n_batches, "batch_size": BATCH_SIZE}
-    trained = this.search("uniform", first, Plain(), partial(rows.evaluate, first), **shared)
+def search_all(
+    this: Run, rows: Pages, n_batches: int = N_BATCHES, arms: Sequence[str] = ARMS, shares: Any = SHARES
+) -> dict[tuple[float, str], Seen]:
+    """Every arm for every share."""
+    sizes = {"n_batches": n_batches, "batch_size": BATCH_SIZE}
+    trained = this.search("uniform", partial(rows.prepared, "uniform", 0.0, None), **sizes)
     found: dict[tuple[float, str], Seen] = {}
-    for share in SHARES:
+    for share in shares:
         uniform = found[share, "uniform"] = Seen(trained.alphas, at_share(trained.scores, share))
-        for name in ARMS[1:]:
-            networks = fewer if name == SECOND else first
-            arm = rows.arm(name, share, Z, uniform)
-            evaluate = partial(rows.evaluate_at, share, networks)
-            found[share, name] = this.search(f"{shown(share)} {name}", networks, arm, evaluate, **shared)
+        for name in arms[1:]:
+            prepare = partial(rows.prepared, name, share, uniform)
+            found[share, name] = this.search(f"{shown(share)} {name}", prepare, **sizes)
     return found
 
 

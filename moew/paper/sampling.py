@@ -1,97 +1,22 @@
 """Figure 2: where GP-BUCB samples, batch by batch, and how far the validation metric tells the test metric.
 
-The paper's example is web page quality (6-20-10-1, autoencoder 7-100-3-100-7, 10 batches of 20,
-p = q = 68.3), whose data are not public; blog posts stand for them (`load_blog`): any comment in the next 24
-hours is the binary label of the old rows, log(1 + comments) the grade of the new ones, and the mean grade of
-the 40 % with the highest outputs the metric. The paper does not state the radius here; 5 is the authors' for
-their other autoencoder of numbers (wine). The months are fixed, so repeats differ in first parameters,
-mini-batches, autoencoder and candidates.
+The paper's example is web page quality with 40 % selected, so this looks into that search of `pages`, and
+runs it first where its folder does not hold it.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
-from moew.datasets import TrainValidTest, load_blog
-from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.datasets import load_blog
 from moew.paper._experiment import Line, Options, Run, table
-from moew.paper._searches import Moew, Plain, Seen, paper_search
+from moew.paper._searches import Seen
+from moew.paper._stand_ins import BATCH_SIZE, PAPER_RADIUS
+from moew.paper.pages import ARMS, SHARES, Pages, search_all
 from moew.protocols import FloatArray
-from moew.seeds import integer_seed
 
-FEATURES = (
-    *("comments_before", "comments_last_24h", "comments_48_24h"),
-    *("age_hours", "blog_mean_comments", "blog_median_comments"),
-)
-N_BATCHES, BATCH_SIZE, RADIUS, SHARE = 10, 20, 5.0, 0.4
 SHOWN = (0, 1, 3, 5, 7, 9)
 PAPER_CORRELATION = 0.97
-
-
-def mean_of_top(scores: FloatArray, grades: FloatArray, share: float = SHARE) -> FloatArray:
-    """Mean grade (R, K) of the share of m rows with the highest scores (R, K, m), for grades (m,)."""
-    count = max(1, round(share * len(grades)))
-    return np.asarray(grades[np.argpartition(-scores, count - 1, axis=2)[..., :count]].mean(axis=2))
-
-
-class Posts:
-    """The rows, and what is trained and measured on them."""
-
-    def __init__(self, options: Options, data: TrainValidTest) -> None:
-        self.options = options
-        parts = [np.log1p(part.features(FEATURES)) for part in (data.train, data.valid, data.test)]
-        centre, spread = parts[0].mean(axis=0), parts[0].std(axis=0)
-        self.X, self.X_val, self.X_test = (((X - centre) / spread).astype(np.float32)[None] for X in parts)
-        self.y = data.train.y.astype(np.float32)[None, :, None]
-        self.grades_val, self.grades_test = data.valid.columns["graded"], data.test.columns["graded"]
-
-    def networks(self) -> RepeatedNetworks:
-        o = self.options
-        spec = NetworkSpec(
-            (len(FEATURES), 20, 10, 1), "sigmoid", "hinge", o.steps, 100, precision=o.precision
-        )
-        seed = integer_seed(o.seed, "sampling")
-        return RepeatedNetworks(spec, self.X, self.y, o.repeats, seed, device=o.device)
-
-    def embedding(self) -> FloatArray:
-        """Z (R, n, 3): middle layers of autoencoders with squared loss on x and hinge loss on y, λ = 0.5."""
-        o, D = self.options, len(FEATURES)
-        inputs = np.concatenate([self.X, self.y], axis=2)
-        loss = ReconstructionLoss(tuple((column, 0.5) for column in range(D)), ((D, 0.5),), ())
-        spec = NetworkSpec((D + 1, 100, 3, 100, D + 1), "sigmoid", loss, o.steps, 100, precision=o.precision)
-        seed = integer_seed(o.seed, "sampling autoencoder")
-        networks = RepeatedNetworks(spec, inputs, inputs, o.repeats, seed, device=o.device)
-        return networks.hidden(networks.train(networks.uniform_weights(1), 0), inputs, 2)[:, 0]
-
-    def evaluate(self, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
-        validation = mean_of_top(networks.outputs(params, self.X_val)[..., 0], self.grades_val)
-        test = mean_of_top(networks.outputs(params, self.X_test)[..., 0], self.grades_test)
-        return {"validation": validation, "test": test}
-
-
-def search(this: Run, posts: Posts, n_batches: int = N_BATCHES, batch_size: int = BATCH_SIZE) -> Seen:
-    """GP-BUCB with the paper's width; its noise is that of one batch of uniform models."""
-    networks = posts.networks()
-    evaluate = partial(posts.evaluate, networks)
-    uniform = this.search("uniform", networks, Plain(), evaluate, n_batches=1, batch_size=batch_size)
-    seed = integer_seed(this.options.seed, "sampling alphas")
-    Z = kept_embedding(this, posts)
-    arm = Moew(Z, RADIUS, paper_search(uniform), True, seed, n_jobs=this.options.n_jobs)
-    return this.search("GP-BUCB", networks, arm, evaluate, n_batches=n_batches, batch_size=batch_size)
-
-
-def kept_embedding(this: Run, posts: Posts) -> FloatArray:
-    """From the folder if it is there: candidates mean nothing in another embedding."""
-    path = this.state("embedding").with_suffix(".npy")
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new.npy")
-        np.save(new, posts.embedding())
-        new.replace(path)
-    return np.asarray(np.load(path))
 
 
 def correlations(seen: Seen, first: int | None = None) -> FloatArray:
@@ -108,7 +33,7 @@ def distances(seen: Seen, batch: int, batch_size: int) -> FloatArray:
     return np.asarray(np.linalg.norm(alphas - winners, axis=2).mean(axis=1))
 
 
-def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = RADIUS) -> str:
+def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = PAPER_RADIUS) -> str:
     """The tables; raw numbers and the figure go to the folder. `seen` is any search with d of 2 or more."""
     n_batches = seen.n // batch_size
     shown = [batch for batch in SHOWN if batch < n_batches]
@@ -158,5 +83,6 @@ def draw(this: Run, seen: Seen, shown: list[int], batch_size: int, radius: float
 
 def main(options: Options) -> str:
     """Run or go on, and return the tables; the figure and raw numbers go to the folder."""
-    this = Run("sampling", options)
-    return report(this, search(this, Posts(options, load_blog())))
+    share, arms = SHARES[0], ARMS[:2]
+    found = search_all(Run("pages", options), Pages(options, load_blog()), arms=arms, shares=(share,))
+    return report(Run("sampling", options), found[share, arms[1]])

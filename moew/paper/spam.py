@@ -22,7 +22,7 @@ With logistic loss those weights neither harm nor help.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +30,8 @@ import numpy as np
 from moew.datasets import Dataset, load_credit_default
 from moew.nets import RepeatedNetworks
 from moew.paper import _normalised as normalised
-from moew.paper._experiment import Options, Run, chosen
-from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
+from moew.paper._experiment import Options, Prepared, Run, chosen
+from moew.paper._searches import Arm, Evaluate, Moew, Plain, Seen, paper_search
 from moew.paper._stand_ins import (
     BATCH_SIZE,
     N_BATCHES,
@@ -140,15 +140,32 @@ class Spam:
         X, y = self.train.X[:n_repeats], self.train.y[:n_repeats]
         return classifiers(training, X, y, n_repeats, seed, self.options)
 
-    def evaluate(self, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
+    def evaluation(self, networks: RepeatedNetworks) -> Evaluate:
         parts = [Part(*(a[: networks.n_repeats] for a in part)) for part in (self.validation, self.test)]
-        scores = [networks.outputs(params, part.X)[..., 0] for part in parts]
-        threshold = threshold_of(scores[0], BLOCKED)
-        validation, test = (value_per_harm(s, threshold, p) for s, p in zip(scores, parts, strict=True))
-        return {"validation": validation, "test": test}
+        placed = [networks.place(part.X) for part in parts]
 
-    def arm(self, name: str, Z: FloatArray, uniform: Seen | None) -> Arm:
-        """One of ARMS with embeddings Z (R, n, 3); `uniform` comes first, and gives the noise."""
+        def evaluate(params: Any) -> dict[str, FloatArray]:
+            scores = [networks.outputs(params, X)[..., 0] for X in placed]
+            threshold = threshold_of(scores[0], BLOCKED)
+            validation, test = (value_per_harm(s, threshold, p) for s, p in zip(scores, parts, strict=True))
+            return {"validation": validation, "test": test}
+
+        return evaluate
+
+    @cached_property
+    def embedding(self) -> FloatArray:
+        """The paper's, (R, n, 3)."""
+        o = self.options
+        seed = integer_seed(o.seed, "spam embedding", self.study)
+        return embedding(self.train.X, self.train.y, o.repeats, seed, o)
+
+    def prepared(self, name: str, uniform: Seen | None) -> Prepared:
+        R = self.options.repeats
+        networks = self.networks(min(R, SECOND_REPEATS) if name == SECOND else R)
+        return Prepared(networks, self.arm(name, uniform), self.evaluation(networks))
+
+    def arm(self, name: str, uniform: Seen | None) -> Arm:
+        """One of ARMS; `uniform` comes first, and gives the noise."""
         if name == "Shimodaira":
             return Plain(self.importance)
         if uniform is None:
@@ -160,28 +177,22 @@ class Spam:
             return Moew(metric_columns(self.train), OUR_RADIUS, GpBucb(), **shared)
         R = min(o.repeats, SECOND_REPEATS) if name == SECOND else o.repeats
         radius = SECOND_RADIUS if name == SECOND else PAPER_RADIUS
-        return Moew(Z[:R], radius, paper_search(uniform), baseline=self.label_shift[:R], **shared)
+        return Moew(
+            self.embedding[:R], radius, paper_search(uniform), baseline=self.label_shift[:R], **shared
+        )
 
 
 def search_all(
     this: Run, data: Dataset, sizes: tuple[int, int, int] = SIZES, n_batches: int = N_BATCHES
 ) -> dict[tuple[int, str], Seen]:
     """Every arm of both studies."""
-    o = this.options
     found: dict[tuple[int, str], Seen] = {}
     for study in SHARES:
-        rows = Spam(o, data, study, sizes)
-        path = this.state(f"study {study} embedding").with_suffix(".npy")
-        seed = integer_seed(o.seed, "spam embedding", study)
-        Z = embedding(path, rows.train.X, rows.train.y, o.repeats, seed, o)
-        networks = rows.networks(o.repeats)
+        rows = Spam(this.options, data, study, sizes)
         for name in ARMS:
-            if name == SECOND:
-                networks = rows.networks(min(o.repeats, SECOND_REPEATS))
-            arm = rows.arm(name, Z, found.get((study, "uniform")))
-            evaluate = partial(rows.evaluate, networks)
+            prepare = partial(rows.prepared, name, found.get((study, "uniform")))
             found[study, name] = this.search(
-                f"study {study} {name}", networks, arm, evaluate, n_batches=n_batches, batch_size=BATCH_SIZE
+                f"study {study} {name}", prepare, n_batches=n_batches, batch_size=BATCH_SIZE
             )
     return found
 
@@ -212,7 +223,7 @@ def choose_settings(repeats: int = 8, steps: int = 10_000, seed: int = 77) -> st
         for rows in studies:
             networks = rows.networks(repeats, training)
             params = networks.train(networks.uniform_weights(3), 0)
-            values.append(np.log(rows.evaluate(networks, params)["validation"]))
+            values.append(np.log(rows.evaluation(networks)(params)["validation"]))
         return np.concatenate(values)
 
     return best_setting(score)

@@ -28,10 +28,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from moew.comparison import margin
 from moew.datasets import Dataset, load_wine, load_wine_full
-from moew.nets import RepeatedNetworks
-from moew.paper._experiment import Line, Options, Run, chosen, difference, table
+from moew.margins import margin
+from moew.paper._experiment import Line, Options, Prepared, Run, chosen, difference, table
 from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
 from moew.paper._wine_rows import Wine, most_frequent_flags
 from moew.protocols import FloatArray
@@ -133,28 +132,22 @@ def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -
 
 
 def search_all(this: Run, name: str, wine: Wine, plan: Plan) -> dict[str, Seen]:
-    """Every setting of the plan; what was done before is taken from the folder, and nothing made for it."""
+    """Every setting of the plan; what was done before is taken from the folder."""
     found: dict[str, Seen] = {}
-    models: dict[tuple[bool, int], RepeatedNetworks] = {}
     for setting in plan.settings():
-        label, n_batches = f"{name} {setting.name}", plan.batches(setting.name)[-1]
-        path = this.state(label)
-        if path.exists() and (seen := Seen.load(path)).n >= n_batches * BATCH_SIZE:
-            found[setting.name] = seen
-            continue
-        repeats = min(wine.options.repeats, FEW_REPEATS) if setting.few else wine.options.repeats
-        model = (setting.scaled, repeats)
-        if model not in models:
-            models = {model: wine.networks(*model)}  # one at a time on the device
         found[setting.name] = this.search(
-            label,
-            models[model],
-            make_arm(wine, setting, repeats, found.get(UNIFORM)),
-            partial(wine.evaluate, models[model], setting.scaled),
-            n_batches=n_batches,
+            f"{name} {setting.name}",
+            partial(prepared, wine, setting, found.get(UNIFORM)),
+            n_batches=plan.batches(setting.name)[-1],
             batch_size=BATCH_SIZE,
         )
     return found
+
+
+def prepared(wine: Wine, setting: Setting, uniform: Seen | None) -> Prepared:
+    repeats = min(wine.options.repeats, FEW_REPEATS) if setting.few else wine.options.repeats
+    networks, evaluate = wine.model(setting.scaled, repeats)
+    return Prepared(networks, make_arm(wine, setting, repeats, uniform), evaluate)
 
 
 def choose_all(found: dict[str, Seen], plan: Plan) -> Picks:

@@ -1,0 +1,16 @@
+"""How far a mean over repeats may be off."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from moew.protocols import FloatArray
+
+
+def margin(values: FloatArray) -> float:
+    """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
+    n = len(values)
+    return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
