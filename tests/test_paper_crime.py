@@ -70,7 +70,7 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypa
         assert part in text
     with (searches.this.folder / "crime.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * (2 * 3 + 2 * 4) + 2 * 2 * len(some)
+    assert len(lines) == 2 * (2 * 3 + 2 * 4 + 2) + 2 * 2 * len(some)
     seen = searches.of(crime.VANILLA, 2)
     best = seen.scores["training accuracy: validation FPR violation"][1].argmin()
     one = next(x for x in lines if x["setting"].startswith("iid vanilla: moew, GP") and x["repeat"] == "1")

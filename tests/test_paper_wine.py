@@ -18,7 +18,8 @@ from moew.exceptions import DataFileError, InvalidInputError
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper import wine
 from moew.paper._experiment import Options, Run
-from moew.paper._wine_rows import Wine, most_frequent_flags, standardized, worst_range
+from moew.paper._scaling import standardized
+from moew.paper._wine_rows import Wine, most_frequent_flags, worst_range
 
 PLAN = wine.Plan((8, 10), (0.0, 95.0), n_batches=1, long_batches=2, like_paper=True)
 

@@ -12,8 +12,9 @@ import numpy as np
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
-from moew.paper._crime_thresholds import RULES, Scored, measure, thresholds
+from moew.paper._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
 from moew.paper._experiment import Options, Prepared, Run, chosen
+from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
 from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
@@ -123,25 +124,16 @@ class Crime:
     def _placed(self) -> list[Any]:
         return [self.networks.place(self.data.X[rows]) for rows in self.rows]
 
+    @property
+    def our_embedding(self) -> FloatArray:
+        """What the metric is made of, (R, n, 8): standardised flags of group and label together."""
+        rows = self.rows[0]
+        return standardized(np.eye(2 * N_GROUPS)[2 * self.data.columns["group"][rows] + self.data.y[rows]])
+
     @cached_property
     def raw_embedding(self) -> FloatArray:
         """The middle layer (R, n, 4) of an autoencoder of features and label as they are."""
-        return self._embedding(self.data.X[self.rows[0]])
-
-    @cached_property
-    def our_embedding(self) -> FloatArray:
-        """Likewise, of standardised features; standardised itself, both classes counted the same."""
-        X, y = self.data.X[self.rows[0]], self.data.y[self.rows[0]]
-        spread = X.std(axis=1, keepdims=True)
-        Z = self._embedding((X - X.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0))
-        share = y.mean(axis=1, keepdims=True)
-        weights = np.where(y == 1, 0.5 / share, 0.5 / (1 - share))[..., None] / y.shape[1]
-        Z = Z - (weights * Z).sum(axis=1, keepdims=True)
-        spread = np.sqrt((weights * Z**2).sum(axis=1, keepdims=True))
-        return np.asarray(Z / np.maximum(spread, 1e-5))
-
-    def _embedding(self, features: FloatArray) -> FloatArray:
-        labels = self.data.y[self.rows[0]][..., None]
+        features, labels = self.data.X[self.rows[0]], self.data.y[self.rows[0]][..., None]
         xy = np.concatenate([features, labels], axis=2).astype(np.float32)
         D = xy.shape[2]
         # The authors' squared error is a mean over the features, beside the hinge loss of the label.

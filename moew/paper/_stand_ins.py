@@ -16,7 +16,7 @@ from moew.protocols import FloatArray
 HIDDEN, ENCODER_HIDDEN, N_DIMS = (20, 10), 100, 3
 N_BATCHES, BATCH_SIZE = 10, 20  # B and K
 # The paper gives no radius for these two; the authors' wine has an autoencoder of this shape, and 5.
-PAPER_RADIUS, SECOND_RADIUS, OUR_RADIUS = 5.0, 1.0, 3.0
+PAPER_RADIUS, SECOND_RADIUS = 5.0, 1.0
 SECOND_REPEATS = 20  # of the second radius
 
 
@@ -35,13 +35,6 @@ GRID = tuple(Training(loss, rate) for loss in ("hinge", "logistic") for rate in 
 def signed_log(X: FloatArray) -> FloatArray:
     """sign(x) · log(1 + |x|): amounts and counts span many powers of ten."""
     return np.sign(X) * np.log1p(np.abs(X))
-
-
-def scaled(X: FloatArray, *others: FloatArray) -> tuple[FloatArray, ...]:
-    """Columns X (R, n, D) with mean 0 and variance 1 within each repeat, and others (R, m, D) likewise."""
-    centre, spread = X.mean(axis=1, keepdims=True), X.std(axis=1, keepdims=True)
-    spread = np.where(spread > 0, spread, 1.0)
-    return tuple(((part - centre) / spread).astype(np.float32) for part in (X, *others))
 
 
 def classifiers(

@@ -11,6 +11,7 @@ from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._experiment import Options
+from moew.paper._scaling import like, standardized
 from moew.paper._searches import Evaluate
 from moew.protocols import FloatArray
 from moew.seeds import generator, integer_seed
@@ -79,9 +80,8 @@ class Wine:
         X = part.X[:repeats]
         if not scaled:
             return X
-        points = self.train.X[:repeats, :, -1:].astype(np.float64)
-        scaled_points = (X[..., -1:] - points.mean(axis=1, keepdims=True)) / points.std(axis=1, keepdims=True)
-        return np.concatenate([X[..., :-1], scaled_points.astype(np.float32)], axis=2)
+        points = like(self.train.X[:repeats, :, -1:], X[..., -1:])
+        return np.concatenate([X[..., :-1], points], axis=2)
 
     def model(self, scaled: bool, repeats: int) -> tuple[RepeatedNetworks, Evaluate]:
         """What all arms train, and how it is judged; `scaled` is about its points. Made once."""
@@ -143,9 +143,3 @@ class Wine:
             }
 
         return evaluate
-
-
-def standardized(values: FloatArray) -> FloatArray:
-    """Values (R, n, d) with mean 0 and deviation 1 over the rows; a column that is constant becomes 0."""
-    spread = values.std(axis=1, keepdims=True)
-    return np.asarray((values - values.mean(axis=1, keepdims=True)) / np.where(spread > 1e-5, spread, np.inf))

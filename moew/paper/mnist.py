@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from moew.datasets import TrainTest, load_mnist
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper._experiment import Line, Options, Prepared, Run, chosen, difference, table
+from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_search
 from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
@@ -92,8 +94,7 @@ class Mnist:
         if name == "moew, random alphas":
             return Moew(Z, PAPER_RADIUS, None, **shared)
         if name == "moew":
-            centred = (Z - Z.mean(axis=1, keepdims=True)) / Z.std(axis=1, keepdims=True)
-            return Moew(centred, OUR_RADIUS, GpBucb(), **shared)
+            return Moew(standardized(Z), OUR_RADIUS, GpBucb(), **shared)
         return Moew(Z, PAPER_RADIUS, paper_search(uniform), **shared)
 
 
@@ -102,9 +103,9 @@ def search_all(
 ) -> dict[tuple[int, str], Seen]:
     """Every arm for every size of the network; what was done before is taken from the folder."""
     found: dict[tuple[int, str], Seen] = {}
-    for h in hidden:
+    for arms, h in product((ARMS[:-1], ARMS[-1:]), hidden):  # the paper's arms first
         networks = cache(partial(data.networks, h))  # made when first needed
-        for name in ARMS:
+        for name in arms:
             prepare = partial(data.prepared, networks, name, h, found.get((h, "uniform")))
             found[h, name] = this.search(f"h={h} {name}", prepare, n_batches=n_batches, batch_size=BATCH_SIZE)
     return found

@@ -26,12 +26,12 @@ from moew.datasets import TrainValidTest, load_blog
 from moew.nets import RepeatedNetworks
 from moew.paper import _normalised as normalised
 from moew.paper._experiment import Options, Prepared, Run, chosen
+from moew.paper._scaling import like, standardized
 from moew.paper._searches import Moew, Plain, Seen, paper_search
 from moew.paper._stand_ins import (
     BATCH_SIZE,
     GRID,
     N_BATCHES,
-    OUR_RADIUS,
     PAPER_RADIUS,
     SECOND_RADIUS,
     SECOND_REPEATS,
@@ -39,7 +39,6 @@ from moew.paper._stand_ins import (
     best_setting,
     classifiers,
     embedding,
-    scaled,
     signed_log,
 )
 from moew.protocols import FloatArray
@@ -49,9 +48,10 @@ from moew.seeds import integer_seed
 SHARES = (0.4, 0.2, 0.1, 0.05)
 FEATURES = (
     *("comments_last_24h", "blog_mean_comments", "age_hours"),
-    *("n_parents", "comments_48_24h", "length"),
+    *("comments_before", "n_parents", "length"),
 )
 TRAINING = Training("logistic", 0.01)
+OUR_RADIUS = 1.0  # `benchmarks/paper_settings.py pages`
 SECOND = "moew, GP-BUCB, R = 1"
 ARMS = ("uniform", "moew, GP-BUCB as in the paper", "moew", SECOND)
 _GAIN, _MARGIN = 100 * 0.7176 / 0.7113, 100 * 0.0004 / 0.7113
@@ -83,7 +83,7 @@ class Pages:
     def __init__(self, options: Options, data: TrainValidTest, features: tuple[str, ...] = FEATURES) -> None:
         self.options = options
         columns = [signed_log(part.features(features))[None] for part in (data.train, data.valid, data.test)]
-        self.X, self.X_val, self.X_test = scaled(*columns)
+        self.X, self.X_val, self.X_test = (like(columns[0], part) for part in columns)
         self.y = data.train.y[None].astype(np.float32)
         most = float(data.train.columns["graded"].max())
         self.grades_val, self.grades_test = (
@@ -126,7 +126,7 @@ class Pages:
         shared: dict[str, Any] = {"greater_is_better": True, "n_jobs": o.n_jobs}
         shared["seed"] = integer_seed(o.seed, f"pages {name} {shown(share)}")
         if name == "moew":
-            return Moew(scaled(Z)[0], OUR_RADIUS, GpBucb(), **shared)
+            return Moew(standardized(Z), OUR_RADIUS, GpBucb(), **shared)
         if name == SECOND:
             return Moew(Z[:SECOND_REPEATS], SECOND_RADIUS, paper_search(uniform), **shared)
         return Moew(Z, PAPER_RADIUS, paper_search(uniform), **shared)

@@ -1,0 +1,200 @@
+"""Which settings "moew" has in the paper's experiments: tried on validation rows alone.
+
+Half of the validation rows choose among the 200 candidates (50 in crime), the other half judge the choice, so
+that an embedding that fits the validation rows too closely shows. No test row is touched.
+
+    python benchmarks/paper_settings.py wine mnist crime spam pages --device gpu --precision tf32 --jobs 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
+from moew.margins import margin
+from moew.paper import crime, mnist, pages, spam
+from moew.paper._crime_study import Crime, Setting
+from moew.paper._experiment import Options, Prepared, Run, chosen
+from moew.paper._scaling import standardized
+from moew.paper._searches import Moew, Plain
+from moew.paper._wine_rows import PRICES, Part, Wine
+from moew.search import GpBucb
+
+SEED = 12345  # of other splits and first parameters than those of the results
+Trial = tuple[str, Prepared, bool, int]
+"""What is tried, greater is better, candidates in a batch."""
+
+
+def moew(Z: Any, radius: float, greater_is_better: bool, options: Options, pi: Any = None) -> Moew:
+    return Moew(Z, radius, GpBucb(), greater_is_better, SEED, pi, options.n_jobs)
+
+
+def one_hot(kinds: Any, n_kinds: int) -> Any:
+    """Standardised flags (R, n, n_kinds)."""
+    return standardized(np.eye(n_kinds)[kinds])
+
+
+def halves(part: Any) -> tuple[Any, Any]:
+    """Rows (R, m, …) or (m, …) at even and at odd places."""
+    return part[:, ::2], part[:, 1::2]
+
+
+def wine_trials(options: Options) -> Iterator[Trial]:
+    data = Wine(options, load_wine())
+    both = [Part(*pair) for pair in zip(*map(halves, vars(data.validation).values()), strict=True)]
+    data.validation, data.test = both
+    networks, evaluate = data.model(False, options.repeats)
+    price, y, points = data.train.price, data.train.y[..., None], data.train.X[..., -1:]
+    ranges = one_hot(np.searchsorted(PRICES, price), len(PRICES) + 1)
+    own = data.embedding("ours", 8, options.repeats)
+    log_price = standardized(np.concatenate([y, (y - y.mean()) ** 2], axis=2))
+    tried = {"autoencoder, R = 3": (own, 3.0), "autoencoder, R = 6": (own, 6.0)}
+    tried |= {f"price ranges, R = {r:g}": (ranges, r) for r in (1.0, 2.0, 3.0, 6.0)}
+    tried |= {f"log price and its square, R = {r:g}": (log_price, r) for r in (3.0, 6.0)}
+    with_points = np.concatenate([ranges, standardized(points)], axis=2)
+    tried["price ranges and points, R = 3"] = (with_points, 3.0)
+    yield "uniform", Prepared(networks, Plain(), evaluate), False, 20
+    for name, (Z, radius) in tried.items():
+        yield name, Prepared(networks, moew(Z, radius, False, options), evaluate), False, 20
+
+
+def mnist_trials(options: Options) -> Iterator[Trial]:
+    data = mnist.Mnist(options, load_mnist())
+    data.X_test, data.y_test = data.X_val[1::2], data.y_val[1::2]
+    data.X_val, data.y_val = data.X_val[::2], data.y_val[::2]
+    flags = np.eye(10, dtype=np.float32)[data.y][None]
+    for h in (10,):
+        networks = data.networks(h)
+        evaluate = data.evaluation(networks, by_digit=False)
+        yield f"h = {h}, uniform", Prepared(networks, Plain(), evaluate), False, 20
+        for r in (0.25, 0.35, 0.5, 0.7, 1.0):
+            arm = moew(standardized(flags), r, False, options)
+            yield f"h = {h}, standardised, R = {r:g}", Prepared(networks, arm, evaluate), False, 20
+        for r in (1.0, 2.0, 4.0):
+            arm = moew(flags, r, False, options)
+            yield f"h = {h}, flags as they are, R = {r:g}", Prepared(networks, arm, evaluate), False, 20
+
+
+def crime_trials(options: Options) -> Iterator[Trial]:
+    data = Crime(options, load_crime("script"), "iid", one_split=False)
+    data.rows[1], data.rows[2] = halves(data.rows[1])
+    y, group = data.data.y[data.rows[0]], data.data.columns["group"][data.rows[0]]
+    own, both = standardized(data.raw_embedding), data.our_embedding
+    negatives = np.concatenate([np.eye(4)[group] * (y == 0)[..., None], y[..., None]], axis=2)
+    tried = {f"autoencoder, R = {r:g}": (own, r) for r in (3.0, 6.0)}
+    tried |= {f"groups × label, R = {r:g}": (both, r) for r in (0.5, 1.0, 3.0)}
+    tried |= {f"groups of negatives, label, R = {r:g}": (standardized(negatives), r) for r in (1.0, 3.0)}
+    tried |= {"groups, R = 3": (one_hot(group, 4), 3.0)}
+    for rule, setting in (("vanilla", crime.VANILLA), ("post-shift", crime.POST)):
+
+        def evaluate(params: Any, setting: Setting = setting) -> Any:
+            found = data.evaluate(setting, params)
+            shown = ("accuracy", setting.violation)
+            return {
+                "validation": found["validation"],
+                "test": found[f"{setting.rule}: test {setting.aim}"],
+                **{kind: found[f"{setting.rule}: test {kind}"] for kind in shown},
+            }
+
+        better = setting.greater_is_better
+        yield f"{rule}, uniform", Prepared(data.networks, Plain(), evaluate), better, 5
+        for name, (Z, radius) in tried.items():
+            arm = moew(Z, radius, better, options)
+            yield f"{rule}, {name}", Prepared(data.networks, arm, evaluate), better, 5
+
+
+def spam_trials(options: Options) -> Iterator[Trial]:
+    for study in spam.SHARES:
+        data = spam.Spam(options, load_credit_default(), study)
+        both = [spam.Part(*pair) for pair in zip(*map(halves, data.validation), strict=True)]
+        data.validation, data.test = both
+        networks = data.networks(options.repeats)
+        evaluate = data.evaluation(networks)
+        y, own = data.train.y, spam.metric_columns(data.train)
+        money = data.money
+        Z = standardized(data.embedding)
+        arms = {
+            "uniform": Plain(),
+            "Shimodaira": Plain(data.importance),
+            "money as weight": Plain(money),
+            **{f"metric's columns, R = {r:g}": moew(own, r, True, options) for r in (1.0, 3.0, 6.0)},
+            **{
+                f"metric's columns, R = {r:g}, π money": moew(own, r, True, options, money)
+                for r in (1.0, 3.0)
+            },
+            "metric's columns, R = 3, π": moew(own, 3.0, True, options, data.importance),
+            "autoencoder, R = 3": moew(Z, 3.0, True, options),
+            "features and label, R = 3": moew(
+                np.concatenate([data.train.X, 2 * y[..., None] - 1], axis=2), 3.0, True, options
+            ),
+        }
+        for name, arm in arms.items():
+            yield f"study {study}, {name}", Prepared(networks, arm, evaluate), True, 20
+
+
+def pages_trials(options: Options) -> Iterator[Trial]:
+    data = pages.Pages(options, load_blog())
+    data.X_val, data.X_test = halves(data.X_val)
+    data.grades_val, data.grades_test = data.grades_val[::2], data.grades_val[1::2]
+    networks = data.networks(options.repeats)
+    sign = 2 * data.y[..., None] - 1
+    crossed = np.concatenate([sign, data.X[..., :3].clip(-2, 2) * (sign > 0)], axis=2)
+    whole = np.concatenate([sign, data.X.clip(-2, 2)], axis=2)
+    own = standardized(data.embedding)
+    for share in (0.4, 0.1):
+        tried = {f"autoencoder, R = {r:g}": (own, r) for r in (1.0, 3.0)}
+        tried |= {f"label, features of positives, R = {r:g}": (crossed, r) for r in (1.0, 3.0)}
+        tried |= {f"label and features, R = {r:g}": (whole, r) for r in (1.0, 3.0)}
+
+        def evaluate(params: Any, share: float = share) -> Any:
+            return data.evaluate_at(share, networks, params)
+
+        yield f"{pages.shown(share)}, uniform", Prepared(networks, Plain(), evaluate), True, 20
+        for name, (Z, radius) in tried.items():
+            arm = moew(Z, radius, True, options)
+            yield f"{pages.shown(share)}, {name}", Prepared(networks, arm, evaluate), True, 20
+
+
+TRIALS = {
+    "wine": wine_trials,
+    "mnist": mnist_trials,
+    "crime": crime_trials,
+    "spam": spam_trials,
+    "pages": pages_trials,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="+", choices=TRIALS)
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--device")
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    given = parser.parse_args()
+    options = Options(given.repeats, SEED, given.device, given.precision, given.out, given.steps, given.jobs)
+    for name in given.names:
+        this = Run(f"settings-{name}", options)
+        for trial, prepared, greater, K in TRIALS[name](options):
+            start = time.monotonic()
+            seen = this.search(trial, lambda made=prepared: made, n_batches=10, batch_size=K)
+            scores = chosen(seen, greater)
+            figures = [
+                f"{kind} {values.mean():.4g} ± {margin(values):.2g}"
+                for kind, values in scores.items()
+                if kind in ("validation", "test", "accuracy", "FPR violation")
+            ]
+            shown = ", ".join(figures).replace("test", "other half")
+            print(f"{name}, {trial}: {shown} ({time.monotonic() - start:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
