@@ -142,7 +142,7 @@ def pages_trials(options: Options) -> Iterator[Trial]:
     data = pages.Pages(options, load_blog())
     data.X_val, data.X_test = halves(data.X_val)
     data.grades_val, data.grades_test = data.grades_val[::2], data.grades_val[1::2]
-    networks = data.networks(options.repeats)
+    networks = data.networks(pages.STATED, options.repeats)
     sign = 2 * data.y[..., None] - 1
     crossed = np.concatenate([sign, data.X[..., :3].clip(-2, 2) * (sign > 0)], axis=2)
     whole = np.concatenate([sign, data.X.clip(-2, 2)], axis=2)

@@ -79,15 +79,21 @@ def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
     spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 5, 50)
     networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[rows.train.y][None], 2, seed=3)
 
-    def go(Z, n_batches):
+    def end(done):
+        raise OutOfTimeError("time is up")
+
+    def go(Z, n_batches, stop=False):
         arm = Moew(Z[None], 1.0, None, greater_is_better=False, seed=1)
         scores = {"validation": np.zeros((2, 3))}
-        path = tmp_path / "state.npz"
-        return run(networks, arm, lambda params: scores, n_batches=n_batches, batch_size=3, path=path)
+        sizes = {"n_batches": n_batches, "batch_size": 3, "path": tmp_path / "state.npz"}
+        return run(networks, arm, lambda params: scores, **sizes, on_batch=end if stop else None)
 
     Z = np.eye(10)[rows.train.y]
-    go(Z, 1)
-    assert go(Z, 2).n == 6
+    kept = tmp_path / "state.embedding.npy"
+    with pytest.raises(OutOfTimeError):
+        go(Z, 2, stop=True)
+    assert go(2 * Z, 2).n == 6  # with the kept one
+    assert not kept.exists()
     with pytest.raises(MoewError, match="another embedding"):
         go(2 * Z, 3)
     assert go(Z, 3).n == 9  # and nothing is lost

@@ -29,23 +29,29 @@ def rows():
 def test_a_small_version_writes_its_tables_numbers_and_figure(rows, tmp_path):
     options = Options(repeats=2, steps=20, out=tmp_path)
     this = Run("pages", options)
-    found = pages.search_all(this, pages.Pages(options, rows), n_batches=2)
-    text = pages.report(this, found)
-    assert "40 % selected" in text and "moew / uniform" in text
+    data = pages.Pages(options, rows)
+    both = {
+        training: pages.search_all(this, data, training, arms, n_batches=2)
+        for training, arms in pages.ARMS_OF.items()
+    }
+    text = pages.report(this, both)
+    assert "40 % selected, hinge" in text and "moew / uniform" in text and pages.CEILING in text
     with (tmp_path / "pages" / "pages.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * len(pages.SHARES) * len(pages.ARMS)
-    seen = found[0.1, "moew"]
+    assert len(lines) == 2 * len(pages.SHARES) * 2 * 4
+    seen = both[pages.CHOSEN][0.1, "moew"]
     best = seen.best(greater_is_better=True)
-    one = next(row for row in lines if row["setting"] == "10 % moew" and row["repeat"] == "0")
+    one = next(
+        row for row in lines if row["setting"] == f"{pages.CHOSEN}, 10 % moew" and row["repeat"] == "0"
+    )
     assert float(one["test"]) == pytest.approx(seen.scores["test"][0, best[0]], rel=1e-5)
     assert (tmp_path / "pages" / "pages.png").stat().st_size > 10_000
-    assert found[0.4, "uniform"].scores["test"].shape == (2, 40)
+    assert both[pages.STATED][0.4, "uniform"].scores["test"].shape == (2, 40)
 
 
 def test_the_scores_are_in_0_to_1_and_differ_by_share(rows):
     data = pages.Pages(Options(repeats=1, steps=20), rows)
-    networks = data.networks(1)
+    networks = data.networks(pages.STATED, 1)
     scores = data.evaluate(networks, networks.train(networks.uniform_weights(2), 0))
     assert len(scores) == 2 * len(pages.SHARES)
     assert all(((values >= 0) & (values <= 1)).all() for values in scores.values())

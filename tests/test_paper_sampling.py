@@ -25,7 +25,7 @@ def test_a_small_version_looks_into_the_search_of_pages(tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "load_blog", lambda: data)
     text = sampling.main(options)
     assert "0.97" in text and "all 200 candidates" in text and "batch 9" in text
-    [kept] = tmp_path.glob("pages/state/*/40-moew-gp-bucb-as-in-the-paper.npz")
+    [kept] = tmp_path.glob("pages/state/*/hinge-*-40-moew-gp-bucb-as-in-the-paper.npz")
     seen = Seen.load(kept)
     assert seen.alphas.shape == (2, 200, 3)
     assert (np.linalg.norm(seen.alphas, axis=2) <= sampling.PAPER_RADIUS * (1 + 1e-6)).all()

@@ -56,11 +56,15 @@ def section(title: str, scores: Scores, paper: Figures, unit: float = 1.0) -> st
     return "\n".join([*parts, ""])
 
 
-def draw(path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], label: str) -> None:
+def draw(
+    path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], label: str, n_rows: int = 1
+) -> None:
     """A panel for each table: our means with margins, and the paper's as hollow diamonds."""
     from moew.paper._figures import COLOURS, new_figure, save
 
-    figure, axes = new_figure(1, len(titles), (2.2 + 3.2 * len(titles), 3.4))
+    n_columns = len(titles) // n_rows
+    figure, axes = new_figure(n_rows, n_columns, (2.2 + 3.2 * n_columns, 0.4 + 3.0 * n_rows))
+    first = np.ravel(axes)[::n_columns]
     for axis, title, rows in zip(np.ravel(axes), titles, all_lines, strict=True):
         places = np.arange(len(rows))[::-1]
         means, margins = [row.mean for row in rows], [row.margin for row in rows]
@@ -73,7 +77,7 @@ def draw(path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], lab
             axis.errorbar(values, heights, xerr=errors, label="paper, its own data", **style)
         axis.axvline(rows[0].mean, color="grey", linewidth=1, linestyle="--")
         axis.set(title=title, xlabel=label, ylim=(-0.6, len(rows) - 0.3))
-        axis.set_yticks(places, [row.name for row in rows] if axis is np.ravel(axes)[0] else [])
+        axis.set_yticks(places, [row.name for row in rows] if axis in first else [])
     handles, labels = np.ravel(axes)[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     save(figure, path)

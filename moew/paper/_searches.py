@@ -7,7 +7,7 @@ the same numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -190,15 +190,16 @@ def run(
 ) -> Seen:
     """B batches of K candidates for all repeats; goes on from what `path` holds.
 
-    An embedding is trained anew for a run that goes on; alphas of another one would mean nothing.
     `on_batch` is told after each batch how many are done; it may raise `OutOfTimeError`.
     """
+    embedding = path.with_suffix(".embedding.npy")
+    arm = kept_embedding(arm, embedding, begun=path.exists())
     if path.exists():
         seen = Seen.load(path)
         if seen.mark.shape != arm.mark.shape or not np.allclose(seen.mark, arm.mark, rtol=0.01, atol=0.001):
             raise MoewError(
-                f"{path} was begun with another embedding, on another kind of device or version; go on "
-                "there, or remove the file to begin again."
+                f"{path} was begun with another embedding, and its alphas mean nothing in this one; bring "
+                f"{embedding.name} back, or remove the file to begin again."
             )
     else:
         seen = Seen(np.empty((networks.n_repeats, 0, arm.n_dims), np.float32), mark=arm.mark)
@@ -209,4 +210,21 @@ def run(
         seen.save(path)
         if on_batch is not None:
             on_batch(draw + 1)
+    embedding.unlink(missing_ok=True)
     return seen
+
+
+def kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
+    """The arm with the embedding that its search began with, at `path` until that is done.
+
+    Trained anew, it may be another: a GPU rounds otherwise when its compiler chooses other products.
+    """
+    if not isinstance(arm, Moew):
+        return arm
+    if begun:
+        return replace(arm, Z=np.load(path)) if path.exists() else arm
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new.npy")
+    np.save(new, arm.Z)
+    new.replace(path)
+    return arm

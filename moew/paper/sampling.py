@@ -12,7 +12,7 @@ from moew.datasets import load_blog
 from moew.paper._experiment import Line, Options, Run, table
 from moew.paper._searches import Seen
 from moew.paper._stand_ins import BATCH_SIZE, PAPER_RADIUS
-from moew.paper.pages import ARMS, SHARES, Pages, search_all
+from moew.paper.pages import ARMS, SHARES, STATED, Pages, search_all
 from moew.protocols import FloatArray
 
 SHOWN = (0, 1, 3, 5, 7, 9)
@@ -83,6 +83,6 @@ def draw(this: Run, seen: Seen, shown: list[int], batch_size: int, radius: float
 
 def main(options: Options) -> str:
     """Run or go on, and return the tables; the figure and raw numbers go to the folder."""
-    share, arms = SHARES[0], ARMS[:2]
-    found = search_all(Run("pages", options), Pages(options, load_blog()), arms=arms, shares=(share,))
+    rows, share, arms = Pages(options, load_blog()), SHARES[0], ARMS[:2]
+    found = search_all(Run("pages", options), rows, STATED, arms, shares=(share,))
     return report(Run("sampling", options), found[share, arms[1]])
