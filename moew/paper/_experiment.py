@@ -131,6 +131,11 @@ class Run:
         self._write_meta(time.monotonic() - self._start)
         return path
 
+    def conclude(self, text: str) -> str:
+        """Keep the tables beside the raw numbers, and return them."""
+        (self.folder / f"{self.name}.txt").write_text(f"{text.strip()}\n")
+        return text
+
     def _kept_options(self) -> dict[str, Any]:
         """Those that results depend on."""
         return {n: v for n, v in asdict(self.options).items() if n not in ("out", "n_jobs", "minutes")}

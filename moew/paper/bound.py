@@ -261,4 +261,4 @@ def draw(
 def main(options: Options) -> str:
     """Run or go on, and return the table; the figure and raw numbers go to the folder."""
     this = Run("bound", options)
-    return report(this, *measure_all(this, DIMS, SIZES))
+    return this.conclude(report(this, *measure_all(this, DIMS, SIZES)))

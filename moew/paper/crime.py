@@ -230,4 +230,6 @@ def report(this: Run, searches: Searches) -> str:
 def main(options: Options) -> str:
     """Run or go on, and return the tables; the figure and raw numbers go to the folder."""
     this = Run("crime", options)
-    return report(this, Searches(this, {name: load_crime(name) for name in ("script", "complete")}))
+    return this.conclude(
+        report(this, Searches(this, {name: load_crime(name) for name in ("script", "complete")}))
+    )

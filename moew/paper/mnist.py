@@ -155,4 +155,4 @@ def draw(this: Run, found: Any, picks: Any, sizes: list[int]) -> None:
 def main(options: Options) -> str:
     """Run or go on, and return the tables; figures and raw numbers go to the folder."""
     this = Run("mnist", options)
-    return report(this, search_all(this, Mnist(options, load_mnist())))
+    return this.conclude(report(this, search_all(this, Mnist(options, load_mnist()))))

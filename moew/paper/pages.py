@@ -223,6 +223,5 @@ def choose_settings(n_features: int = 6, steps: int = 3_000) -> str:
 def main(options: Options) -> str:
     """Run or go on, and return the tables; figures and raw numbers go to the folder."""
     this, rows = Run("pages", options), Pages(options, load_blog())
-    return report(
-        this, {training: search_all(this, rows, training, arms) for training, arms in ARMS_OF.items()}
-    )
+    found = {training: search_all(this, rows, training, arms) for training, arms in ARMS_OF.items()}
+    return this.conclude(report(this, found))

@@ -85,4 +85,5 @@ def main(options: Options) -> str:
     """Run or go on, and return the tables; the figure and raw numbers go to the folder."""
     rows, share, arms = Pages(options, load_blog()), SHARES[0], ARMS[:2]
     found = search_all(Run("pages", options), rows, STATED, arms, shares=(share,))
-    return report(Run("sampling", options), found[share, arms[1]])
+    this = Run("sampling", options)
+    return this.conclude(report(this, found[share, arms[1]]))

@@ -244,4 +244,4 @@ def choose_settings(repeats: int = 8, steps: int = 10_000, seed: int = 77) -> st
 def main(options: Options) -> str:
     """Run or go on, and return the tables; figures and raw numbers go to the folder."""
     this = Run("spam", options)
-    return report(this, search_all(this, load_credit_default()))
+    return this.conclude(report(this, search_all(this, load_credit_default())))

@@ -228,4 +228,5 @@ def main(options: Options, model: str = "logistic", search: str = "gp_bucb") -> 
     this.write_values([(f"{model} {search}", values)])
     picture = this.folder / "figure-1.png"
     draw_figure(repeats, options.seed, picture)
-    return f"{table(repeats)}\n\n{remarks(repeats)}\n\nThe four panels of Figure 1 are in {picture}"
+    text = this.conclude(f"{table(repeats)}\n\n{remarks(repeats)}")
+    return f"{text}\n\nThe four panels of Figure 1 are in {picture}"

@@ -240,4 +240,4 @@ def main(options: Options, csv: Path | None = None) -> str:
         texts.append(report(name, plan, picks))
         draw(this.folder / f"{name}.png", name, plan, picks)
     this.write_values(values)
-    return "\n".join(texts)
+    return this.conclude("\n".join(texts))
