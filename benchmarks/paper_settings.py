@@ -82,7 +82,7 @@ def mnist_trials(options: Options) -> Iterator[Trial]:
 
 
 def crime_trials(options: Options) -> Iterator[Trial]:
-    data = Crime(options, load_crime("script"), "iid", one_split=False)
+    data = Crime(options, load_crime("script"), "iid")
     data.rows[1], data.rows[2] = halves(data.rows[1])
     y, group = data.data.y[data.rows[0]], data.data.columns["group"][data.rows[0]]
     own, both = standardized(data.raw_embedding), data.our_embedding

@@ -15,7 +15,7 @@ from moew.datasets import Dataset
 from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError
 from moew.paper import crime
-from moew.paper._crime_study import Crime, Searches, Setting
+from moew.paper._crime_study import FILE_ORDERS, PARTS, Crime, Searches, Setting
 from moew.paper._crime_thresholds import (
     COVERAGE,
     RULES,
@@ -34,7 +34,7 @@ def communities(n_features=6, n=300):
     rng = np.random.default_rng(0)
     X = rng.random((n, n_features))
     y = (X[:, 0] + X[:, 1] + rng.normal(0, 0.3, n) > 1.1).astype(int)
-    columns = {"group": np.digitize(X[:, 1], (0.25, 0.5, 0.75)), "large": np.arange(n) < 155}
+    columns = {"group": np.digitize(X[:, 1], (0.25, 0.5, 0.75)), "large": rng.permutation(n) < 155}
     return Dataset(X.astype(np.float32), y, tuple(map(str, range(n_features))), columns)
 
 
@@ -107,7 +107,7 @@ def test_every_setting_has_files_of_its_own():
 @pytest.mark.parametrize("study", ["iid", "shifted"])
 def test_splits_are_disjoint_and_shifted_ones_have_the_given_counts(study):
     data = communities()
-    problem = Crime(Options(repeats=3), data, study, one_split=False, sizes=SIZES)
+    problem = Crime(Options(repeats=3), data, study, splits="random", sizes=SIZES)
     together = np.concatenate(problem.rows, axis=1)
     assert all(len(set(row)) == 300 for row in together)
     assert len({row.tobytes() for row in together}) == 3
@@ -122,11 +122,19 @@ def test_splits_are_disjoint_and_shifted_ones_have_the_given_counts(study):
 
 def test_too_few_communities_are_an_error():
     with pytest.raises(InvalidInputError, match="155 large and 145 small"):
-        Crime(Options(repeats=2), communities(n=250), "shifted", one_split=False, sizes=SIZES)
+        Crime(Options(repeats=2), communities(n=250), "shifted", splits="random", sizes=SIZES)
+
+
+@pytest.mark.parametrize("order", FILE_ORDERS)
+def test_splits_in_the_order_of_the_file(order):
+    problem = Crime(Options(repeats=2), communities(), "iid", order, SIZES)
+    rows = dict(zip(PARTS, problem.rows, strict=True))
+    np.testing.assert_array_equal(np.concatenate([rows[part][1] for part in order.split(", ")]), range(300))
+    assert [len(rows[part][0]) for part in PARTS] == [120, 90, 90]
 
 
 def test_one_split_for_all_repeats():
-    problem = Crime(Options(repeats=3), communities(), "iid", one_split=True, sizes=SIZES)
+    problem = Crime(Options(repeats=3), communities(), "iid", splits="one", sizes=SIZES)
     for rows in problem.rows:
         assert (rows == rows[0]).all()
 

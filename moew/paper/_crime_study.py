@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,19 @@ N_BATCHES, BATCH_SIZE = 10, 5
 EMBEDDING_DIMS, EMBEDDING_HIDDEN = 4, 10
 
 
+PARTS = ("training", "validation", "test")
+FILE_ORDERS = tuple(", ".join(order) for order in permutations(PARTS))
+
+
+def file_order(order: str, sizes: Sequence[int]) -> list[IntArray]:
+    """Training, validation and test rows as they lie in the file, in one of FILE_ORDERS."""
+    size, start, rows = dict(zip(PARTS, sizes, strict=True)), 0, {}
+    for part in order.split(", "):
+        rows[part] = np.arange(start, start + size[part])
+        start += size[part]
+    return [rows[part] for part in PARTS]
+
+
 @dataclass(frozen=True)
 class Setting:
     """One search. `search` is "none" (fixed weights), "paper", "authors" or "ours"."""
@@ -36,7 +50,7 @@ class Setting:
     radius: float = 1.0
     pi: str = "none"  # "ratio": 0.526 and 2.5; "script": 0.16 and 2.5
     features: str = "script"
-    one_split: bool = False
+    splits: str = "random"  # "one" for all repeats, or one of FILE_ORDERS
     wrong_way: bool = False  # minimise accuracy, as the released script does
 
     @property
@@ -58,7 +72,7 @@ class Setting:
         """The setting without what does not matter to its models: fixed weights aim at nothing."""
         if self.search != "none":
             return self
-        return Setting(self.study, "none", pi=self.pi, features=self.features, one_split=self.one_split)
+        return Setting(self.study, "none", pi=self.pi, features=self.features, splits=self.splits)
 
     @property
     def label(self) -> str:
@@ -71,10 +85,13 @@ class Crime:
     """One study's rows in R splits, its networks and its embeddings."""
 
     def __init__(
-        self, options: Options, data: Dataset, study: str, one_split: bool, sizes: Any = SIZES
+        self, options: Options, data: Dataset, study: str, splits: str = "random", sizes: Any = SIZES
     ) -> None:
         self.options, self.data, self.study = options, data, study
-        split = [self._split(0 if one_split else r, sizes) for r in range(options.repeats)]
+        if splits in FILE_ORDERS:
+            split = [file_order(splits, [sum(part) for part in sizes])] * options.repeats
+        else:
+            split = [self._split(0 if splits == "one" else r, sizes) for r in range(options.repeats)]
         self.rows = [np.stack([parts[i] for parts in split]) for i in range(3)]  # each (R, m)
         large = data.columns["large"]
         shares = [float(large[rows].mean()) for rows in self.rows[:2]]
@@ -203,11 +220,11 @@ class Searches:
 
     def _prepared(self, setting: Setting, repeats: int) -> Prepared:
         fixed = None if setting.search == "none" else self.of(setting.fixed, repeats)
-        key = (setting.study, setting.features, setting.one_split, repeats)
+        key = (setting.study, setting.features, setting.splits, repeats)
         if key not in self._studies:
             options = replace(self.this.options, repeats=repeats)
             self._studies[key] = Crime(
-                options, self.data[setting.features], setting.study, setting.one_split, self.sizes
+                options, self.data[setting.features], setting.study, setting.splits, self.sizes
             )
         study = self._studies[key]
         arm = study.arm(setting, fixed, self.this.options.n_jobs)
