@@ -18,7 +18,8 @@ import numpy as np
 
 from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
 from moew.margins import margin
-from moew.paper import crime, mnist, pages, spam
+from moew.paper import mnist, pages, spam
+from moew.paper._crime_settings import POST, VANILLA
 from moew.paper._crime_study import Crime, Setting
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
@@ -91,7 +92,7 @@ def crime_trials(options: Options) -> Iterator[Trial]:
     tried |= {f"groups × label, R = {r:g}": (both, r) for r in (0.5, 1.0, 3.0)}
     tried |= {f"groups of negatives, label, R = {r:g}": (standardized(negatives), r) for r in (1.0, 3.0)}
     tried |= {"groups, R = 3": (one_hot(group, 4), 3.0)}
-    for rule, setting in (("vanilla", crime.VANILLA), ("post-shift", crime.POST)):
+    for rule, setting in (("vanilla", VANILLA), ("post-shift", POST)):
 
         def evaluate(params: Any, setting: Setting = setting) -> Any:
             found = data.evaluate(setting, params)

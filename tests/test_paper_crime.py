@@ -15,6 +15,8 @@ from moew.datasets import Dataset
 from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError
 from moew.paper import crime
+from moew.paper._crime_settings import PAPER, POST, VANILLA
+from moew.paper._crime_settings import settings as rows_of
 from moew.paper._crime_study import FILE_ORDERS, PARTS, Crime, Searches, Setting
 from moew.paper._crime_thresholds import (
     COVERAGE,
@@ -71,7 +73,7 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypa
     with (searches.this.folder / "crime.csv").open() as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 2 * (2 * 3 + 2 * 4 + 2) + 2 * 2 * len(some)
-    seen = searches.of(crime.VANILLA, 2)
+    seen = searches.of(VANILLA, 2)
     best = seen.scores["training accuracy: validation FPR violation"][1].argmin()
     one = next(x for x in lines if x["setting"].startswith("iid vanilla: moew, GP") and x["repeat"] == "1")
     expected = seen.scores["training accuracy: test accuracy"][1, best]
@@ -80,9 +82,9 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypa
 
 
 def test_fixed_weights_are_trained_once_for_all_aims(searches):
-    assert searches.of(crime.VANILLA.fixed, 2).n == 10
+    assert searches.of(VANILLA.fixed, 2).n == 10
     n_files = len(list(searches.this.folder.rglob("*.npz")))
-    for aim in (crime.POST, crime.VARIANTS["violation of FDR"]):
+    for aim in (POST, crime.VARIANTS["violation of FDR"]):
         both = searches.result(aim.fixed, 2, aim=aim)
         first = searches.result(aim.fixed, 1, aim=aim)
         np.testing.assert_array_equal(first["accuracy"], both["accuracy"][:1])
@@ -90,17 +92,17 @@ def test_fixed_weights_are_trained_once_for_all_aims(searches):
 
 
 def test_what_is_complete_in_the_folder_is_not_trained_again(searches):
-    before = searches.of(crime.VANILLA, 2)
+    before = searches.of(VANILLA, 2)
     again = Searches(searches.this, {}, SIZES, n_batches=2)  # without data nothing could be trained
-    np.testing.assert_array_equal(again.of(crime.VANILLA, 2).alphas, before.alphas)
+    np.testing.assert_array_equal(again.of(VANILLA, 2).alphas, before.alphas)
     with pytest.raises(KeyError):
-        again.of(replace(crime.VANILLA, radius=7.0), 2)
+        again.of(replace(VANILLA, radius=7.0), 2)
 
 
 def test_every_setting_has_files_of_its_own():
     every = {s.models for s in crime.VARIANTS.values()} | {s.fixed for s in crime.VARIANTS.values()}
-    for key in crime.PAPER:
-        every |= {s.models for s in crime.settings(*key).values()}
+    for key in PAPER:
+        every |= {s.models for s in rows_of(*key).values()}
     assert len({s.label for s in every}) == len(every)
 
 
@@ -194,5 +196,5 @@ def test_one_threshold_of_the_wanted_coverage():
 
 
 def test_the_released_script_looks_for_the_worst_model():
-    assert crime.POST.greater_is_better and not crime.VANILLA.greater_is_better
+    assert POST.greater_is_better and not VANILLA.greater_is_better
     assert not Setting(aim="accuracy", wrong_way=True).greater_is_better

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from moew.datasets import Dataset
 from moew.exceptions import DataFileError, InvalidInputError
 from moew.nets import NetworkSpec, RepeatedNetworks
-from moew.paper import wine
+from moew.paper import _wine_plan, wine
 from moew.paper._experiment import Options, Run
 from moew.paper._scaling import standardized
 from moew.paper._wine_rows import Wine, most_frequent_flags, worst_range
 
-PLAN = wine.Plan((8, 10), (0.0, 95.0), n_batches=1, long_batches=2, like_paper=True)
+PLAN = _wine_plan.Plan((8, 10), (0.0, 95.0), n_batches=1, long_batches=2, like_paper=True)
 
 
 def wines(n, seed=0):
@@ -61,11 +61,11 @@ def test_a_small_version_has_its_tables(small):
 def test_fewer_batches_are_the_first_of_more(small):
     _, found = small
     picks = wine.choose_all(found, PLAN)
-    seen = found[wine.UNIFORM]
-    assert seen.n == 2 * wine.BATCH_SIZE
+    seen = found[_wine_plan.UNIFORM]
+    assert seen.n == 2 * _wine_plan.BATCH_SIZE
     for batches in (1, 2):
-        kept = seen.scores["validation"][:, : batches * wine.BATCH_SIZE]
-        np.testing.assert_array_equal(picks[wine.UNIFORM, batches]["validation"], kept.min(axis=1))
+        kept = seen.scores["validation"][:, : batches * _wine_plan.BATCH_SIZE]
+        np.testing.assert_array_equal(picks[_wine_plan.UNIFORM, batches]["validation"], kept.min(axis=1))
 
 
 def test_what_is_done_is_not_done_again(small, monkeypatch):
@@ -92,8 +92,8 @@ def test_the_experiment_returns_the_tables_and_keeps_the_raw_numbers(small, monk
     with (this.folder / "wine.csv").open() as file:
         lines = list(csv.DictReader(file))
     one = next(line for line in lines if line["setting"] == "wine moew, B=1" and line["repeat"] == "1")
-    best = found[wine.MOEW].best(greater_is_better=False)
-    assert float(one["test"]) == pytest.approx(found[wine.MOEW].scores["test"][1, best[1]], rel=1e-5)
+    best = found[_wine_plan.MOEW].best(greater_is_better=False)
+    assert float(one["test"]) == pytest.approx(found[_wine_plan.MOEW].scores["test"][1, best[1]], rel=1e-5)
     assert (this.folder / "wine.png").stat().st_size > 10_000
 
 
@@ -181,8 +181,8 @@ def test_the_two_datasets_at_hand(monkeypatch):
         words, full = wine.datasets(None)
     except DataFileError:
         pytest.skip("real data needed: set MOEW_DATA to a folder with wine/")
-    assert (words[0], words[1].X.shape, words[2]) == ("wine", (9_315, 40), wine.WHOLE)
-    assert (full[0], full[1].X.shape, full[2]) == ("wine-full", (120_975, 40), wine.PART)
+    assert (words[0], words[1].X.shape, words[2]) == ("wine", (9_315, 40), _wine_plan.WHOLE)
+    assert (full[0], full[1].X.shape, full[2]) == ("wine-full", (120_975, 40), _wine_plan.PART)
     for _, data, _ in (words, full):
         shares = np.diff(np.searchsorted(np.sort(data.columns["price"]), [0, 17, 25, 42, 9999], "right"))
         np.testing.assert_allclose(shares / len(data.y), 0.25, atol=0.05)  # the paper's quartiles
@@ -196,7 +196,7 @@ def test_kaggles_file_takes_the_place_of_the_rows_at_hand(tmp_path):
         writer.writerow(["", "description", "points", "price"])
         writer.writerows([i, "oak and crisp", 90, 20 + i] for i in range(3))
     ((name, data, plan),) = wine.datasets(path)
-    assert (name, plan) == ("wine-kaggle-3", wine.WHOLE)
+    assert (name, plan) == ("wine-kaggle-3", _wine_plan.WHOLE)
     np.testing.assert_array_equal(data.columns["price"], [20, 21, 22])
     assert data.X.shape == (3, 40)
 

@@ -1,0 +1,85 @@
+"""Which searches the wine experiment runs, and for how many batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from moew.protocols import FloatArray
+from moew.search import GpBucb
+
+BATCH_SIZE, FEW_REPEATS = 20, 20
+PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 8, 10
+ONE_DEVIATION = 68.3
+# The scripts' noise is 1e-4 of a share's square; our metric is in percent.
+SEARCH_OF_SCRIPTS = GpBucb(width="fit", noise=1e-4 * 100**2, targets="raw")
+PAPER_UNIFORM = ((52.00, 0.31), (48.27, 0.41))  # best of 200, of 1000
+PAPER_D8 = (46.33, 0.16)
+PAPER_CONFIDENCE = {
+    0.0: (47.07, 0.19),
+    75.0: (46.32, 0.15),
+    95.0: (46.28, 0.15),
+    99.99: (46.28, 0.16),
+    99.999: (46.46, 0.17),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One search: `embedding` is None for uniform weights, "scripts", "text" (of the paper) or "ours"."""
+
+    name: str
+    embedding: str | None = None
+    n_dims: int = 0
+    search: GpBucb | None = None  # None: the paper's
+    confidence: float = ONE_DEVIATION  # the paper's p = q
+    scaled: bool = False  # the model's points
+    few: bool = False  # repeats
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is studied: dimensions d, p = q, and how many batches B the searches have: `long_batches` those of
+    uniform weights and LONG_DIMS. With the paper's features (`like_paper`) its figures stand beside ours, and
+    the second settings are tried."""
+
+    dims: tuple[int, ...]
+    confidences: tuple[float, ...] = ()
+    n_batches: int = 10
+    long_batches: int = 10
+    like_paper: bool = False
+
+    def settings(self) -> list[Setting]:
+        """All searches; uniform weights come first, since they give the noise."""
+        ours = partial(Setting, embedding="ours", n_dims=OUR_DIMS, search=GpBucb())
+        found = [Setting(UNIFORM)]
+        found += [Setting(as_paper(d), "scripts", d) for d in self.dims]
+        found += [Setting(with_p(p), "scripts", LONG_DIMS, confidence=p) for p in self.confidences]
+        found += [ours(MOEW), Setting(SCALED_UNIFORM, scaled=True), ours(SCALED_MOEW, scaled=True)]
+        if self.like_paper:
+            found.append(Setting(f"{as_paper(8)}, hinge loss (text)", "text", 8, few=True))
+            scripts = Setting(f"{as_paper(8)}, GP of the scripts", "scripts", 8, SEARCH_OF_SCRIPTS, few=True)
+            found.append(scripts)
+        return found
+
+    def batches(self, setting: str) -> list[int]:
+        """After how many batches B the choice of a search is reported; its last is all it has."""
+        if setting not in (UNIFORM, as_paper(LONG_DIMS)):
+            return [self.n_batches]
+        step = max(1, self.n_batches // 2)
+        return list(range(step, self.long_batches + 1, step))
+
+
+def as_paper(d: int) -> str:
+    return f"d={d} as in the paper"
+
+
+def with_p(p: float) -> str:
+    return f"p=q={p:g} as in the paper"
+
+
+UNIFORM, MOEW = "uniform", "moew"
+SCALED_UNIFORM, SCALED_MOEW = f"{UNIFORM}, scaled points", f"{MOEW}, scaled points"
+WHOLE = Plan(tuple(range(2, 31, 2)), tuple(PAPER_CONFIDENCE), long_batches=50, like_paper=True)
+PART = Plan((2, 8, 10, 20))  # of "wine-full"
+Picks = dict[tuple[str, int], dict[str, FloatArray]]

@@ -1,0 +1,85 @@
+"""The tables and the figures of the wine experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moew.margins import margin
+from moew.paper._experiment import Line, difference, table
+from moew.paper._wine_plan import (
+    BATCH_SIZE,
+    LONG_DIMS,
+    MOEW,
+    OUR_DIMS,
+    PAPER_CONFIDENCE,
+    PAPER_D8,
+    PAPER_UNIFORM,
+    SCALED_MOEW,
+    SCALED_UNIFORM,
+    UNIFORM,
+    Picks,
+    Plan,
+    as_paper,
+    with_p,
+)
+
+
+def report(name: str, plan: Plan, picks: Picks) -> str:
+    """The tables of one dataset."""
+    B = plan.n_batches
+
+    def line(setting: str, batches: int, shown: str, paper: tuple[float, float] | None = None) -> Line:
+        known = paper if plan.like_paper and paper is not None else (None, 0.0)
+        return Line(shown, picks[setting, batches]["test"], False, *known)
+
+    shown = [setting.name for setting in plan.settings() if not setting.name.startswith("p=q")]
+    known = {UNIFORM: PAPER_UNIFORM[0], as_paper(8): PAPER_D8}
+    lines = [line(setting, B, setting, known.get(setting)) for setting in shown]
+    parts = [table(f"{name}, worst price range's test error in percent, best of {B * BATCH_SIZE}", lines)]
+    for setting in shown:
+        if not setting.startswith(UNIFORM):
+            other = SCALED_UNIFORM if setting == SCALED_MOEW else UNIFORM
+            values = picks[setting, B]["test"]
+            rivals = picks[other, B]["test"][: len(values)]
+            parts.append(difference(f"{setting} − {other}", values, rivals, greater_is_better=False))
+    if plan.confidences:
+        lines = [line(with_p(p), B, f"p=q={p:g}", PAPER_CONFIDENCE.get(p)) for p in plan.confidences]
+        parts += ["", table(f"{name}, d={LONG_DIMS}, B={B}", lines)]
+    if plan.long_batches > B:
+        marks, last = plan.batches(UNIFORM), plan.long_batches
+        lines = [line(as_paper(LONG_DIMS), b, f"B={b}") for b in marks]
+        lines.append(line(UNIFORM, last, f"uniform, B={last}", PAPER_UNIFORM[1]))
+        parts += ["", table(f"{name}, d={LONG_DIMS} as in the paper", lines)]
+    return "\n".join([*parts, ""])
+
+
+def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
+    """Figure 4a: by d; Figure 4b: by B; validation and test."""
+    from moew.paper._figures import COLOURS, band, new_figure, save
+
+    figure, (left, right) = new_figure(1, 2, (11, 4.6))
+    B, marks = plan.n_batches, plan.batches(UNIFORM)
+    panels = (
+        (left, plan.dims, [(as_paper(d), B) for d in plan.dims], [(UNIFORM, B)] * len(plan.dims)),
+        (right, marks, [(as_paper(LONG_DIMS), b) for b in marks], [(UNIFORM, b) for b in marks]),
+    )
+    for axis, x, ours, uniform in panels:
+        band(axis, x, [picks[one]["test"] for one in uniform], "uniform, test", color="grey")
+        band(
+            axis,
+            x,
+            [picks[one]["validation"] for one in ours],
+            "as in the paper, validation",
+            color=COLOURS[1],
+        )
+        band(axis, x, [picks[one]["test"] for one in ours], "as in the paper, test", color=COLOURS[0])
+    moew = picks[MOEW, B]["test"]
+    left.errorbar([OUR_DIMS], [moew.mean()], [margin(moew)], fmt="s", color=COLOURS[2], label="moew, test")
+    left.set(
+        xlabel="dimensions d", ylabel="worst price range's error, %", title=f"{name}: Figure 4a, B = {B}"
+    )
+    right.set(xlabel="batches B", title=f"{name}: Figure 4b, d = {LONG_DIMS}")
+    left.set_xticks(plan.dims)
+    right.set_xticks(marks)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    save(figure, path)
