@@ -32,12 +32,13 @@ def rows():
 def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     options = Options(repeats=2, steps=60, out=tmp_path)
     this = Run("mnist", options)
-    found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5, 8), n_batches=2)
+    found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5, 8), (8,), n_batches=2)
     text = mnist.report(this, found)
+    assert f"moew − {mnist.PAPER_ARM}" in text and f"{mnist.SOFTMAX_MOEW} − {mnist.SOFTMAX_UNIFORM}" in text
     assert "784-8-10" in text and "moew − uniform" in text
     with (tmp_path / "mnist" / "mnist.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * 2 * len(mnist.ARMS)
+    assert len(lines) == 2 * (2 * len(mnist.ARMS) + len(mnist.SECOND_ARMS))
     seen = found[8, "uniform"]
     best = seen.best(greater_is_better=False)
     one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")

@@ -90,7 +90,10 @@ def test_normalised_scores_are_ratios_of_means():
     assert [line.mean for line in lines] == pytest.approx([1.0, 2.0, 3.0])  # the last over two repeats
     assert lines[0].margin == pytest.approx(margin(uniform) / 3) and lines[1].paper == 2.5
     assert normalised.ratio(2 * uniform, uniform) == pytest.approx((2.0, 0.0))
-    assert "better in 4 of 4" in normalised.section("title", scores, {})
+    scores |= {"moew": 3 * uniform, normalised.PAPER_ARM: 2 * uniform}
+    text = normalised.section("title", scores, {})
+    assert "better in 4 of 4" in text and f"moew / {normalised.PAPER_ARM}: 1.5000" in text
+    assert "second (2 repeats)" in text
 
 
 def test_the_margin_of_a_ratio_covers_it_as_often_as_it_says():

@@ -87,8 +87,8 @@ def test_the_experiment_returns_the_tables_and_keeps_the_raw_numbers(small, monk
     this, found = small
     monkeypatch.setattr(wine, "datasets", lambda csv: [("wine", wines(600), PLAN)])
     monkeypatch.setattr(wine, "Wine", partial(Wine, rows_a_step=100))
-    assert "wine, d=10, B=1" in wine.main(Options(repeats=3, steps=15, out=this.options.out))
-    assert "wine, d=10, B=1" in (this.folder / "wine.txt").read_text()
+    assert "wine (600 rows), d=10, B=1" in wine.main(Options(repeats=3, steps=15, out=this.options.out))
+    assert "wine (600 rows), d=10, B=1" in (this.folder / "wine.txt").read_text()
     with (this.folder / "wine.csv").open() as file:
         lines = list(csv.DictReader(file))
     one = next(line for line in lines if line["setting"] == "wine moew, B=1" and line["repeat"] == "1")

@@ -21,7 +21,7 @@ from moew.nets._layers import ACTIVATIONS, Parameters
 from moew.nets._spec import NetworkSpec
 from moew.protocols import FloatArray, IntArray
 
-_ORDER = 1_000  # the number of its chance; those of the layers begin at 0
+_ORDER, _ROW_WEIGHTS = 1_000, 1_001  # the numbers of their chance; those of the layers begin at 0
 _ROWS_AT_ONCE_BYTES = 0.05  # share of the device's memory that one forward pass may take
 
 
@@ -104,7 +104,7 @@ class RepeatedNetworks:
         """Uniform on low to high for each row, (R, K, n), on the device."""
         shape = (self.n_repeats, K, self._rows.X.shape[1])
         with jax.default_device(self._device):
-            key = jax.random.fold_in(jax.random.fold_in(self._key, 1 + draw), 1)
+            key = jax.random.fold_in(jax.random.fold_in(self._key, 1 + draw), _ROW_WEIGHTS)
             return jax.random.uniform(key, shape, minval=low, maxval=high)
 
     def place(self, X: FloatArray) -> Any:

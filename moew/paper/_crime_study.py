@@ -13,11 +13,12 @@ import numpy as np
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.paper._autoencoder import label_beside_mean_of_features
 from moew.paper._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
-from moew.protocols import FloatArray, IntArray
+from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
+from moew.protocols import BoolArray, FloatArray, IntArray
 from moew.search import GpBucb
 from moew.seeds import generator, integer_seed
 
@@ -41,14 +42,14 @@ def file_order(order: str, sizes: Sequence[int]) -> list[IntArray]:
 
 @dataclass(frozen=True)
 class Setting:
-    """One search. `search` is "none" (fixed weights), "paper", "authors" or "ours"."""
+    """One search. `search` is "none" (fixed weights), "paper", "fitted" (GP) or "ours"."""
 
     study: str = "iid"
     search: str = "paper"
     rule: str = "training accuracy"
     aim: str = "FPR violation"
     radius: float = 1.0
-    pi: str = "none"  # "ratio": 0.526 and 2.5; "script": 0.16 and 2.5
+    pi: str = "none"  # "ratio": 0.526 and 2.5; "script": 0.16 and 2.5; "label": p_V(y) / p_T(y)
     features: str = "script"
     splits: str = "random"  # "one" for all repeats, or one of FILE_ORDERS
     wrong_way: bool = False  # minimise accuracy, as the released script does
@@ -81,6 +82,12 @@ class Setting:
         return " ".join(given) or "paper"
 
 
+def label_shift(training: BoolArray, validation: BoolArray) -> FloatArray:
+    """π(y) = p_V(y) / p_T(y) (R, n) of labels (R, n) and (R, m)."""
+    before, after = (labels.mean(axis=1, keepdims=True) for labels in (training, validation))
+    return np.asarray(np.where(training, after / before, (1 - after) / (1 - before)))
+
+
 class Crime:
     """One study's rows in R splits, its networks and its embeddings."""
 
@@ -101,6 +108,7 @@ class Crime:
             "none": None,
             "ratio": np.where(is_large, *ratios),
             "script": np.where(is_large, 0.16, 2.5),
+            "label": label_shift(*(data.y[rows] == 1 for rows in self.rows[:2])),
         }
 
     def _split(self, number: int, sizes: Sequence[tuple[int, int]]) -> list[IntArray]:
@@ -153,8 +161,8 @@ class Crime:
         features, labels = self.data.X[self.rows[0]], self.data.y[self.rows[0]][..., None]
         xy = np.concatenate([features, labels], axis=2).astype(np.float32)
         D = xy.shape[2]
-        # The authors' squared error is a mean over the features, beside the hinge loss of the label.
-        loss = ReconstructionLoss(tuple((j, 1.0 / (D - 1)) for j in range(D - 1)), ((D - 1, 1.0),), ())
+        *of_features, of_label = enumerate(label_beside_mean_of_features(D))
+        loss = ReconstructionLoss(tuple(of_features), (of_label,), ())  # squared, and hinge
         sizes = (D, EMBEDDING_HIDDEN, EMBEDDING_DIMS, EMBEDDING_HIDDEN, D)
         networks = self._networks("autoencoder", sizes, loss, xy, xy)
         params = networks.train(networks.uniform_weights(1), 0)
@@ -179,12 +187,13 @@ class Crime:
         pi = self.pi[setting.pi]
         if fixed is None:
             return Plain(pi)
-        Z, search = self.raw_embedding, GpBucb(width="fit", noise=0.1 * 100**2, targets="raw")
-        if setting.search == "ours":
-            Z, search = self.our_embedding, GpBucb()
-        elif setting.search == "paper":
-            search = paper_search(aimed_at(fixed, setting))
         seed = integer_seed(self.options.seed, f"crime {setting.label}")
+        search: Any = GpBucb()
+        if setting.search == "paper":
+            search = paper_searches(aimed_at(fixed, setting))
+        elif setting.search == "fitted":
+            search = GpBucb(width="fit", noise=0.1 * 100**2, targets="raw")
+        Z = self.our_embedding if setting.search == "ours" else self.raw_embedding
         return Moew(Z, setting.radius, search, setting.greater_is_better, seed, pi, n_jobs)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from moew.paper._crime_settings import PAPER, known_arms, settings
 from moew.paper._crime_study import FILE_ORDERS, Searches, Setting
 from moew.paper._crime_thresholds import ONE_THRESHOLD
-from moew.paper._experiment import Line, difference, table
+from moew.paper._experiment import PAPER_ARM, Line, difference, table
 from moew.protocols import FloatArray
 
 Scores = dict[str, FloatArray]
@@ -25,6 +25,7 @@ def main_tables(results: Results) -> str:
     for (study, approach), arms in results.items():
         fixed, _ = known_arms(study)
         paper = dict(zip(known_arms(study), PAPER[study, approach], strict=True))
+        paper["moew"] = paper[PAPER_ARM]
         for column, (kind, greater) in enumerate((("accuracy", True), ("violation", False))):
             lines = []
             for name, values in arms.items():
@@ -36,6 +37,8 @@ def main_tables(results: Results) -> str:
                 for name in arms
                 if name.startswith("moew")
             ]
+            rival = arms[PAPER_ARM][kind]
+            parts.append(difference(f"moew − {PAPER_ARM}", arms["moew"][kind], rival, greater))
             parts.append("")
     return "\n".join(parts)
 
@@ -45,7 +48,9 @@ def variant_table(results: dict[str, tuple[Setting, Scores, Scores]]) -> str:
     width, kinds = max(map(len, results)), ("accuracy", "violation")
     heads = [f"{arm} {kind}" for arm in ("fixed", "moew") for kind in kinds]
     heads = [f"{head:>17}" for head in (*heads, *(f"diff. {kind}" for kind in kinds))]
-    shown = ["variants" + " " * (width - 8) + "".join(heads) + "  off by"]
+    repeats = min(len(arm["accuracy"]) for _, *arms in results.values() for arm in arms)
+    shown = [f"other readings, {repeats} repeats: what fixed weights give, MOEW, and their difference"]
+    shown += [" " * width + "".join(heads) + "  off by"]
     for key, known in PAPER.items():
         values = [figure for arm in known for figure in arm[::2]]
         cells = [f"{arm[i]:.2f} ±{arm[i + 1]:5.2f}" for arm in known for i in (0, 2)]

@@ -20,6 +20,8 @@ from moew.nets import RepeatedNetworks
 from moew.paper._searches import Arm, Evaluate, OutOfTimeError, Seen, run
 from moew.protocols import FloatArray
 
+PAPER_ARM = "moew, GP-BUCB as in the paper"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -75,8 +77,9 @@ class Prepared(NamedTuple):
 class Run:
     """One command: where its files go, how long it may take, what it has to say."""
 
-    def __init__(self, name: str, options: Options) -> None:
-        self.name, self.options = name, options
+    def __init__(self, name: str, options: Options, **more: str) -> None:
+        """`more` are options of this experiment alone."""
+        self.name, self.options, self._more = name, options, more
         self.folder = options.out / name
         self._start = time.monotonic()
         meta = self._read_meta()
@@ -138,7 +141,8 @@ class Run:
 
     def _kept_options(self) -> dict[str, Any]:
         """Those that results depend on."""
-        return {n: v for n, v in asdict(self.options).items() if n not in ("out", "n_jobs", "minutes")}
+        shared = asdict(self.options)
+        return {n: v for n, v in shared.items() if n not in ("out", "n_jobs", "minutes")} | self._more
 
     def _meta_path(self) -> Path:
         return self.folder / f"{self.name}.json"
@@ -168,16 +172,21 @@ def chosen(seen: Seen, greater_is_better: bool, first: int | None = None) -> dic
     return seen.at(seen.best(greater_is_better, first))
 
 
-def table(title: str, lines: Sequence[Line]) -> str:
-    """The table as people read it."""
-    width = max(len(line.name) for line in lines)
-    shown = [f"{title}", f"{'':{width}}  {'paper':>15}  {'ours':>17}  verdict"]
-    for line in lines:
+def table(title: str, lines: Sequence[Line], paper_is: str = "paper") -> str:
+    """The table as people read it; a row of fewer repeats than the others says so."""
+    repeats = max(len(line.values) for line in lines)
+    names = [
+        line.name if len(line.values) == repeats else f"{line.name} ({len(line.values)} repeats)"
+        for line in lines
+    ]
+    width = max(map(len, names))
+    shown = [f"{title}, {repeats} repeats", f"{'':{width}}  {paper_is:>15}  {'ours':>17}  verdict"]
+    for name, line in zip(names, lines, strict=True):
         paper = "–" if line.paper is None else f"{line.paper:.2f}"
         if line.paper is not None and line.paper_margin:
             paper += f" ± {line.paper_margin:.2f}"
         ours = f"{line.mean:8.2f} ± {line.margin:6.2f}"
-        shown.append(f"{line.name:{width}}  {paper:>15}  {ours}  {line.verdict}".rstrip())
+        shown.append(f"{name:{width}}  {paper:>15}  {ours}  {line.verdict}".rstrip())
     return "\n".join(shown)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from moew.margins import margin
-from moew.paper._experiment import Line, table
+from moew.paper._experiment import PAPER_ARM, Line, table
 from moew.protocols import FloatArray
 
 Scores = Mapping[str, FloatArray]  # of each arm, "uniform" first: test scores (repeats,)
@@ -43,16 +43,14 @@ def ratio(values: FloatArray, uniform: FloatArray) -> tuple[float, float]:
 
 def section(title: str, scores: Scores, paper: Figures, unit: float = 1.0) -> str:
     """One table, the plain means, and each arm's ratio to uniform within the repeats."""
-    parts = [table(title, lines(scores, paper, unit))]
+    parts = [table(title, lines(scores, paper, unit), "paper, own data")]
     parts += [f"{name}: {values.mean():.4g} ± {margin(values):.2g}, raw" for name, values in scores.items()]
-    for name, values in scores.items():
-        if name != "uniform":
-            uniform = _same(scores, values)
-            quotient, within = ratio(values, uniform)
-            better = int((values > uniform).sum())
-            parts.append(
-                f"{name} / uniform: {quotient:.4f} ± {within:.4f}, better in {better} of {len(values)}"
-            )
+    pairs = [(name, "uniform") for name in scores if name != "uniform"]
+    for name, other in [*pairs, ("moew", PAPER_ARM)]:
+        values, rival = scores[name], scores[other][: len(scores[name])]
+        quotient, within = ratio(values, rival)
+        better = int((values > rival).sum())
+        parts.append(f"{name} / {other}: {quotient:.4f} ± {within:.4f}, better in {better} of {len(values)}")
     return "\n".join([*parts, ""])
 
 

@@ -6,7 +6,7 @@ the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -125,11 +125,12 @@ class RandomRows:
 
 @dataclass(frozen=True)
 class Moew:
-    """w = c · π · σ(zᵀα): embeddings Z (R or 1, n, d), α in a ball, from `search` (None: at random)."""
+    """w = c · π · σ(zᵀα): embeddings Z (R or 1, n, d), α in a ball, from `search` (None: at random; several:
+    one for each repeat)."""
 
     Z: FloatArray
     radius: float
-    search: Search | None
+    search: Search | Sequence[Search] | None
     greater_is_better: bool
     seed: int
     baseline: FloatArray | None = None
@@ -141,22 +142,29 @@ class Moew:
 
     @property
     def mark(self) -> FloatArray:
-        """Means and deviations (R or 1, 2d)."""
-        return np.hstack([self.Z.mean(axis=1), self.Z.std(axis=1)]).astype(np.float32)
+        """The radius, means and deviations (R or 1, 1 + 2d)."""
+        radius = np.full((len(self.Z), 1), self.radius)
+        return np.hstack([radius, self.Z.mean(axis=1), self.Z.std(axis=1)]).astype(np.float32)
 
     def weights(self, networks: RepeatedNetworks, draw: int, alphas: FloatArray) -> Any:
         return networks.weights_of(self.Z, alphas, self.baseline)
 
     def propose(self, seen: Seen, k: int, draw: int) -> FloatArray:
         domain = Ball(self.n_dims, self.radius)
-        search = self.search if self.search is not None and seen.n else RandomSearch()
         sign = 1.0 if self.greater_is_better else -1.0
         scores = sign * seen.scores["validation"] if seen.n else np.empty((len(seen.alphas), 0))
         jobs = (
-            delayed(_propose)(search, domain, seen.alphas[r], scores[r], k, self.seed, draw, r)
+            delayed(_propose)(
+                self._search_of(r, seen.n), domain, seen.alphas[r], scores[r], k, self.seed, draw, r
+            )
             for r in range(len(seen.alphas))
         )
         return np.stack(Parallel(n_jobs=self.n_jobs)(jobs))
+
+    def _search_of(self, repeat: int, n_known: int) -> Search:
+        if self.search is None or not n_known:
+            return RandomSearch()
+        return self.search[repeat] if isinstance(self.search, Sequence) else self.search
 
 
 def _propose(
@@ -166,12 +174,13 @@ def _propose(
     return search.propose(alphas, scores, pending=alphas[:0], k=k, domain=domain, rng=rng)
 
 
-def paper_search(uniform: Seen | None, p: float = 68.3, q: float = 68.3) -> GpBucb:
-    """GP-BUCB as in the paper: width R, and as noise that of the uniform models' validation metric."""
+def paper_searches(uniform: Seen | None, p: float = 68.3, q: float = 68.3) -> tuple[GpBucb, ...]:
+    """GP-BUCB as in the paper, for each repeat: width R, and as noise that of its uniform models' metric."""
     if uniform is None:
         raise MoewError("the uniform models come first: their scores give the noise.")
-    noise = float(np.nanvar(uniform.scores["validation"], axis=1, ddof=1).mean())  # NaN: it diverged
-    return GpBucb(p, q, width="domain", noise=noise)
+    scores = uniform.scores["validation"].astype(np.float64)
+    noise = np.nanvar(np.where(np.isfinite(scores), scores, np.nan), axis=1, ddof=1)  # those that diverged
+    return tuple(GpBucb(p, q, width="domain", noise=float(one)) for one in noise)
 
 
 class OutOfTimeError(MoewError):
@@ -198,7 +207,7 @@ def run(
         seen = Seen.load(path)
         if seen.mark.shape != arm.mark.shape or not np.allclose(seen.mark, arm.mark, rtol=0.01, atol=0.001):
             raise MoewError(
-                f"{path} was begun with another embedding, and its alphas mean nothing in this one; bring "
+                f"{path} was begun with another embedding or radius, and its alphas mean nothing here; bring "
                 f"{embedding.name} back, or remove the file to begin again."
             )
     else:

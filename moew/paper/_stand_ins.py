@@ -10,6 +10,7 @@ import numpy as np
 
 from moew.margins import margin
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.paper._autoencoder import label_beside_mean_of_features
 from moew.paper._experiment import Options
 from moew.protocols import FloatArray
 
@@ -57,8 +58,8 @@ def embedding(X: FloatArray, y: FloatArray, n_repeats: int, seed: int, options: 
     """Z (n_repeats, n, 3): the middle layers of autoencoders (D+1)-100-3-100-(D+1), one for each repeat."""
     inputs = np.concatenate([X, y[..., None]], axis=2)
     width = inputs.shape[2]
-    # λ = 1/2; squared loss for the features, hinge loss for the label
-    loss = ReconstructionLoss(tuple((d, 0.5) for d in range(width - 1)), ((width - 1, 0.5),), ())
+    *of_features, of_label = enumerate(label_beside_mean_of_features(width))
+    loss = ReconstructionLoss(tuple(of_features), (of_label,), ())  # squared, and hinge
     sizes = (width, ENCODER_HIDDEN, N_DIMS, ENCODER_HIDDEN, width)
     spec = NetworkSpec(sizes, "sigmoid", loss, options.steps, 100, precision=options.precision)
     networks = RepeatedNetworks(spec, inputs, inputs, n_repeats, seed, device=options.device)

@@ -12,7 +12,7 @@ BATCH_SIZE, FEW_REPEATS = 20, 20
 PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 8, 10
 ONE_DEVIATION = 68.3
 # The scripts' noise is 1e-4 of a share's square; our metric is in percent.
-SEARCH_OF_SCRIPTS = GpBucb(width="fit", noise=1e-4 * 100**2, targets="raw")
+FITTED_SEARCH = GpBucb(width="fit", noise=1e-4 * 100**2, targets="raw")
 PAPER_UNIFORM = ((52.00, 0.31), (48.27, 0.41))  # best of 200, of 1000
 PAPER_D8 = (46.33, 0.16)
 PAPER_CONFIDENCE = {
@@ -57,9 +57,9 @@ class Plan:
         found += [Setting(with_p(p), "scripts", LONG_DIMS, confidence=p) for p in self.confidences]
         found += [ours(MOEW), Setting(SCALED_UNIFORM, scaled=True), ours(SCALED_MOEW, scaled=True)]
         if self.like_paper:
-            found.append(Setting(f"{as_paper(8)}, hinge loss (text)", "text", 8, few=True))
-            scripts = Setting(f"{as_paper(8)}, GP of the scripts", "scripts", 8, SEARCH_OF_SCRIPTS, few=True)
-            found.append(scripts)
+            few = partial(Setting, n_dims=8, few=True)
+            found.append(few(f"{as_paper(8)}, hinge loss (text)", "text"))
+            found.append(few(f"{as_paper(8)}, fitted GP, noise 1e-4", "scripts", search=FITTED_SEARCH))
         return found
 
     def batches(self, setting: str) -> list[int]:

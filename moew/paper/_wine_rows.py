@@ -10,6 +10,7 @@ import numpy as np
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.paper._autoencoder import label_beside_mean_of_features
 from moew.paper._experiment import Options
 from moew.paper._scaling import like, standardized
 from moew.paper._searches import Evaluate
@@ -64,6 +65,7 @@ class Wine:
 
     def __init__(self, options: Options, data: Dataset, rows_a_step: int = ROWS_A_STEP) -> None:
         self.options, self.rows_a_step = options, rows_a_step
+        self._embeddings: dict[tuple[str, int, int], FloatArray] = {}  # the last one
         self._models: dict[tuple[bool, int], tuple[RepeatedNetworks, Evaluate]] = {}
         n = len(data.y)
         orders = np.stack(
@@ -93,7 +95,13 @@ class Wine:
         return self._models[scaled, repeats]
 
     def embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
-        """Z (R, n, d) of the training rows: the middle layer of an autoencoder of (x, y).
+        """Z (R, n, d) of the training rows, trained once: several settings share it."""
+        if (kind, n_dims, repeats) not in self._embeddings:
+            self._embeddings = {(kind, n_dims, repeats): self._embedding(kind, n_dims, repeats)}
+        return self._embeddings[kind, n_dims, repeats]
+
+    def _embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
+        """The middle layer of an autoencoder of (x, y).
 
         "scripts" and "text" have numbers as they are and differ in the flags' loss; "ours" is as "text" with
         numbers and Z standardised.
@@ -105,9 +113,10 @@ class Wine:
         inputs = np.concatenate([X, y.astype(np.float32)], axis=2)
         D, h = inputs.shape[2], HIDDEN_OF_AUTOENCODER
         squared = range(D) if kind == "scripts" else (D - 2, D - 1)
+        weights = label_beside_mean_of_features(D)
         loss = ReconstructionLoss(
-            numeric=tuple((column, 0.5) for column in squared),
-            binary=tuple((column, 0.5) for column in range(D) if column not in squared),
+            numeric=tuple((column, weights[column]) for column in squared),
+            binary=tuple((column, weights[column]) for column in range(D) if column not in squared),
             categorical=(),
         )
         networks = self._repeated((D, h, n_dims, h, D), loss, inputs, inputs, f"{kind} {n_dims}")

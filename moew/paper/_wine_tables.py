@@ -33,7 +33,7 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
         return Line(shown, picks[setting, batches]["test"], False, *known)
 
     shown = [setting.name for setting in plan.settings() if not setting.name.startswith("p=q")]
-    known = {UNIFORM: PAPER_UNIFORM[0], as_paper(8): PAPER_D8}
+    known = {UNIFORM: PAPER_UNIFORM[0], as_paper(8): PAPER_D8, MOEW: PAPER_D8}
     lines = [line(setting, B, setting, known.get(setting)) for setting in shown]
     parts = [table(f"{name}, worst price range's test error in percent, best of {B * BATCH_SIZE}", lines)]
     for setting in shown:
@@ -42,6 +42,10 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
             values = picks[setting, B]["test"]
             rivals = picks[other, B]["test"][: len(values)]
             parts.append(difference(f"{setting} − {other}", values, rivals, greater_is_better=False))
+    best = min(plan.dims, key=lambda d: float(picks[as_paper(d), B]["validation"].mean()))
+    rival = as_paper(best)  # the best of the paper's, by validation
+    ours, theirs = (picks[setting, B]["test"] for setting in (MOEW, rival))
+    parts.append(difference(f"{MOEW} − {rival}", ours, theirs, greater_is_better=False))
     if plan.confidences:
         lines = [line(with_p(p), B, f"p=q={p:g}", PAPER_CONFIDENCE.get(p)) for p in plan.confidences]
         parts += ["", table(f"{name}, d={LONG_DIMS}, B={B}", lines)]

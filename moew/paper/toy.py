@@ -20,7 +20,7 @@ from moew.comparison import Contest
 from moew.embedding import ColumnsEmbedding
 from moew.margins import margin
 from moew.metrics import precision_at_recall
-from moew.paper._experiment import Options, Run
+from moew.paper._experiment import Line, Options, Run, table
 from moew.protocols import BoolArray, FloatArray
 from moew.seeds import generator, integer_seed
 from moew.setup import Given
@@ -138,16 +138,6 @@ def log_weights(weight: WeightFunction) -> FloatArray:
     return np.stack(both).reshape(2, GRID, GRID)
 
 
-def table(repeats: list[Repeat]) -> str:
-    """Test precision by method, with 95 % margins over the repeats."""
-    lines = [f"{'weights':24}{'paper':>8}{'test precision at 95 % recall':>32}"]
-    for method in repeats[0].precision:
-        values = np.array([repeat.precision[method] for repeat in repeats])
-        paper = f"{PAPER[method]:.1f} %" if method in PAPER else ""
-        lines.append(f"{method:24}{paper:>8}{values.mean():>21.2f} ± {margin(values):.2f} %")
-    return "\n".join(lines)
-
-
 def remarks(repeats: list[Repeat]) -> str:
     """What a reader of the table should know."""
     gains = {
@@ -221,12 +211,14 @@ def run(this: Run, model: str, search: str) -> list[Repeat]:
 
 def main(options: Options, model: str = "logistic", search: str = "gp_bucb") -> str:
     """Run or go on, and return the table; the figure and raw numbers go to the folder."""
-    this = Run("toy", options)
+    this = Run("toy", options, model=model, search=search)
     repeats = run(this, model, search)
     methods = list(repeats[0].precision)
     values = {method: np.array([repeat.precision[method] for repeat in repeats]) for method in methods}
     this.write_values([(f"{model} {search}", values)])
     picture = this.folder / "figure-1.png"
     draw_figure(repeats, options.seed, picture)
-    text = this.conclude(f"{table(repeats)}\n\n{remarks(repeats)}")
+    lines = [Line(method, values[method], True, PAPER.get(method)) for method in methods]
+    precisions = table("Test precision at 95 % recall, in percent", lines)
+    text = this.conclude(f"{precisions}\n\n{remarks(repeats)}")
     return f"{text}\n\nThe four panels of Figure 1 are in {picture}"

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from moew.datasets import Dataset, load_wine, load_wine_full
 from moew.paper._experiment import Options, Prepared, Run, chosen
-from moew.paper._searches import Arm, Moew, Plain, Seen, paper_search
+from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
 from moew.paper._wine_plan import (
     BATCH_SIZE,
     FEW_REPEATS,
@@ -51,13 +51,11 @@ def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -
     """How this setting weights; the noise of the paper's GP is that of the uniform models."""
     if setting.embedding is None:
         return Plain()
-    search = setting.search
-    if search is None:
-        search = paper_search(uniform, setting.confidence, setting.confidence)
+    paper = setting.search is None
     return Moew(
         wine.embedding(setting.embedding, setting.n_dims, repeats),
         OUR_RADIUS if setting.embedding == "ours" else PAPER_RADIUS,
-        search,
+        paper_searches(uniform, setting.confidence, setting.confidence) if paper else setting.search,
         greater_is_better=False,
         seed=integer_seed(wine.options.seed, f"wine {setting.name}"),
         n_jobs=wine.options.n_jobs,
@@ -109,7 +107,7 @@ def main(options: Options, csv: Path | None = None) -> str:
     for name, data, plan in datasets(csv):
         picks = choose_all(search_all(this, name, Wine(options, data), plan), plan)
         values += [(f"{name} {setting}, B={batches}", scores) for (setting, batches), scores in picks.items()]
-        texts.append(report(name, plan, picks))
+        texts.append(report(f"{name} ({len(data.y):,} rows)", plan, picks))
         draw(this.folder / f"{name}.png", name, plan, picks)
     this.write_values(values)
     return this.conclude("\n".join(texts))
