@@ -174,3 +174,13 @@ def test_other_columns_and_labels_are_refused(kind):
 def test_bad_settings_are_refused(embedding, message):
     with pytest.raises(InvalidInputError, match=message):
         embedding.fit(FRAME, BINARY, task="classification")
+
+
+def test_the_label_does_not_drown_among_many_features():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 20)), rng.integers(0, 2, 500)
+    embedding = AutoencoderEmbedding(n_dims=3, steps=500, random_state=0)
+    Z = embedding.fit(X, y, task="classification").transform(X, y)
+    with_constant = np.column_stack([Z, np.ones(len(y))])
+    rest = y - with_constant @ np.linalg.lstsq(with_constant, y)[0]
+    assert rest.var() < 0.1 * y.var()  # with the features' losses summed, nearly all of it stays

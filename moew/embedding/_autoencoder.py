@@ -24,10 +24,10 @@ class AutoencoderEmbedding(BaseEmbedding):
 
         Σ { λ L_x(z(x, y), x) + (1 − λ) L_y(z(x, y), y) }
 
-    with squared loss for numbers, hinge loss for two values, cross-entropy for categories. `trade_off`
-    is λ; `n_dims` is d (None: the number of encoded columns, at most 8), `hidden` is h. The defaults
-    are the paper's, with numbers scaled and Z standardised; `scale=False, standardize=False` is raw, as
-    in the authors' scripts.
+    with squared loss for numbers, hinge loss for two values, cross-entropy for categories; L_x is the mean
+    over the features, so that the label does not drown among many of them. `trade_off` is λ; `n_dims` is d
+    (None: the number of encoded columns, at most 8), `hidden` is h. The defaults are the paper's, with
+    numbers scaled and Z standardised; `scale=False, standardize=False` is raw, as in the authors' scripts.
     """
 
     _speck = 1e-5  # networks compute with single precision
@@ -103,7 +103,7 @@ class AutoencoderEmbedding(BaseEmbedding):
         width = x_blocks[-1].stop  # of x alone; y's columns come after it
         return {
             "blocks": [*x_blocks, replace(label, start=width + label.start, stop=width + label.stop)],
-            "block_weights": [*[self.trade_off] * len(x_blocks), 1 - self.trade_off],
+            "block_weights": [*[self.trade_off / len(x_blocks)] * len(x_blocks), 1 - self.trade_off],
             "hidden": self.hidden,
             "n_dims": self.n_dims or min(_MOST_DIMS, width + label.stop - label.start),
             "activation": self.activation,
