@@ -12,9 +12,9 @@ the paper: there is no row for it, and no π. Counts are taken as their logarith
 
 There are two trainings: what the paper says of all its classifiers (hinge loss, rate 0.001), and what is best
 with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were chosen that way too:
-`python -c "from moew.paper import pages; print(pages.choose_settings())"`, with 3,000 steps. The second has a row for networks
-trained on the grades of the old posts themselves, which nobody has in the paper's setting: what there is to
-gain at all.
+`python -c "from moew.paper import pages; print(pages.choose_settings())"`, with 3,000 steps. The
+second has a row for networks trained on the grades of the old posts themselves, which nobody has in the
+paper's setting: what there is to gain at all.
 """
 
 from __future__ import annotations
