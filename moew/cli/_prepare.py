@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, MoewWarning
 from moew.protocols import Task
 from moew.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
 from moew.runs._tables import read_table
@@ -109,7 +110,9 @@ def _rehearse(prepared: Prepared) -> None:
     rows = prepared.rows
     names = ("X", "y", "sample_weight", "metadata")
     parts = [Given(*(rows.get(f"{name}{suffix}") for name in names)) for suffix in ("", "_val")]
-    setup = set_up(prepared.search, *parts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MoewWarning)  # the search will give them
+        setup = set_up(prepared.search, *parts)
     positive = positive_label(prepared.settings["positive"], prepared.training.y)
     if positive is not None and setup.evaluator.rule is not None and setup.evaluator.pos_label != positive:
         raise InvalidInputError(

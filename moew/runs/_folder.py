@@ -8,6 +8,7 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ class RunFolder:
 
     def check(self, *, force: bool = False, resume: bool = False) -> None:
         """Raise unless the folder is empty or not there, is a run to go on with, or may be replaced."""
+        for package in ("pyarrow", "skops"):  # before hours of training, not after
+            if find_spec(package) is None:
+                raise InvalidInputError(f"a run folder needs {package}: pip install 'moew[cli]'.")
         if force and resume:
             raise InvalidInputError("--force begins anew and --resume goes on; give one of them.")
         holds = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
