@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from moew.cli.paper import FAILED, INTERRUPTED
-from moew.exceptions import InvalidInputError, MoewError, UnsupportedEstimatorError
+from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
 
 WRONG_USAGE = 2
 
@@ -20,6 +20,7 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
     """Errors that moew raises on purpose, and those of the machine, end the command with a line on
     standard error; anything else is a bug, and shows where."""
     with warnings.catch_warnings():
+        warnings.simplefilter("default", MoewWarning)
         warnings.showwarning = _show_warning
         try:
             yield

@@ -12,15 +12,15 @@ from moew.cli._command_metric import command_metric
 from moew.cli._objects import find_object, is_reference
 from moew.exceptions import InvalidInputError
 
-# The metrics of moew, and what stands after "=" where it takes a number.
+# The metrics of moew, and what may stand after "=", as an example, where they take numbers.
 OURS = {
     "accuracy": "",
     "fpr_gap": "",
     "mean_of_selected": "",
-    "precision_at_recall": "RECALL",
+    "precision_at_recall": "0.95",
     "r_squared": "",
     "value_per_harm": "",
-    "worst_band_relative_error": "BOUND,BOUND,…",
+    "worst_band_relative_error": "17,25,42",
     "worst_class_error": "",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -42,11 +43,17 @@ def decision_from(text: str | None) -> Any:
     return getattr(decision, DECISIONS[name])(*numbers, **where)
 
 
-def embedding_from(text: str) -> Any:
+def embedding_from(text: str, features: Mapping[str, str]) -> Any:
     """A name, `columns=a,b`, or a function or an embedding of the user's as `module:object`."""
+    from moew.embedding import resolve_embedding
+
     if text.startswith("columns="):
-        return [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
+        columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
+        if missing := [name for name in columns if name not in features]:
+            raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
+        return columns
     if not is_reference(text):
+        resolve_embedding(text)  # raises before a folder is made
         return text
     found = find_object(text, "--embedding")
     if hasattr(found, "transform"):
@@ -106,6 +113,10 @@ def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
     values = {key: option_value(value) for key, value in options.items()}
     if name in MODELS:
         task = task_from(settings["task"], name, y)
+        if task == "regression" and np.asarray(y).dtype.kind not in "iufb":
+            raise InvalidInputError(
+                f"the labels are texts, such as {str(y[0])!r}, and a regression predicts numbers."
+            )
         return built_in_model(name, X, task, values), task
     if not is_reference(name):
         near = get_close_matches(name, MODELS, n=1, cutoff=0.5)

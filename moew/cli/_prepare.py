@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
-from moew.exceptions import InvalidInputError, MoewWarning
+from moew.exceptions import InvalidInputError, MoewError, MoewWarning
 from moew.protocols import Task
 from moew.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
 from moew.runs._tables import read_table
@@ -89,7 +91,7 @@ def prepare(settings: dict[str, Any]) -> Prepared:
     # Where validation rows are given, the metric does not look at the training rows.
     training = schema.rows(frame, path, columns=None if settings["validation"] is None else ())
     model, task = _parts.model_from(settings, training.X, training.y)
-    search = _search(settings, model, metric, rule, validation)
+    search = _search(settings, model, metric, rule, validation, schema)
     prepared = Prepared(
         settings,
         schema,
@@ -112,13 +114,24 @@ def _rehearse(prepared: Prepared) -> None:
     parts = [Given(*(rows.get(f"{name}{suffix}") for name in names)) for suffix in ("", "_val")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MoewWarning)  # the search will give them
-        setup = set_up(prepared.search, *parts)
+        try:
+            setup = set_up(prepared.search, *parts)
+        except MoewError as error:
+            if "takes 1 for the positive label" in str(error):  # its advice is for Python
+                labels = np.unique(np.asarray(prepared.training.y)).tolist()
+                raise InvalidInputError(
+                    f"--metric {prepared.settings['metric']} needs to know which label is the positive one: "
+                    f"--positive LABEL, one of {labels[:10]}."
+                ) from error
+            raise
+        except (ValueError, TypeError) as error:  # scikit-learn's words for data that do not fit
+            raise InvalidInputError(str(error)) from error
     positive = positive_label(prepared.settings["positive"], prepared.training.y)
     if positive is not None and setup.evaluator.rule is not None and setup.evaluator.pos_label != positive:
         raise InvalidInputError(
             f"with a scorer of scikit-learn, --decision decides for the second label "
-            f"{setup.evaluator.pos_label!r}, not for --positive {positive!r}; take a metric of moew's, or a "
-            "function of yours."
+            f"{str(setup.evaluator.pos_label)!r}, not for --positive {positive!r}; take a metric of "
+            "moew's, or a function of yours."
         )
 
 
@@ -150,14 +163,16 @@ def _found_columns(metric: Any, rule: Any, given: dict[str, str], there: list[st
     return {name: name for name in needed if name not in given}
 
 
-def _search(settings: dict[str, Any], model: Any, metric: Any, rule: Any, validation: Any) -> Any:
+def _search(
+    settings: dict[str, Any], model: Any, metric: Any, rule: Any, validation: Any, schema: Schema
+) -> Any:
     from moew.estimator import ExampleWeightSearch
 
     return ExampleWeightSearch(
         model,
         metric=metric,
         decision=rule,
-        embedding=_parts.embedding_from(settings["embedding"]),
+        embedding=_parts.embedding_from(settings["embedding"], schema.features),
         baseline=settings["baseline"],
         search=settings["search"],
         radius=settings["radius"],

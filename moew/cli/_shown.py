@@ -41,7 +41,10 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int 
         table.add_column(Text(name), justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def show_result(result: SearchResult, unweighted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import getdoc
 from typing import Any
 
@@ -62,16 +63,23 @@ def _ours() -> list[dict[str, Any]]:
 def _scorers() -> list[dict[str, Any]]:
     from sklearn.metrics import get_scorer, get_scorer_names
 
-    names = get_scorer_names()
+    scorers = {name: get_scorer(name) for name in get_scorer_names()}
     return [
-        {
-            "name": name,
-            "summary": _first_line(get_scorer(name)._score_func),
-            "greater_is_better": True,
-            "columns": [],
-        }
-        for name in names
+        {"name": name, "summary": _of_scorer(name, scorer), "greater_is_better": True, "columns": []}
+        for name, scorer in scorers.items()
+        # Those of clusterings and of several labels a row mean nothing here.
+        if ".cluster" not in scorer._score_func.__module__ and not name.endswith("_samples")
     ]
+
+
+def _of_scorer(name: str, scorer: Any) -> str:
+    line = re.sub(":math:`(.*?)`", r"\1", _first_line(scorer._score_func)).removesuffix(".")
+    if not line:  # a helper without words of its own
+        line = name.removeprefix("neg_").replace("_", " ").capitalize()
+    average = scorer._kwargs.get("multi_class", ""), scorer._kwargs.get("average", "binary")
+    kinds = [kind for kind in average if kind not in ("", "binary")]
+    of_classes = f" ({', '.join(kinds)})" if kinds else ""
+    return f"{line}{of_classes}{', negated' if scorer._sign < 0 else ''}."
 
 
 def _first_line(function: Any) -> str:
