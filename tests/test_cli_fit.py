@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,6 +139,19 @@ def test_numbers_are_predicted_with_folds(folder):
     assert printed[0] == "row,prediction" and len(printed) == 121 and printed[1].startswith("0,")
 
 
+def test_weights_of_the_users_own_multiply_the_learned_ones():
+    train, valid = pd.read_csv("train.csv"), pd.read_csv("valid.csv")
+    fitted = ExampleWeightSearch(
+        NetworkClassifier(steps=20), metric=worst_class_error(), embedding="label", n_batches=1, batch_size=3,
+        random_state=0,
+    ).fit(train[["a", "b"]], train["y"], train["amount"], X_val=valid[["a", "b"]], y_val=valid["y"])  # fmt: skip
+    valid.drop(columns="amount").to_csv("valid.csv", index=False)
+    network = ("--model", "network", "--model-option", "steps=20")
+    done = moew("fit", *LOGISTIC[:-2], *QUICK, *network, "--sample-weight", "amount", "--features", "a,b")
+    assert "the validation file has no column 'amount', so its rows count alike" in done.stderr
+    np.testing.assert_array_equal(pd.read_parquet("run/weights.parquet")["weight"], fitted.sample_weight_)
+
+
 def test_more_classes_have_a_probability_each(folder):
     write_classes(folder, 3)
     moew("fit", *LOGISTIC, *QUICK)
@@ -216,7 +230,7 @@ def test_an_interrupted_run_goes_on(folder):
     Path("stop").touch()
     assert "--resume goes on" in refused(*arguments, status=130)
     assert {"study.log", "settings.toml"} == {entry.name for entry in Path("run").iterdir()}
-    assert "finish it with --resume" in refused("predict", "run", "test.csv")
+    assert "with --resume finishes it" in refused("predict", "run", "test.csv")
     Path("stop").unlink()
     Path("fits").unlink()
     settings = Path("run/settings.toml").read_text()
@@ -296,7 +310,7 @@ def test_a_real_interruption(folder):
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         while not Path("begun").exists() and process.poll() is None:
-            pass
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 130

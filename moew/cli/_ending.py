@@ -28,6 +28,8 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
             _end(INTERRUPTED, " ".join(["interrupted;", after_interruption or "nothing was written"]))
         except (InvalidInputError, UnsupportedEstimatorError) as error:
             _end(WRONG_USAGE, str(error))
+        except BrokenPipeError:  # nobody reads on, as in `| head`: click ends quietly
+            raise
         except (MoewError, OSError, MemoryError) as error:
             _end(FAILED, str(error) or type(error).__name__)
 

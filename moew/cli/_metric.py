@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from moew.cli._command_metric import command_metric
+from moew.cli._command_metric import PREDICTIONS, command_metric
 from moew.cli._objects import find_object, is_reference
 from moew.exceptions import InvalidInputError
 
@@ -43,7 +43,7 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
     }
     if program is not None:
         function = command_metric(program, response or "decision", columns, settings["metric_timeout"])
-        return make_metric(function, name=function.words[0], **own)
+        return make_metric(function, name=program.replace(PREDICTIONS, "").strip(), **own)
     if is_reference(name):
         return _users(find_object(name, "--metric"), name, own, settings)
     _check_fixed(name, settings)

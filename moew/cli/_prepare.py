@@ -77,7 +77,7 @@ def prepare(settings: dict[str, Any]) -> Prepared:
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
     metric = metric_from(settings, list(columns), positive_label(settings["positive"], y))
     rule = _parts.decision_from(settings["decision"])
-    columns |= _found_columns(metric, rule, columns, _columns_of(settings["validation"] or path))
+    columns |= _found_columns(metric, rule, columns, settings["validation"] or path)
     schema = learn_schema(
         frame,
         path,
@@ -139,28 +139,30 @@ def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
     if path is None:
         return None
     rows = schema.read(path)
+    if schema.sample_weight is not None and rows.sample_weight is None:
+        tell(f"note: the {what} file has no column {schema.sample_weight!r}, so its rows count alike")
     if unknown := schema.unknown(rows.frame):
         shown = f"{unknown[:5]}{' …' if len(unknown) > 5 else ''}"
         tell(f"note: columns of the {what} file that are not used: {shown}")
     return rows
 
 
-def _columns_of(path: Path) -> list[str]:
-    return [str(name) for name in read_table(path).columns]
-
-
-def _found_columns(metric: Any, rule: Any, given: dict[str, str], there: list[str]) -> dict[str, str]:
+def _found_columns(metric: Any, rule: Any, given: dict[str, str], path: Path) -> dict[str, str]:
     """Columns that the metric or the decision needs and that the file has under the same name."""
     from moew.evaluation import column_names
     from moew.metrics import resolve_metric
 
-    needed = [name for name in column_names(resolve_metric(metric), rule) if name != ROW_ID]
-    if missing := [name for name in needed if name not in given and name not in there]:
+    named = column_names(resolve_metric(metric), rule)
+    needed = [name for name in named if name not in (ROW_ID, *given)]
+    if not needed:
+        return {}
+    there = [str(name) for name in read_table(path).columns]
+    if missing := [name for name in needed if name not in there]:
         raise InvalidInputError(
             f"the metric or the decision needs {', '.join(map(repr, missing))} for each row: say which "
             f"column it is, with --metric-column {missing[0]}=COLUMN; the file has {there[:12]}."
         )
-    return {name: name for name in needed if name not in given}
+    return {name: name for name in needed}
 
 
 def _search(

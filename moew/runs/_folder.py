@@ -104,7 +104,7 @@ class RunFolder:
         if not (self.path / name).exists():
             raise InvalidInputError(
                 f"{self.path} holds no {name}; it is no finished run of `moew fit`"
-                f"{' (finish it with --resume)' if self.study.exists() else ''}."
+                f"{' (the same `moew fit` with --resume finishes it)' if self.study.exists() else ''}."
             )
         try:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
