@@ -141,10 +141,10 @@ def test_numbers_are_predicted_with_folds(folder):
 
 def test_weights_of_the_users_own_multiply_the_learned_ones():
     train, valid = pd.read_csv("train.csv"), pd.read_csv("valid.csv")
-    fitted = ExampleWeightSearch(
-        NetworkClassifier(steps=20), metric=worst_class_error(), embedding="label", n_batches=1, batch_size=3,
-        random_state=0,
-    ).fit(train[["a", "b"]], train["y"], train["amount"], X_val=valid[["a", "b"]], y_val=valid["y"])  # fmt: skip
+    settings = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0}
+    fitted = ExampleWeightSearch(NetworkClassifier(steps=20), metric=worst_class_error(), **settings).fit(
+        train[["a", "b"]], train["y"], train["amount"], X_val=valid[["a", "b"]], y_val=valid["y"]
+    )
     valid.drop(columns="amount").to_csv("valid.csv", index=False)
     network = ("--model", "network", "--model-option", "steps=20")
     done = moew("fit", *LOGISTIC[:-2], *QUICK, *network, "--sample-weight", "amount", "--features", "a,b")

@@ -43,8 +43,10 @@ class SectionCommand(click.Command):
                 formatter.write_dl(records, col_max=26)
 
 
-def training_parameters(*, output: Sequence[click.Parameter] = ()) -> list[click.Parameter]:
-    """The training file and all settings of a search."""
+def training_parameters(
+    output: Sequence[click.Parameter], *, offers_comparison: bool
+) -> list[click.Parameter]:
+    """The training file and all settings of a search; a settings file may hold each of them in any case."""
     models = ", ".join(MODELS)
     train = click.Argument(["train"], type=_FILE, required=False)
     return [
@@ -53,7 +55,12 @@ def training_parameters(*, output: Sequence[click.Parameter] = ()) -> list[click
             "Data (CSV, Parquet or Feather, by the file's ending)",
             _option("label", metavar="COLUMN", help="The column of labels."),
             _option("validation", type=_FILE, help="Rows from the distribution that matters."),
-            _option("validation-share", type=_SHARE, metavar="SHARE", help="Without --validation; 0.2."),
+            _option(
+                "validation-share",
+                type=_SHARE,
+                metavar="SHARE",
+                help="Held out without --validation.  [default: 0.2]",
+            ),
             _option("folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate instead."),
             _option("test", type=_FILE, help="Rows for --compare."),
             _option(
@@ -147,7 +154,9 @@ def training_parameters(*, output: Sequence[click.Parameter] = ()) -> list[click
                 metavar="R",
                 help="Of the ball that alpha lives in.",
             ),
-            _option("batches", type=_COUNT, default=10, metavar="B", show_default=True),
+            _option(
+                "batches", type=_COUNT, default=10, metavar="B", show_default=True, help="Of candidates."
+            ),
             _option(
                 "batch-size",
                 type=_COUNT,
@@ -156,19 +165,44 @@ def training_parameters(*, output: Sequence[click.Parameter] = ()) -> list[click
                 show_default=True,
                 help="B times K models are trained.",
             ),
-            _option("baseline-repeats", type=_COUNT, default=1, metavar="N", show_default=True),
+            _option(
+                "baseline-repeats",
+                type=_COUNT,
+                default=1,
+                metavar="N",
+                show_default=True,
+                help="Models at alpha = 0; two or more tell the metric's noise.",
+            ),
             _option(
                 "honest",
                 metavar="HOW",
                 help="halves, holdout, none or a share to hold out. [default: halves; with --metric-command "
                 "holdout, which calls it less often]",
             ),
-            _option("jobs", type=_COUNT, default=1, metavar="N", show_default=True, help="At a time."),
-            _option("seed", type=click.IntRange(min=0), default=0, metavar="N", show_default=True),
+            _option(
+                "jobs",
+                type=_COUNT,
+                default=1,
+                metavar="N",
+                show_default=True,
+                help="Models trained at a time.",
+            ),
+            _option(
+                "seed",
+                type=click.IntRange(min=0),
+                default=0,
+                metavar="N",
+                show_default=True,
+                help="Of all chance.",
+            ),
         ),
         *_section(
             "Comparison at equal budget",
-            _flag("--compare/--no-compare", "Uniform, random and importance weights, too; needs --test."),
+            _flag(
+                "--compare/--no-compare",
+                "Uniform, random and importance weights, too; needs --test.",
+                hidden=not offers_comparison,
+            ),
             _option(
                 "repeats",
                 type=click.IntRange(min=2),
@@ -227,7 +261,6 @@ def with_parameters(parameters: list[click.Parameter]) -> Callable[[Callable[...
     """A decorator: the function as a command with these parameters; its docstring is the help."""
 
     def decorate(function: Callable[..., Any]) -> SectionCommand:
-        # \b: click keeps the lines of the docstring as they are.
         return SectionCommand(
             function.__name__,
             callback=function,
@@ -243,8 +276,8 @@ def _option(name: str, **settings: Any) -> SectionOption:
     return SectionOption([f"--{name}"], **settings)
 
 
-def _flag(names: str, words: str) -> SectionOption:
-    return SectionOption([names], default=False, help=words)
+def _flag(names: str, words: str, hidden: bool = False) -> SectionOption:
+    return SectionOption([names], default=False, help=words, hidden=hidden)
 
 
 def _section(title: str, *parameters: click.Parameter) -> list[click.Parameter]:

@@ -12,7 +12,7 @@ from moew.cli._options import completed, json_option, training_parameters, with_
 
 
 def command() -> click.Command:
-    @with_parameters(training_parameters(output=[json_option()]))
+    @with_parameters(training_parameters([json_option()], offers_comparison=False))
     def compare(**given: Any) -> None:
         """Compare uniform, random, importance and learned weights.
 

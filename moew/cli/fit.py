@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def command() -> click.Command:
-    @with_parameters(training_parameters(output=run_parameters()))
+    @with_parameters(training_parameters(run_parameters(), offers_comparison=True))
     def fit(**given: Any) -> None:
         """Learn example weights for a metric, from a file of data.
 
