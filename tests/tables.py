@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib import invalidate_caches
 from pathlib import Path
 
 import numpy as np
@@ -69,3 +70,4 @@ def write_module(folder: Path, name: str, text: str) -> None:
     """A module of the user's in the current folder, new to this process."""
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     sys.modules.pop(name, None)
+    invalidate_caches()  # a folder's listing may be older than the file

@@ -37,12 +37,10 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def folder(own_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "moew.report", None)  # tests that want a report say so
-    write_classes(tmp_path)
-    return tmp_path
+    write_classes(own_folder)
+    return own_folder
 
 
 @pytest.fixture

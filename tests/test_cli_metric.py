@@ -38,14 +38,12 @@ small = make_metric(lost, greater_is_better=False)
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def folder(own_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "moew.report", None)
-    write_classes(tmp_path)
-    (tmp_path / "score.awk").write_text(AWK)
-    write_module(tmp_path, "mine", MINE)
-    return tmp_path
+    write_classes(own_folder)
+    (own_folder / "score.awk").write_text(AWK)
+    write_module(own_folder, "mine", MINE)
+    return own_folder
 
 
 def test_every_metric_of_moew_has_a_name_here():

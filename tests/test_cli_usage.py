@@ -14,12 +14,10 @@ WORST = ("--metric", "worst_class_error")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def folder(own_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "moew.report", None)
-    write_classes(tmp_path)
-    return tmp_path
+    write_classes(own_folder)
+    return own_folder
 
 
 def names(line):

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import invalidate_caches
 from pathlib import Path
 
 import pandas as pd
@@ -40,14 +41,14 @@ def run(command, text):
         moew(*words[1:])
     elif words[:2] == ["cat", ">"]:
         Path(words[2]).write_text(text)
+        invalidate_caches()
     else:
         assert words[0] == "python"
         subprocess.run([sys.executable, *words[1:]], input=text, text=True, check=True)
 
 
-def test_every_command_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+@pytest.mark.usefixtures("own_folder")
+def test_every_command_runs():
     blocks = re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
     done = [command for block in blocks for command in commands(block)]
     for command, text in done:
