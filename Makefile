@@ -12,7 +12,7 @@ $(VENV)/ready: pyproject.toml
 	touch $@
 
 demo: $(VENV)/ready
-	$(BIN)/moew paper toy --jobs 2 --out out
+	$(BIN)/moew demo --jobs 2 --out out
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -115,7 +115,7 @@ def test_a_bug_shows_where_it_is(monkeypatch):
 
 
 def test_missing_packages_are_named_before_anything_runs(called, monkeypatch, capsys):
-    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    monkeypatch.setattr("moew.cli.paper.find_spec", lambda name: None)
     result = invoke("paper", "bound")
     assert result.exit_code == 1
     assert result.stderr == (

@@ -1,27 +1,20 @@
-"""`moew paper NAME`: the experiments of the paper from the command line.
-
-Exit status: 0 done, 1 failed (one line says why), 2 wrong usage, 3 the minutes given are over, 130
-interrupted. Only the commands themselves load click, and only a running experiment what it computes with.
-"""
+"""`moew paper NAME`: the experiments of the paper from the command line."""
 
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moew import __version__
 from moew.exceptions import MoewError
 
 if TYPE_CHECKING:
     import click
 
 FAILED, OUT_OF_TIME, INTERRUPTED = 1, 3, 130
-_HELP_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -62,29 +55,11 @@ EXPERIMENTS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command `moew`; always ends the process."""
-    try:
-        command = commands()
-    except ModuleNotFoundError as missing:
-        if missing.name != "click":
-            raise
-        sys.exit("moew: the command line needs click; install it with: pip install 'moew[cli]'")
-    command.main(args=None if arguments is None else list(arguments), prog_name="moew")
-
-
-def commands() -> click.Group:
-    """The whole command line."""
+def command() -> click.Group:
+    """`moew paper` with all experiments."""
     import click
 
-    settings = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
-
-    @click.group(context_settings=settings)
-    @click.version_option(__version__, message="%(prog)s %(version)s")
-    def moew() -> None:
-        """Train a model for the metric it will be judged by."""
-
-    @moew.group()
+    @click.group()
     def paper() -> None:
         """Run an experiment of the paper.
 
@@ -94,7 +69,7 @@ def commands() -> click.Group:
 
     for name, experiment in EXPERIMENTS.items():
         paper.add_command(_command(name, experiment))
-    return moew
+    return paper
 
 
 def _command(name: str, experiment: Experiment) -> click.Command:

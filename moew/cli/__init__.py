@@ -1,0 +1,54 @@
+"""The command line, `moew`: one file for each command.
+
+Exit status: 0 done, 1 failed (one line says why), 2 wrong usage, 3 the minutes given are over, 130
+interrupted. Only the commands themselves load click, and only a running command what it computes with.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from moew import __version__
+from moew.cli.paper import EXPERIMENTS as EXPERIMENTS
+
+if TYPE_CHECKING:
+    import click
+
+_HELP_WIDTH = 80
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command `moew`; always ends the process."""
+    try:
+        command = commands()
+    except ModuleNotFoundError as missing:
+        if missing.name != "click":
+            raise
+        sys.exit("moew: the command line needs click; install it with: pip install 'moew[cli]'")
+    command.main(args=None if arguments is None else list(arguments), prog_name="moew")
+
+
+def commands() -> click.Group:
+    """The whole command line."""
+    import click
+
+    from moew.cli import compare, demo, fit, metrics, paper, predict, report, weights
+
+    class InOrder(click.Group):
+        """Commands in the order in which people meet them."""
+
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            return list(self.commands)
+
+    settings = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
+
+    @click.group(context_settings=settings, cls=InOrder)
+    @click.version_option(__version__, message="%(prog)s %(version)s")
+    def moew() -> None:
+        """Train a model for the metric it will be judged by."""
+
+    for module in (demo, fit, predict, weights, report, compare, metrics, paper):
+        moew.add_command(module.command())
+    return moew

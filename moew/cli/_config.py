@@ -1,0 +1,72 @@
+"""`--config run.toml`: every option from a file; the command line wins."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from moew.exceptions import InvalidInputError
+
+
+def config_option(kind: type[click.Option]) -> click.Option:
+    """The option, read before all others, whose values become their defaults."""
+    return kind(
+        ["--config"],
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        is_eager=True,
+        expose_value=False,
+        callback=_read,
+        help="Settings from a TOML file; the command line wins.",
+    )
+
+
+def _read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        ctx.default_map = {**(ctx.default_map or {}), **read_config(path, ctx.command)}
+    except InvalidInputError as error:
+        raise click.UsageError(str(error), ctx) from error
+
+
+def read_config(path: Path, command: click.Command) -> dict[str, Any]:
+    """The settings of a TOML file by parameter name, as click takes defaults."""
+    try:
+        with path.open("rb") as file:
+            content = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{path} is no TOML: {error}") from error
+    known = {parameter.name: parameter for parameter in command.params if parameter.name != "config"}
+    found = {}
+    for key, value in content.items():
+        parameter = known.get(key.replace("-", "_"))
+        if parameter is None:
+            names = [str(name).replace("_", "-") for name in known]
+            near = get_close_matches(key, names, n=1, cutoff=0.0)
+            raise InvalidInputError(f"{path}: there is no setting {key!r}; the nearest is {near[0]!r}.")
+        found[str(parameter.name)] = _value(value, parameter, f"{path}: {key}")
+    return found
+
+
+def _value(value: Any, parameter: click.Parameter, where: str) -> Any:
+    """What the command line would have given: texts, which click then reads with all its checks."""
+    if getattr(parameter, "is_flag", False):
+        if not isinstance(value, bool):
+            raise InvalidInputError(f"{where} is true or false, got {value!r}.")
+        return value
+    if getattr(parameter, "multiple", False):
+        if isinstance(value, dict):
+            return [f"{name}={_text(item)}" for name, item in value.items()]
+        return [_text(item) for item in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list | dict):
+        raise InvalidInputError(f"{where} takes one value, got {value!r}.")
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,161 @@
+"""Decision, embedding, validation, honest score and model from what was written on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from moew.cli._objects import find_object, is_reference
+from moew.exceptions import InvalidInputError
+from moew.protocols import Task
+from moew.runs._models import MODELS, built_in_model, option_value, with_options
+
+DECISIONS = {
+    "threshold": "FixedThreshold",
+    "accurate": "MostAccurate",
+    "select": "ShareSelected",
+    "recall": "RecallReached",
+    "equal_fpr": "EqualFalsePositiveRates",
+}
+_MOST_CLASSES = 20  # different whole numbers that are taken for classes unless told
+
+
+def decision_from(text: str | None) -> Any:
+    """The decision rule of `NAME=NUMBER`, `accurate`, or either with `@train`, `@validation`, `@each`."""
+    if text is None:
+        return None
+    from moew import decision
+
+    rule, _, on = text.partition("@")
+    name, _, value = rule.partition("=")
+    if name not in DECISIONS or (name == "accurate") == bool(value):
+        raise InvalidInputError(
+            f"--decision {text!r} is none of threshold=0.5, accurate, select=0.05, recall=0.95 and "
+            "equal_fpr=0.2 (the share selected)."
+        )
+    if on and name == "threshold":
+        raise InvalidInputError(f"--decision {text!r}: a given threshold is not fitted, leave out @{on}.")
+    numbers = [_number(value, f"--decision {name}")] if value else []
+    where = {"on": on} if on else {}
+    return getattr(decision, DECISIONS[name])(*numbers, **where)
+
+
+def embedding_from(text: str, features: Mapping[str, str]) -> Any:
+    """A name, `columns=a,b`, or a function or an embedding of the user's as `module:object`."""
+    from moew.embedding import resolve_embedding
+
+    if text.startswith("columns="):
+        columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
+        if missing := [name for name in columns if name not in features]:
+            raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
+        return columns
+    if not is_reference(text):
+        resolve_embedding(text)  # raises before a folder is made
+        return text
+    found = find_object(text, "--embedding")
+    if hasattr(found, "transform"):
+        raise InvalidInputError(
+            f"--embedding {text}: a transformer cannot be kept in a run folder; wrap it in a function of "
+            "(X, y), or use ExampleWeightSearch in Python."
+        )
+    return found
+
+
+def honest_from(text: str) -> Any:
+    """How the honest score is found, as the estimator takes it."""
+    if text in ("halves", "holdout"):
+        return text
+    return None if text == "none" else _number(text, "--honest (halves, holdout, none or a share)")
+
+
+def validation_from(settings: dict[str, Any]) -> Any:
+    """The estimator's `validation`, for when no file of validation rows is given."""
+    given = [name for name in ("validation", "validation_share", "folds") if settings[name] is not None]
+    if len(given) > 1:
+        named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise InvalidInputError(f"{named} exclude each other: validation rows come from one place.")
+    if settings["folds"] is not None:
+        return settings["folds"]
+    return 0.2 if settings["validation_share"] is None else settings["validation_share"]
+
+
+def task_from(given: str, model: str, y: Any) -> Task:
+    """Whether classes or numbers are predicted: as told, as the model can, or as the labels look."""
+    if given in ("classification", "regression"):
+        return given  # type: ignore[return-value]
+    if model in MODELS and not MODELS[model].regressor:
+        return "classification"
+    if model in MODELS and not MODELS[model].classifier:
+        return "regression"
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "iuf":
+        return "classification"
+    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        return "regression"
+    n_different = len(np.unique(labels))
+    if n_different <= _MOST_CLASSES:
+        return "classification"
+    raise InvalidInputError(
+        f"the labels are {n_different} different whole numbers: say --task classification or "
+        "--task regression."
+    )
+
+
+def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
+    """The model, not fitted, and its task."""
+    from moew.setup import task_of
+
+    name = settings["model"]
+    options = dict(_pair(text, "--model-option") for text in settings["model_option"])
+    values = {key: option_value(value) for key, value in options.items()}
+    if name in MODELS:
+        task = task_from(settings["task"], name, y)
+        if task == "regression" and np.asarray(y).dtype.kind not in "iufb":
+            raise InvalidInputError(
+                f"the labels are texts, such as {str(y[0])!r}, and a regression predicts numbers."
+            )
+        return built_in_model(name, X, task, values), task
+    if not is_reference(name):
+        near = get_close_matches(name, MODELS, n=1, cutoff=0.5)
+        hint = f"perhaps {near[0]}? They are" if near else "they are"
+        raise InvalidInputError(
+            f"there is no model {name!r}; {hint} {', '.join(MODELS)}, or module:object of yours."
+        )
+    model = find_object(name, "--model")
+    if isinstance(model, type) or (callable(model) and not hasattr(model, "fit")):
+        model = model()
+    if not (hasattr(model, "fit") and hasattr(model, "get_params")):
+        raise InvalidInputError(f"--model {name} is no scikit-learn estimator, but {type(model).__name__}.")
+    found = task_of(model)
+    if settings["task"] not in ("auto", found):
+        raise InvalidInputError(f"--model {name} is for {found}, but --task says {settings['task']}.")
+    return with_options(model, values), found
+
+
+def weight_name_of(model: Any) -> str:
+    """Where the model's `fit` takes its weights: a Pipeline's by its last step."""
+    from sklearn.pipeline import Pipeline
+
+    return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+
+
+def metric_columns_from(given: list[str]) -> dict[str, str]:
+    """`cost=amount` as name and column; a bare name is a column of that name."""
+    return dict(_pair(text, "--metric-column") if "=" in text else (text, text) for text in given)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise InvalidInputError(f"{option} is NAME=VALUE, got {text!r}.")
+    return name, value
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"{option} needs a number, got {text!r}.") from None

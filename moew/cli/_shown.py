@@ -1,0 +1,110 @@
+"""Results on a terminal, through rich; texts from data are never read as markup."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from moew.result import SearchResult
+
+_WORDS = {
+    "report.html": "look here first",
+    "result.json": "the numbers above, for programs",
+    "settings.toml": "all settings, for --config",
+    "weights.parquet": "row id and weight of each training row",
+    "study.log": "every candidate (an Optuna journal, for optuna-dashboard)",
+    "parts.json": "weights and decision as functions of new rows",
+    "report.json": "what the report is made from",
+}
+
+
+def show_json(content: Any) -> None:
+    """One JSON object on standard output."""
+    from moew.runs._folder import plain
+
+    click.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))
+
+
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> None:
+    """Rows of cells; the first `texts` columns are words, the others numbers."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for place, name in enumerate(header):
+        table.add_column(Text(name), justify="left" if place < texts else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def show_result(result: SearchResult, unweighted: bool) -> None:
+    """The table of a search: the baseline and moew, each with its best and its honest score."""
+    better = "higher" if result.greater_is_better else "lower"
+    click.echo(f"\n{result.metric} on {result.n_validation:,} validation rows ({better} is better)\n")
+    baseline = "unweighted" if unweighted else "baseline (alpha = 0)"
+    rows = [
+        (baseline, number(result.baseline.best), number(result.baseline.value)),
+        ("moew", number(result.honest.best), number(result.honest.value)),
+    ]
+    show_table(("weights", "best", "honest"), rows)
+    click.echo(
+        f"\n{len(result.candidates)} models trained ({result.n_failed} failed), the winner is number "
+        f"{result.best_number}.\nbest is as chosen, honest is corrected for the choice."
+    )
+    for note in result.notes:
+        click.echo(f"Note: {note}")
+
+
+def show_comparison(comparison: Any) -> None:
+    """The table of `moew.compare`."""
+    from moew.margins import margin
+
+    better = "higher" if comparison.greater_is_better else "lower"
+    click.echo(
+        f"\n{comparison.metric}, {better} is better; {comparison.repeats} repeats, "
+        f"{comparison.n_test:,} test rows\n"
+    )
+    rows = [
+        (
+            row.method,
+            str(row.n_models),
+            number(row.best.mean()),
+            number(row.honest.mean()),
+            number(row.test.mean()),
+            number(row.margin, 2),
+        )
+        for row in comparison.rows
+    ]
+    show_table(("weights", "models", "best", "honest", "test", "± 95 %"), rows)
+    click.echo(
+        f"\nmoew − uniform on test: {comparison.gain.mean():+.4g} ± {margin(comparison.gain):.2g} over the "
+        f"repeats,\n± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
+    )
+    for row in comparison.rows:
+        if row.note:
+            click.echo(f"{row.method}: {row.note}")
+
+
+def show_files(folder: Any, names: Sequence[str]) -> None:
+    """Where everything lies."""
+    click.echo(f"\nEverything is in {folder}:")
+    order = [name for name in _WORDS if name in names]
+    width = max(map(len, names))
+    for name in [*order, *(name for name in names if name not in order)]:
+        words = _WORDS.get(name, "the model, for `moew predict`")
+        click.echo(f"  {name:{width}}  {words}")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A score; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{value:.{digits}g}"

@@ -1,0 +1,38 @@
+"""`moew compare`: every kind of weights at the same number of trained models, on test rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from moew.cli import _shown
+from moew.cli._ending import one_line_errors
+from moew.cli._options import completed, json_option, training_parameters, with_parameters
+
+
+def command() -> click.Command:
+    @with_parameters(training_parameters([json_option()], offers_comparison=False))
+    def compare(**given: Any) -> None:
+        """Compare uniform, random, importance and learned weights.
+
+        \b
+        moew compare train.csv --validation valid.csv --test test.csv \\
+            --label y --metric worst_class_error --model lightgbm
+        moew compare --config run/settings.toml --test test.csv
+
+        Every method trains as many models, picks the best on the validation
+        rows, and is judged on the test rows. Nothing is written.
+        """
+        with one_line_errors():
+            from moew.cli._prepare import prepare
+            from moew.cli.fit import comparison_record, run_comparison
+
+            settings = completed({**given, "compare": True}, click.get_current_context().command)
+            comparison = run_comparison(prepare(settings))
+            if settings["json"]:
+                _shown.show_json(comparison_record(comparison))
+            else:
+                _shown.show_comparison(comparison)
+
+    return compare

@@ -1,0 +1,54 @@
+"""`moew predict`: decisions and probabilities of new rows, from a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from moew.cli import _shown
+from moew.cli._ending import one_line_errors
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_TRUST = "Load a model that is kept as code; only of runs whose maker you trust."
+
+
+def command() -> click.Command:
+    @click.command()
+    @click.argument("run", type=_FOLDER)
+    @click.argument("table", type=_FILE)
+    @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: a CSV, printed.")
+    @click.option("--trust", is_flag=True, help=_TRUST)
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+    def predict(run: Path, table: Path, out: Path | None, trust: bool, as_json: bool) -> None:
+        """Decide on the rows of a new file with the model of a run.
+
+        \b
+        moew predict run/ new.csv --out predictions.csv
+        """
+        with one_line_errors():
+            from moew.runs import load_run
+
+            found = load_run(run)
+            deliver(found.predict(found.rows_to_predict(table), trust=trust), out, as_json, "predictions")
+
+    return predict
+
+
+def deliver(columns: dict[str, Any], out: Path | None, as_json: bool, what: str) -> None:
+    """Write a table to a file, or print it as CSV or as JSON."""
+    from moew.runs._tables import write_table
+
+    if out is not None:
+        write_table(columns, out)
+    n_rows = len(next(iter(columns.values())))
+    if as_json and out is None:
+        _shown.show_json({what: {name: list(values) for name, values in columns.items()}})
+    elif as_json:
+        _shown.show_json({"rows": n_rows, "out": str(out)})
+    elif out is None:
+        click.echo(write_table(columns, None), nl=False)
+    else:
+        click.echo(f"{n_rows:,} {what} are in {out}")

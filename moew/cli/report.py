@@ -1,0 +1,28 @@
+"""`moew report`: the report of a run, made again from its data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from moew.cli._ending import one_line_errors
+from moew.cli.predict import _FOLDER
+
+
+def command() -> click.Command:
+    @click.command()
+    @click.argument("run", type=_FOLDER)
+    def report(run: Path) -> None:
+        """Make the report of a run again, from report.json in its folder."""
+        with one_line_errors():
+            from importlib import import_module
+
+            from moew.runs import RunFolder
+            from moew.runs._folder import REPORT, REPORT_DATA
+
+            data = RunFolder(run).read_json(REPORT_DATA)
+            (run / REPORT).write_text(import_module("moew.report").render(data), encoding="utf-8")
+            click.echo(f"The report: {run / REPORT}")
+
+    return report

@@ -1,0 +1,55 @@
+"""`moew weights`: the learned weights of any labelled rows, from a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from moew.cli._ending import one_line_errors
+from moew.cli.predict import _FILE, _FOLDER, deliver
+
+
+def command() -> click.Command:
+    @click.command()
+    @click.argument("run", type=_FOLDER)
+    @click.argument("table", type=_FILE)
+    @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: a CSV, printed.")
+    @click.option("--trust", is_flag=True, help="Import the function that --embedding named.")
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+    def weights(run: Path, table: Path, out: Path | None, trust: bool, as_json: bool) -> None:
+        """The learned weights of the labelled rows of a file.
+
+        \b
+        moew weights run/ more.csv --out weights.parquet
+
+        They are on the scale of the training rows' weights, whose mean is one.
+        """
+        with one_line_errors():
+            from moew.runs import load_run
+
+            found = load_run(run)
+            rows = found.schema.read(table, columns=())
+            columns = {
+                found.schema.id_name: rows.ids,
+                "weight": found.weights(rows, _users_function(run, found.weight_state, trust)),
+            }
+            deliver(columns, out, as_json, "weights")
+
+    return weights
+
+
+def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  # type: ignore[type-arg]
+    """The user's own embedding by the name it has in the state; nothing is imported without trust."""
+    from moew.cli._objects import find_object
+    from moew.exceptions import InvalidInputError
+
+    name = state.get("embedding", {}).get("fitted", {}).get("function")
+    if name is None:
+        return {}
+    if not trust:
+        raise InvalidInputError(
+            f"the weights of {run} use the function {name!r}: it is imported, and its code run, only with "
+            "--trust."
+        )
+    return {name: find_object(name, "--embedding")}

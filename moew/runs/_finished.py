@@ -1,0 +1,86 @@
+"""A finished run: predictions and weights of new rows, from its folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moew.evaluation import Evaluator
+from moew.exceptions import InvalidInputError, StateError
+from moew.metrics import accuracy
+from moew.protocols import DecisionRule, FloatArray
+from moew.runs import _model_files
+from moew.runs._folder import PARTS, RunFolder
+from moew.runs._schema import Schema, TableRows
+from moew.state import State, load_state
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What a run learned."""
+
+    folder: Path
+    schema: Schema
+    decision: DecisionRule | None
+    classes: np.ndarray[Any, Any] | None
+    pos_label: Any
+    weight_state: State
+
+    def model(self, trust: bool = False) -> Any:
+        """The fitted model; one that only code can make again needs `trust`."""
+        return _model_files.load_model(self.folder, trust)
+
+    def rows_to_predict(self, path: Path) -> TableRows:
+        """The rows of a file, with those of the metric's columns that the decision looks at."""
+        needed = () if self.decision is None else self.decision.columns
+        given = [name for name in needed if name in self.schema.columns]
+        return self.schema.read(path, labels=False, columns=given)
+
+    def predict(self, rows: TableRows, *, trust: bool = False) -> dict[str, Any]:
+        """Columns: the rows' ids, the prediction, and the score or the probability of each class."""
+        model = self.model(trust)
+        columns: dict[str, Any] = {self.schema.id_name: rows.ids}
+        if self.decision is None:
+            columns["prediction"] = np.asarray(model.predict(rows.X))
+        else:
+            of_rule = {**rows.columns, **{n: rows.X[n] for n in self.decision.columns if n in rows.X}}
+            columns["prediction"] = self._evaluator().decide(model, self.decision, rows.X, of_rule)
+        if self.classes is not None and hasattr(model, "predict_proba"):
+            shares = np.asarray(model.predict_proba(rows.X))
+            columns |= {f"probability_{c}": shares[:, k] for k, c in enumerate(self.classes.tolist())}
+        elif self.classes is not None and len(self.classes) == 2 and hasattr(model, "decision_function"):
+            columns["score"] = np.asarray(model.decision_function(rows.X))
+        return columns
+
+    def weights(self, rows: TableRows, objects: Mapping[str, Any] | None = None) -> FloatArray:
+        """The learned weights of labelled rows; `objects` are functions of the user's own."""
+        if rows.y is None:
+            raise InvalidInputError("weights are of labelled rows; read them with their labels.")
+        weights: FloatArray = load_state(self.weight_state, objects)(rows.X, rows.y)
+        return weights
+
+    def _evaluator(self) -> Evaluator:
+        # Only the positive class of the metric plays a part in deciding.
+        return Evaluator(replace(accuracy(), pos_label=self.pos_label), self.decision, self.classes)
+
+
+def load_run(folder: Path) -> FinishedRun:
+    """The run in a folder of `moew fit`; nothing of it is executed."""
+    parts = RunFolder(folder).read_json(PARTS)
+    try:
+        rule = parts["decision"]
+        classes = parts["classes"]
+        return FinishedRun(
+            folder,
+            Schema.from_state(parts["schema"]),
+            None if rule is None else load_state(rule),
+            None if classes is None else np.asarray(classes),
+            parts["pos_label"],
+            parts["weight_function"],
+        )
+    except (KeyError, TypeError) as error:
+        raise StateError(f"{folder / PARTS} is damaged: {error}.") from error

@@ -1,0 +1,201 @@
+"""What a table's columns are for, learned from the training file and asked of every other one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.runs._tables import read_table
+from moew.state import State
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of a file: features (a data frame), labels, ids, the user's weights, the metric's columns."""
+
+    X: Any
+    y: Array | None
+    ids: Array
+    sample_weight: Array | None
+    columns: dict[str, Array]
+    frame: Any  # the whole file
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Which columns are features (each "number" or "text"), label, id, weight and the metric's.
+
+    `columns` maps the name that the metric or the decision uses to the file's column.
+    """
+
+    features: dict[str, str]
+    label: str
+    label_kind: str  # number, text or truth
+    id: str | None
+    sample_weight: str | None
+    columns: dict[str, str]
+
+    @property
+    def id_name(self) -> str:
+        """What row ids are called in tables that are written."""
+        return self.id or "row"
+
+    def read(self, path: Path, *, labels: bool = True, columns: Sequence[str] | None = None) -> TableRows:
+        """The rows of a file; `labels`: whether it must hold them, `columns`: those of the metric that it
+        must hold (None: all; those that are there are taken in any case)."""
+        texts = [name for name, kind in self.features.items() if kind == "text"]
+        texts += [self.label] if self.label_kind == "text" else []
+        return self.rows(read_table(path, texts), path, labels=labels, columns=columns)
+
+    def rows(
+        self, frame: Any, path: Path, *, labels: bool = True, columns: Sequence[str] | None = None
+    ) -> TableRows:
+        """As `read`, of a file that was read."""
+        needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id else [])]
+        needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
+        _check_there(frame, needed, path)
+        weight = self.sample_weight if self.sample_weight in frame else None
+        return TableRows(
+            self._features(frame, path),
+            _labels(frame[self.label], self.label_kind, path) if labels else None,
+            np.arange(len(frame)) if self.id is None else frame[self.id].to_numpy(),
+            None if weight is None else _as_number(frame[weight], path).to_numpy(dtype=np.float64),
+            {name: frame[column].to_numpy() for name, column in self.columns.items() if column in frame},
+            frame,
+        )
+
+    def unknown(self, frame: Any) -> list[str]:
+        """Columns of a file that are for nothing."""
+        known = {*self.features, self.label, self.id, self.sample_weight, *self.columns.values()}
+        return [name for name in frame.columns if name not in known]
+
+    def state(self) -> State:
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        return cls(**state)
+
+    def _features(self, frame: Any, path: Path) -> Any:
+        columns = {
+            name: _as_number(frame[name], path) if kind == "number" else _as_text(frame[name])
+            for name, kind in self.features.items()
+        }
+        return type(frame)(columns, index=frame.index)
+
+
+def learn_schema(
+    frame: Any,
+    path: Path,
+    *,
+    label: str,
+    features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+    sample_weight: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Schema:
+    """The schema of a training file; without `features`, all columns that are for nothing else."""
+    of_metric = dict(columns or {})
+    special = [name for name in (label, id_column, sample_weight) if name is not None]
+    _check_there(frame, [*special, *features, *drop], path)
+    if features:
+        chosen = [name for name in features if name not in drop]
+    else:
+        chosen = [name for name in frame.columns if name not in {*special, *drop, *of_metric.values()}]
+    if label in chosen:
+        raise InvalidInputError(f"the label {label!r} is among the features; leave it out of them.")
+    if not chosen:
+        raise InvalidInputError(f"{path} has no column left for a feature: {sorted(frame.columns)}.")
+    kinds = {name: "text" if _kind(frame[name], path) == "text" else "number" for name in chosen}
+    return Schema(kinds, label, _kind(frame[label], path), id_column, sample_weight, of_metric)
+
+
+def labels_of(frame: Any, label: str, path: Path) -> Array:
+    """The labels of a training file."""
+    _check_there(frame, [label], path)
+    return _labels(frame[label], _kind(frame[label], path), path)
+
+
+def named_columns(given: Sequence[str], frame: Any) -> list[str]:
+    """Names from `--features a,b --features c`; one that is a column with a comma in it stays whole."""
+    parts = [[name] if name in frame else [part.strip() for part in name.split(",")] for name in given]
+    return [name for part in parts for name in part if name]
+
+
+def _check_there(frame: Any, names: Sequence[str], path: Path) -> None:
+    if missing := [name for name in dict.fromkeys(names) if name not in frame]:
+        there = [str(name) for name in frame.columns]
+        shown = f"{there[:12]}{' …' if len(there) > 12 else ''}"
+        raise InvalidInputError(f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.")
+
+
+def _kind(series: Any, path: Path) -> str:
+    from pandas.api import types
+
+    if types.is_datetime64_any_dtype(series) or types.is_timedelta64_dtype(series):
+        raise InvalidInputError(
+            f"{path}: column {series.name!r} holds dates; turn it into numbers, such as days, or --drop it."
+        )
+    seen = series.dropna()
+    if types.is_bool_dtype(series) or (
+        len(seen) and seen.map(lambda v: isinstance(v, bool | np.bool_)).all()
+    ):
+        return "truth"
+    if isinstance(series.dtype, types.CategoricalDtype):
+        return "text"
+    if types.is_numeric_dtype(series) or not len(seen) or seen.map(_is_number).all():
+        return "number"
+    return "text"
+
+
+def _is_number(value: Any) -> bool:
+    from decimal import Decimal
+
+    return isinstance(value, int | float | np.number | Decimal)
+
+
+def _as_number(series: Any, path: Path) -> Any:
+    from pandas import to_numeric
+
+    kind = _kind(series, path)
+    if kind == "number" and isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
+        return series
+    if kind == "text":
+        odd = series[series.notna() & to_numeric(series, errors="coerce").isna()]
+        if len(odd):
+            raise InvalidInputError(
+                f"{path}: column {series.name!r} must hold numbers, as in the training file, but row "
+                f"{odd.index[0]} holds {odd.iloc[0]!r}."
+            )
+    return to_numeric(series.astype(object).where(series.notna(), None)).astype(np.float64)
+
+
+def _as_text(series: Any) -> Any:
+    """Texts as objects, NaN where there is none: one kind of missing for whatever reads them."""
+    there = series.notna()
+    return series.astype(object).map(str).where(there, np.nan).astype(object)
+
+
+def _labels(series: Any, kind: str, path: Path) -> Array:
+    missing = np.flatnonzero(series.isna().to_numpy())
+    if len(missing):
+        raise InvalidInputError(
+            f"{path}: {len(missing)} of {len(series)} rows have no label in column {series.name!r} (the "
+            f"first is row {missing[0]}); fill or remove them."
+        )
+    if kind == "text":
+        return np.asarray([str(value) for value in series])
+    if kind == "truth" and _kind(series, path) == "truth":
+        return np.asarray(series.to_numpy(dtype=bool))
+    return np.asarray(_as_number(series, path).to_numpy())

@@ -1,0 +1,99 @@
+"""Tables in files: CSV, Parquet and Feather, by the file's ending."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from moew.exceptions import InvalidInputError
+
+_FORMATS = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+}
+
+
+def read_table(path: Path, texts: Sequence[str] = ()) -> Any:
+    """The file as a data frame with rows; columns named in `texts` are read as text, digits or not."""
+    pandas, form = _pandas(), _format(path)
+    try:
+        if form == "csv":
+            _check_header(path)
+            # An unused name in dtype is not minded.
+            frame = pandas.read_csv(path, low_memory=False, dtype=dict.fromkeys(texts, str))
+        elif form == "parquet":
+            frame = pandas.read_parquet(path)
+        else:
+            frame = pandas.read_feather(path)
+    except FileNotFoundError:
+        raise InvalidInputError(f"there is no file {path}.") from None
+    except (OSError, MemoryError):
+        raise
+    except ImportError as error:
+        raise InvalidInputError(f"reading {path} needs pyarrow: pip install 'moew[cli]'.") from error
+    except pandas.errors.EmptyDataError:
+        raise _empty(path) from None
+    except InvalidInputError:
+        raise
+    except Exception as error:  # a parser's words for a file that is not what its ending says
+        reason = " ".join(str(error).split())
+        raise InvalidInputError(f"{path} cannot be read as {form}: {reason}") from error
+    frame.columns = [str(name) for name in frame.columns]
+    if not len(frame):
+        raise _empty(path)
+    return frame.reset_index(drop=True)
+
+
+def write_table(columns: dict[str, Any], path: Path | None) -> str:
+    """Write the columns by the file's ending; without a file, the CSV text is given back."""
+    frame = _pandas().DataFrame(columns)
+    if path is None:
+        return str(frame.to_csv(index=False, lineterminator="\n"))
+    form = _format(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_feather(path)
+    return ""
+
+
+def _check_header(path: Path) -> None:
+    """Raise on a name that stands twice: pandas would quietly rename the second."""
+    open_text: Callable[..., Any] = partial(gzip.open, mode="rt") if path.suffix == ".gz" else Path.open
+    with open_text(path, encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file), [])
+    if not names:
+        raise _empty(path)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidInputError(f"{path} has more than one column named {twice}; give each its own name.")
+
+
+def _empty(path: Path) -> InvalidInputError:
+    return InvalidInputError(f"{path} is empty: it needs a line of column names and at least one row.")
+
+
+def _format(path: Path) -> str:
+    ending = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    form = _FORMATS.get(ending.lower())
+    if form is None or (path.suffix == ".gz" and form != "csv"):
+        known = ", ".join([*_FORMATS, ".csv.gz"])
+        raise InvalidInputError(f"{path}: tables are told by their ending, one of {known}.")
+    return form
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise InvalidInputError("tables need pandas: pip install 'moew[cli]'.") from error
+    return pandas
