@@ -50,7 +50,7 @@ def slices_of(column: str, values: Any, weights: FloatArray) -> ColumnSlices | N
 def quantile_slices(values: FloatArray, bins: int = BINS) -> tuple[list[str], IntArray, FloatArray]:
     """Names of quantile bins of ordered values (n,), each row's bin (n,), and the edges between bins."""
     ordered = np.sort(values)
-    places = np.ceil(np.linspace(0, 1, bins + 1)[1:-1] * len(ordered)).astype(int) - 1
+    places = np.ceil(np.arange(1, bins) * len(ordered) / bins).astype(int) - 1
     edges = np.unique(ordered[np.maximum(places, 0)])
     edges = edges[edges < ordered[-1]]  # else the last bin would be empty
     codes = np.searchsorted(edges, values, side="left")
@@ -146,6 +146,8 @@ def _bin_names(edges: Array, lowest: Any, highest: Any) -> list[str]:
 def _number(value: Any, digits: int) -> str:
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[s]" if digits == 17 else "datetime64[D]"))
+    if 1e-4 <= abs(value) < 1e9:
+        return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
     return f"{value:.{digits}g}"
 
 

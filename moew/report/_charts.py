@@ -123,7 +123,8 @@ def _surface(data: Data) -> str:
     )
     across, up = Scale(-radius, radius, 52, 332), Scale(-radius, radius, 292, 12)
     centre = f'cx="{across(0):.1f}" cy="{up(0):.1f}" r="{across(radius) - across(0):.1f}"'
-    picture.add(f'<clipPath id="ball"><circle {centre}/></clipPath><g clip-path="url(#ball)">')
+    picture.add(f'<clipPath id="ball"><circle {centre}/></clipPath>')
+    picture.add('<g clip-path="url(#ball)" shape-rendering="crispEdges">')
     width = across(sides[1]) - across(sides[0])
     for y, row in zip(sides, seen["mean"], strict=True):
         for x, value in zip(sides, row, strict=True):

@@ -169,6 +169,6 @@ def _warnings(search: Any, rows: TrainedRows) -> list[str]:
 
 def _settings(search: Any, settings: Mapping[str, Any] | None) -> list[list[str]]:
     if settings is None:
-        settings = search.get_params(deep=False) | {"metric": search.result_.metric}
-        del settings["show_progress"]
+        own = {**search.get_params(deep=False), "metric": search.result_.metric}
+        settings = {name: value for name, value in own.items() if name != "show_progress"}
     return [[clipped(str(name), 120), setting_text(value)] for name, value in settings.items()]

