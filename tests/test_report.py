@@ -13,9 +13,13 @@ import pytest
 import searches
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import mixed_frame, shifted_classes
+from scipy.sparse import csr_array
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
+from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError
 from moew.report import collect, render, write_report
 from moew.report._plain import setting_text
@@ -169,6 +173,7 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     words = Page(render(data)).words
     assert "This cannot be told." in words
     assert "asked for no honest score" in words
+    assert "Ask for an honest score" in words
     search.result_ = replace(search.result_, best_number=0)
     words = Page(render(collect(search, rows.X, rows.y))).words
     assert "No weighting beat the plain model." in words
@@ -228,6 +233,30 @@ def test_thresholds_effective_size_and_settings_are_told():
     changed = searches.binary()[1]
     print_of = collect(search, changed.X + 1e-9, changed.y)["data"]["fingerprint"]
     assert print_of != data["data"]["fingerprint"]
+
+
+def test_thresholds_by_group_are_listed():
+    X, y = mixed_frame(240)
+    rule = EqualFalsePositiveRates(0.4, group="group")
+    model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    search = ExampleWeightSearch(model, embedding="label", decision=rule, **searches.SETTINGS).fit(X, y)
+    data = collect(search, X, y)
+    assert [entry["group"] for entry in data["decision"]["thresholds"]] == ["north", "south"]
+    assert data["labels"]["groups"][0]["baseline_error"] is not None
+    assert "south" in Page(render(data)).words
+
+
+def test_rows_may_be_sparse_or_lists_with_columns_of_any_kind():
+    rows = shifted_classes(120)
+    days = np.datetime64("2024-01-01", "ns") + np.arange(len(rows.y)).astype("timedelta64[D]")
+    for X in (csr_array(rows.X), rows.X.tolist()):
+        search = ExampleWeightSearch(LogisticRegression(), embedding="label", **searches.SETTINGS)
+        search.fit(X, rows.y.tolist())
+        data = collect(search, X, rows.y.tolist(), columns={"day": days, "object": [{}, None] * 63})
+        assert json.loads(json.dumps(data, allow_nan=False)) == data
+        day = data["rows"]["up"]["rows"][0]["cells"][data["rows"]["columns"].index("day")]
+        assert day.startswith("2024-")
+        Page(render(data))
 
 
 def test_settings_hold_no_passwords_and_no_addresses():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -153,8 +152,3 @@ def _number(value: Any, digits: int) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def most_explained(columns: Sequence[ColumnSlices], most: int) -> list[ColumnSlices]:
-    """The columns whose slices differ most in weight, at most so many."""
-    return sorted(columns, key=lambda column: -column.explained)[:most]

@@ -77,21 +77,26 @@ def comparison(data: Data) -> str:
     ]
     drawn_test = figure(
         charts.intervals("tested", "Test scores by method", f"{metric}, test", on_test),
-        f"Every method trained as many models, {count(tested['repeats'], 'repeat')}, "
+        f"Every method may train as many models; {count(tested['repeats'], 'repeat')}, "
         f"{count(tested['n_test'], 'test row')}. Lines are 95 % intervals over the repeats.",
     )
     rows = [
-        [row["method"], row["n_models"], row["best"], row["honest"], row["test"], row["margin"], row["note"]]
+        [row["method"], row["n_models"], row["best"], row["honest"], row["test"], row["margin"]]
         for row in tested["rows"]
     ]
-    heads = ["weights", "models", "as chosen", "honest", "test", "± 95 %", "note"]
+    heads = ["weights", "models", "as chosen", "honest", "test", "± 95 %"]
     by_method = table(
         "comparison-table",
         f"{metric} by kind of weights; as chosen and honest: on validation rows",
         heads,
         rows,
     )
-    body = f'<div class="beside">{drawn_test}{drawn}</div>{by_method}{shown}'
+    remarks = "".join(
+        f'<p class="small">{escape(row["method"])}: {escape(row["note"])}</p>'
+        for row in tested["rows"]
+        if row["note"]
+    )
+    body = f'<div class="beside">{drawn_test}{drawn}</div>{by_method}{remarks}{shown}'
     return section("comparison", "Against other weights", body)
 
 

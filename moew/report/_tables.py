@@ -20,9 +20,11 @@ def table(name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence
     )
     columns = [_column([row[j] for row in rows], right) for j, right in enumerate(numeric)]
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
+    # The caption stands outside, so that it does not scroll away with a wide table.
+    named = f'aria-labelledby="{name}-caption"'
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f'<table id="{name}"><caption>{escape(caption)}</caption>'
+        f'<p class="caption" id="{name}-caption">{escape(caption)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" {named}><table id="{name}" {named}>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

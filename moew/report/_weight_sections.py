@@ -25,7 +25,7 @@ def labels(data: Data) -> str:
     words = (
         "Blue bars: mean weight. Diamond: error on validation rows without learned weights; dot: with them."
         if errors
-        else f"Errors are not shown: {found['reason']}."
+        else f"Errors are not shown: {found['reason'].rstrip('.')}."
     )
     heads = [kind, "rows", "mean weight", "validation rows", "error without", "error with"]
     rows = [
@@ -34,8 +34,8 @@ def labels(data: Data) -> str:
             g["n_rows"],
             g["mean_weight"],
             g["n_validation"],
-            g["baseline_error"],
-            g["winner_error"],
+            _error(g["baseline_error"], found["is_classes"]),
+            _error(g["winner_error"], found["is_classes"]),
         ]
         for g in found["groups"]
     ]
@@ -116,6 +116,10 @@ def _examples(data: Data) -> str:
         more = f'<p class="small">{alike:,} rows share this weight.</p>' if alike > len(rows) else ""
         parts.append(f"{table(f'rows-{name}', title, heads, rows)}{more}")
     return "".join(parts)
+
+
+def _error(error: float | None, is_share: bool) -> Any:
+    return (error, percent(error)) if is_share and error is not None else error
 
 
 def _id(value: Any) -> Any:

@@ -122,7 +122,9 @@ def advice(data: Mapping[str, Any]) -> str:
         "worse": "Keep the model without learned weights.",
         "none": "Keep the model without learned weights. A larger radius, another embedding or more "
         "candidates might find more; a model that is flexible enough may have nothing to gain.",
-        "unknown": "Give more validation rows, so that the metric is defined on halves of them.",
+        "unknown": "Give more validation rows, so that the metric is defined on parts of them."
+        if data["metric"]["honest"]
+        else 'Ask for an honest score (honest="halves"), or compare on test rows.',
     }[data["verdict"]["kind"]]
 
 
