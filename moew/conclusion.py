@@ -15,13 +15,14 @@ from moew.exceptions import UndefinedMetricError
 from moew.loop import Outcome
 from moew.metrics import Metric
 from moew.problem import Part, Problem, strata_of
-from moew.protocols import FloatArray, IntArray
+from moew.protocols import FloatArray, IntArray, Task
 from moew.result import SearchResult
-from moew.selection import HonestScore, honest_score
+from moew.selection import HonestScore, honest_score, stratified_halves
 from moew.study import WeightStudy
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
 _HALVES_KEPT = 4  # parts of the validation rows that the honest score keeps while it looks at them
+_GAIN_PAIRS = 50  # pairs of halves from which the gain's standard error is found
 _MOST_STACKED = 2**23  # answers of all candidates together that are scored in one call
 
 
@@ -34,11 +35,7 @@ def honest_from_halves(
 ) -> HonestScore:
     """Play the choice again on halves of the validation rows; see docs/honest-score.md."""
     numbers = sorted(observations)
-    validation = problem.validation
-    if isinstance(evaluator.metric, Metric):
-        # It looks at recorded answers alone (a scorer may look at X): no halves of X, the largest there is.
-        validation = replace(validation, X=np.empty((len(validation), 0)))
-
+    validation = _as_judged(problem.validation, evaluator)
     parts: dict[int, tuple[IntArray, Part]] = {}
 
     def part_of(rows: IntArray) -> Part:  # every candidate is asked for the same few halves in turn
@@ -87,6 +84,12 @@ def honest_from_halves(
     return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
 
 
+def _as_judged(part: Part, evaluator: Evaluator) -> Part:
+    """The rows without X, the largest there is, for a metric that looks at recorded answers alone."""
+    is_scorer = not isinstance(evaluator.metric, Metric)  # which may look at X
+    return part if is_scorer else replace(part, X=np.empty((len(part), 0)))
+
+
 def _stacked(observations: Sequence[Observation], evaluator: Evaluator) -> np.ndarray[Any, Any] | None:
     """The answers (m, n) of all candidates, where the metric can score them in one call, else None.
 
@@ -114,6 +117,46 @@ def no_honest_score(best: float, reason: str = "not asked for (honest=None)") ->
     return HonestScore(nan, best, nan, nan, nan, 0, 0, reason)
 
 
+def gain_error(
+    winner: Observation,
+    baseline: Observation,
+    part: Part,
+    evaluator: Evaluator,
+    task: Task,
+    rng: np.random.Generator,
+) -> float:
+    """Standard error of (the winner's metric − the baseline's) on the rows of `part`, both models fixed.
+
+    By the delete-half jackknife, as `HonestScore.standard_error`, but of the difference on the same rows:
+    what both models find hard on these rows cancels. NaN where the metric has no value on most halves.
+    """
+
+    part = _as_judged(part, evaluator)
+
+    def gain(rows: IntArray) -> float:
+        taken = part.take(rows)
+        values = []
+        for observation in (winner, baseline):
+            fit_on = None if observation.scores is None else (observation.scores, part)
+            values.append(evaluator.value(observation.take(rows), taken, fit_on))
+        return values[0] - values[1]
+
+    strata = strata_of(part.y, task)
+    moves = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
+        for _ in range(_GAIN_PAIRS):
+            try:
+                halves = [gain(half) for half in stratified_halves(strata, rng)]
+            except Exception:  # undefined on a half, such as one without a class
+                continue
+            moves += halves if np.isfinite(halves).all() else []
+        if len(moves) < _GAIN_PAIRS:
+            return math.nan
+        on_all = gain(np.arange(len(part)))
+    return float(np.sqrt(np.mean((np.array(moves) - on_all) ** 2)))
+
+
 def summarize(
     outcome: Outcome,
     problem: Problem,
@@ -121,6 +164,7 @@ def summarize(
     study: WeightStudy,
     honest: HonestScore,
     baseline: HonestScore,
+    gain_error: float,
 ) -> SearchResult:
     """The record of the search."""
     return SearchResult(
@@ -132,6 +176,7 @@ def summarize(
         baseline=baseline,
         n_validation=len(problem.validation),
         notes=tuple(_notes(outcome, study, honest)),
+        gain_error=gain_error,
     )
 
 

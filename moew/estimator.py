@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Literal, Self
@@ -11,10 +12,16 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from moew.conclusion import honest_from_halves, honest_from_holdout, no_honest_score, summarize
+from moew.conclusion import (
+    gain_error,
+    honest_from_halves,
+    honest_from_holdout,
+    no_honest_score,
+    summarize,
+)
 from moew.domain import Ball
 from moew.embedding import LabelEmbedding
-from moew.evaluation import column_names, columns_from
+from moew.evaluation import Observation, column_names, columns_from
 from moew.exceptions import InvalidInputError
 from moew.learned import LearnedWeights, two_dimensional
 from moew.loop import Outcome, search_weights, train_one
@@ -295,21 +302,28 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         self.training_rows_ = problem.training_rows
         self.weight_function_ = weighting.weight_function(best.alpha)
         self.sample_weight_ = weighting.training_weights(best.alpha[None])[0]
-        honest, baseline = (self._honest(number, outcome, setup, weighting) for number in (best.number, 0))
-        self.result_ = summarize(outcome, problem, evaluator, self.study_, honest, baseline)
+        (honest, winner), (baseline, unweighted) = (
+            self._honest(number, outcome, setup, weighting) for number in (best.number, 0)
+        )
+        error = math.nan
+        if winner is not None and unweighted is not None:
+            part, rng = problem.holdout or problem.validation, generator(setup.seed, "gain")
+            error = gain_error(winner, unweighted, part, evaluator, problem.task, rng)
+        self.result_ = summarize(outcome, problem, evaluator, self.study_, honest, baseline, error)
         self.best_score_ = self.result_.best_score
         self.honest_score_ = self.result_.honest_score
         self.baseline_score_ = self.result_.baseline_score
 
     def _honest(
         self, number: int, outcome: Outcome, setup: Setup, weighting: ExampleWeighting
-    ) -> HonestScore:
-        """The honest score of the winner, or of the baseline (number 0), which was not chosen."""
+    ) -> tuple[HonestScore, Observation | None]:
+        """The honest score of the winner, or of the baseline (number 0), which was not chosen, and the
+        answers it was found from."""
         told, is_winner = outcome.candidates[number], number == outcome.best.candidate.number
         if number not in outcome.observations:
-            return no_honest_score(told.value, told.error or "it has no value")
+            return no_honest_score(told.value, told.error or "it has no value"), None
         if self.honest is None:
-            return no_honest_score(told.value)
+            return no_honest_score(told.value), None
         problem, evaluator = setup.problem, setup.evaluator
         if problem.holdout is not None:
             model, rule = self.best_estimator_, self.decision_
@@ -317,10 +331,12 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
                 (model,) = train_one(setup.trainer, problem, weighting, told.candidate)
                 rule = evaluator.final_rule(model, outcome.observations[number], problem)
             try:
-                value = evaluator.value_on(model, rule, problem.holdout)
+                answers = evaluator.observe_on(model, rule, problem.holdout)
+                value = evaluator.value(answers, problem.holdout)
             except Exception as error:  # what the search found is worth more than this number
-                return no_honest_score(told.value, f"undefined on the rows set aside: {error}")
-            return honest_from_holdout(told.value, value, evaluator)
+                return no_honest_score(told.value, f"undefined on the rows set aside: {error}"), None
+            return honest_from_holdout(told.value, value, evaluator), answers
         rivals = outcome.observations if is_winner else {number: outcome.observations[number]}
         rng = generator(setup.seed, "honest")
-        return honest_from_halves(rivals, outcome.values, problem, evaluator, rng)
+        honest = honest_from_halves(rivals, outcome.values, problem, evaluator, rng)
+        return honest, outcome.observations[number]

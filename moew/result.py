@@ -22,6 +22,9 @@ class SearchResult:
     baseline: HonestScore  # of the α = 0 model: not chosen, but its decision rule and the metric have biases
     n_validation: int
     notes: tuple[str, ...] = ()
+    gain_error: float = (
+        math.nan
+    )  # standard error of the winner's metric minus the baseline's, on the same rows
 
     @property
     def best_score(self) -> float:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from moew.colours import COLOURS as COLOURS
 from moew.margins import margin
 from moew.protocols import FloatArray
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:

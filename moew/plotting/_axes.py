@@ -1,0 +1,35 @@
+"""What all plots share: axes, and how they look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moew.colours import COLOURS
+
+BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
+GREY = "0.45"
+
+
+def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
+    """The user's axes, or those of a new figure; without the frame's upper and right line."""
+    if ax is None:
+        try:
+            import matplotlib.pyplot as plt
+        except ModuleNotFoundError as missing:
+            raise ModuleNotFoundError(
+                "plots need matplotlib; install it with: pip install 'moew[plot]'", name="matplotlib"
+            ) from missing
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def metric_label(search: Any, rows: str = "validation") -> str:
+    """The metric, and which way is better."""
+    result = search.result_
+    return f"{result.metric}, {rows} ({'higher' if result.greater_is_better else 'lower'} is better)"
+
+
+def best_is_bright(search: Any) -> str:
+    """The colour map in which better scores are brighter."""
+    return "viridis" if search.result_.greater_is_better else "viridis_r"

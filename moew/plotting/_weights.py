@@ -1,0 +1,104 @@
+"""Plots of the learned weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.insight import groups_by_label, slices_of, table_columns, trained_rows
+from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new
+from moew.protocols import Labels, Rows
+
+
+def weights_by_class(
+    search: Any, X: Rows, y: Labels, X_val: Rows = None, y_val: Labels = None, *, ax: Any = None
+) -> Any:
+    """Mean weight of each class, beside the validation error that the baseline (α = 0) makes on it.
+
+    A numeric target is cut into bins of equally many rows. X and y are the rows that the search was fitted
+    with; errors are seen on the validation rows given here, or on those the search held out of X, and need
+    one model to be trained again. Without such rows there are the weights alone.
+    """
+    found = groups_by_label(search, X, y, X_val, y_val)
+    ax = axes_or_new(ax)
+    places = np.arange(len(found.groups))
+    ax.bar(places, [group.mean_weight for group in found.groups], color=BLUE, width=0.6, label="mean weight")
+    ax.axhline(1, color=GREY, linewidth=0.8)
+    ax.set_xticks(places, [group.name for group in found.groups])
+    ax.set(xlabel="class" if found.is_classes else "target", ylabel="mean weight")
+    errors = np.array([group.baseline_error for group in found.groups])
+    if np.isfinite(errors).any():
+        beside = ax.twinx()
+        beside.spines["top"].set_visible(False)
+        beside.plot(places, errors, "D", color=ORANGE, label="baseline's validation error")
+        beside.set_ylim(bottom=0)
+        beside.set_ylabel("validation error" if found.is_classes else "mean absolute error, validation")
+        handles = [*ax.get_legend_handles_labels()[0], *beside.get_legend_handles_labels()[0]]
+        ax.legend(handles, [handle.get_label() for handle in handles], frameon=False, loc="upper left")
+        # The legend gets room of its own above the bars.
+        ax.set_ylim(top=1.3 * ax.get_ylim()[1])
+        beside.set_ylim(top=1.3 * beside.get_ylim()[1])
+    return ax
+
+
+def weights_by_column(search: Any, X: Rows, y: Labels, column: Any, *, ax: Any = None) -> Any:
+    """Mean weight by slices of a column: its name or place in X, or its values (n,).
+
+    Numbers are cut into bins of equally many rows, categories shown each by itself.
+    """
+    rows = trained_rows(search, X, y)
+    if np.ndim(column) == 0:
+        named = dict(table_columns(rows.X))
+        name = str(column) if hasattr(rows.X, "columns") else f"column {column}"
+        if name not in named:
+            raise InvalidInputError(f"X has no column {column!r}; it has {', '.join(list(named)[:20])}.")
+        values = named[name]
+    else:
+        name, values = "value", np.asarray(column)
+        if len(values) != len(y):
+            raise InvalidInputError(f"the column has {len(values)} values, and there are {len(y)} rows.")
+        values = values[rows.numbers]
+    cut = slices_of(name, values, rows.weights)
+    if cut is None:
+        raise InvalidInputError(f"{name} has a value of its own in nearly every row, and cannot be cut.")
+    ax = axes_or_new(ax)
+    places = np.arange(len(cut.slices))
+    ax.barh(places, [part.mean_weight for part in cut.slices], color=BLUE, height=0.6)
+    ax.axvline(1, color=GREY, linewidth=0.8)
+    ax.set_yticks(places, [f"{part.name} ({part.n_rows:,})" for part in cut.slices])
+    ax.invert_yaxis()
+    ax.set(xlabel="mean weight", ylabel=f"{name} (rows)")
+    return ax
+
+
+def weight_contours(
+    search: Any, X: Rows, y: Labels, label: Any, *, points: int = 101, levels: int = 8, ax: Any = None
+) -> Any:
+    """Contours of the weight over two features, for rows of one label, on top of those rows.
+
+    X (n, 2) are the rows that the search was fitted with, numbers only.
+    """
+    rows = trained_rows(search, X, y)
+    features = np.asarray(rows.X, dtype=np.float64)
+    if features.shape[1] != 2:
+        raise InvalidInputError(f"contours need two features, and X has {features.shape[1]}.")
+    chosen = rows.y == label
+    if not np.any(chosen):
+        raise InvalidInputError(f"no training row has the label {label!r}.")
+    low, high = features.min(axis=0), features.max(axis=0)
+    sides = [np.linspace(a, b, points) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    frame = grid
+    names = [f"x{j + 1}" for j in range(2)]
+    if hasattr(rows.X, "columns"):
+        names = [str(name) for name in rows.X.columns]
+        frame = type(rows.X)(dict(zip(rows.X.columns, grid.T, strict=True)))
+    weights = search.example_weights(frame, np.full(len(grid), label, dtype=rows.y.dtype))
+    ax = axes_or_new(ax, (5.4, 4.6))
+    ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.4, linewidth=0)
+    lines = ax.contour(*sides, weights.reshape(points, points), levels=levels, cmap="viridis")
+    ax.clabel(lines, fontsize=8)
+    ax.set(xlabel=names[0], ylabel=names[1], title=f"weight of rows labelled {label}")
+    return ax

@@ -1,0 +1,188 @@
+"""The page's pictures of scores and of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moew.colours import viridis
+from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, vertical_axis
+from moew.report._words import number, signed
+
+Data = Mapping[str, Any]
+_LEFT, _RIGHT = 56.0, WIDTH - 12
+_FAR = 3.0  # candidates this many times as far behind the median as it is behind the best stand at the edge
+
+
+def gain_interval(verdict: Data) -> str:
+    """The gain and its 95 % interval, with zero in sight."""
+    gain, low, high = verdict["gain"], verdict["low"], verdict["high"]
+    if gain is None or low is None or high is None:
+        return ""
+    words = f"The gain is {signed(gain)}, its 95 % interval goes from {signed(low)} to {signed(high)}."
+    picture = Picture("gain", "Gain of the weighted model", words, 92)
+    scale = Scale(*padded([0.0, low, high], 0.12), 16, WIDTH - 16)
+    horizontal_axis(picture, scale, 50, 14, "gain; right of zero is better")
+    picture.line(scale(0), 8, scale(0), 50, "zero")
+    picture.line(scale(low), 30, scale(high), 30, "whisker a")
+    picture.dot(scale(gain), 30, 7, "a", words)
+    return str(picture)
+
+
+def intervals(name: str, title: str, metric: str, rows: Sequence[Data]) -> str:
+    """Scores by method: a dot with its interval, and hollow the score as it was chosen.
+
+    rows: name, value, margin (None: no interval) and best (None: not shown).
+    """
+    numbers = [
+        bound
+        for row in rows
+        if row["value"] is not None
+        for bound in (row["value"] - (row["margin"] or 0), row["value"] + (row["margin"] or 0))
+    ] + [row["best"] for row in rows if row["best"] is not None]
+    if not numbers:
+        return ""
+    bottom = 14 + 30.0 * len(rows)
+    told = "; ".join(f"{row['name']} {number(row['value'])} ± {number(row['margin'], 2)}" for row in rows)
+    picture = Picture(name, title, f"{metric}: {told}.", bottom + 40)
+    scale = Scale(*padded(numbers), 92, _RIGHT)
+    horizontal_axis(picture, scale, bottom, 8, metric)
+    for place, row in enumerate(rows):
+        y = 24 + 30.0 * place
+        style = {"moew": "a", "baseline": "b", "uniform": "b"}.get(row["name"], "c")
+        picture.name_of(84, y + 4, row["name"], 12)
+        if row["best"] is not None:
+            picture.dot(scale(row["best"]), y, 4.5, f"hollow {style}", f"as chosen: {number(row['best'])}")
+        if row["value"] is None:
+            continue
+        if row["margin"] is not None:
+            ends = [scale(row["value"] + way * row["margin"]) for way in (-1, 1)]
+            picture.line(ends[0], y, ends[1], y, f"whisker {style}")
+        hint = f"{row['name']}: {number(row['value'])} ± {number(row['margin'], 2)}"
+        picture.dot(scale(row["value"]), y, 6, style, hint)
+    return str(picture)
+
+
+def history(data: Data) -> str:
+    """Every candidate, the best so far, the baseline and the honest score."""
+    search, metric = data["search"], data["metric"]
+    values, numbers = search["values"], search["numbers"]
+    baseline, honest = data["scores"][0]["best"], data["scores"][1]["honest"]
+    shown = _without_far_ones(values, metric["greater_is_better"])
+    also = [value for value in (baseline, honest) if value is not None]
+    picture = Picture(
+        "history",
+        "The search over time",
+        f"{len(values)} candidates; the best score went from {number(search['best_so_far'][0])} to "
+        f"{number(search['best_so_far'][-1])}.",
+        290,
+    )
+    across = Scale(0, max([*numbers, *search["failed"], 1]), _LEFT + 6, _RIGHT - 6)
+    up = Scale(*padded([*shown, *also]), 238, 14)
+    vertical_axis(picture, up, _LEFT, _RIGHT)
+    horizontal_axis(picture, across, 242, 14, "candidate", grid=False)
+    for level, style in ((baseline, "level b"), (honest, "level a")):
+        if level is not None:
+            picture.line(_LEFT, up(level), _RIGHT, up(level), style)
+    for n, value in zip(numbers, values, strict=True):
+        outside = not up.low <= value <= up.high
+        hint = f"candidate {n}: {number(value)}"
+        picture.dot(across(n), up(value), 2.6, "hollow dim" if outside else "dim", hint)
+    for n in search["failed"]:
+        picture.text(across(n), 240, "×", "tick", "middle")
+    steps: list[tuple[float, float]] = []
+    for n, value in zip(numbers, search["best_so_far"], strict=True):
+        if steps:
+            steps.append((across(n), steps[-1][1]))
+        steps.append((across(n), up(value)))
+    picture.lines(steps, "trend a")
+    won = numbers.index(search["winner"])
+    picture.star(across(numbers[won]), up(values[won]), 9, "winner", f"winner: candidate {numbers[won]}")
+    return str(picture)
+
+
+def landscape(data: Data) -> str:
+    """The GP's mean over one or two dimensions of alpha, with the candidates."""
+    seen = data["landscape"]
+    return "" if seen is None else _curve(data) if len(seen["dims"]) == 1 else _surface(data)
+
+
+def _surface(data: Data) -> str:
+    seen, up_is_good = data["landscape"], data["metric"]["greater_is_better"]
+    values, sides, radius = seen["values"], seen["sides"], seen["radius"]
+    low, high = min(values), max(values)
+
+    def colour(value: float) -> str:
+        share = 0.5 if high == low else (value - low) / (high - low)
+        return viridis(share if up_is_good else 1 - share)
+
+    a, b = (f"α{dim + 1}" for dim in seen["dims"])
+    best = values[seen["winner"]]
+    picture = Picture(
+        "landscape", f"Validation score over {a} and {b}", f"The winner scores {number(best)}.", 334
+    )
+    across, up = Scale(-radius, radius, 52, 332), Scale(-radius, radius, 292, 12)
+    centre = f'cx="{across(0):.1f}" cy="{up(0):.1f}" r="{across(radius) - across(0):.1f}"'
+    picture.add(f'<clipPath id="ball"><circle {centre}/></clipPath>')
+    picture.add('<g clip-path="url(#ball)" shape-rendering="crispEdges">')
+    width = across(sides[1]) - across(sides[0])
+    for y, row in zip(sides, seen["mean"], strict=True):
+        for x, value in zip(sides, row, strict=True):
+            # A little larger than the grid, so that no lines show between.
+            place = f'x="{across(x) - width / 2:.1f}" y="{up(y) - width / 2:.1f}"'
+            picture.add(
+                f'<rect {place} width="{width + 0.6:.1f}" height="{width + 0.6:.1f}" fill="{colour(value)}"/>'
+            )
+    picture.add(f'</g><circle class="edge" {centre}/>')
+    for n, (x, y), value in zip(seen["numbers"], seen["alphas"], values, strict=True):
+        picture.dot(across(x), up(y), 3.4, "candidate", f"candidate {n}: {number(value)}", colour(value))
+    x, y = seen["alphas"][seen["winner"]]
+    picture.star(across(x), up(y), 10, "winner on-colour", f"winner: {number(best)}")
+    vertical_axis(picture, up, 46, 332, grid=False)
+    horizontal_axis(picture, across, 296, 12, a, grid=False)
+    picture.text(14, up(0) + 4, b, "axis", "middle")
+    _colour_bar(picture, colour, low, high)
+    return str(picture)
+
+
+def _colour_bar(picture: Picture, colour: Any, low: float, high: float) -> None:
+    scale = Scale(low, high, 292, 12)
+    for k in range(40):
+        value = scale.low + (k + 0.5) / 40 * (scale.high - scale.low)
+        y = scale(scale.low + (k + 1) / 40 * (scale.high - scale.low))
+        picture.add(f'<rect x="348" y="{y:.1f}" width="12" height="7.6" fill="{colour(value)}"/>')
+    for value, words in scale.ticks():
+        picture.text(364, scale(value) + 4, words, "tick")
+
+
+def _curve(data: Data) -> str:
+    seen = data["landscape"]
+    name = f"α{seen['dims'][0] + 1}"
+    picture = Picture("landscape", f"Validation score over {name}", f"{len(seen['values'])} candidates.", 290)
+    bands = [
+        [
+            (x, m + way * 1.96 * s)
+            for x, m, s in zip(seen["sides"], seen["mean"], seen["deviation"], strict=True)
+        ]
+        for way in (-1, 1)
+    ]
+    up = Scale(*padded([*seen["values"], *(m for m in seen["mean"])]), 238, 14)
+    across = Scale(-seen["radius"], seen["radius"], _LEFT, _RIGHT)
+    vertical_axis(picture, up, _LEFT, _RIGHT)
+    horizontal_axis(picture, across, 242, 14, name, grid=False)
+    around = [*bands[0], *reversed(bands[1])]
+    picture.area([(across(x), up(y)) for x, y in around], "band a")
+    picture.lines([(across(x), up(y)) for x, y in zip(seen["sides"], seen["mean"], strict=True)], "trend a")
+    for n, (x,), value in zip(seen["numbers"], seen["alphas"], seen["values"], strict=True):
+        picture.dot(across(x), up(value), 2.6, "dim", f"candidate {n}: {number(value)}")
+    (x,) = seen["alphas"][seen["winner"]]
+    picture.star(across(x), up(seen["values"][seen["winner"]]), 9, "winner", "winner")
+    return str(picture)
+
+
+def _without_far_ones(values: Sequence[float], greater_is_better: bool) -> list[float]:
+    """The values that set the scale: a few hopeless candidates would press all others into a line."""
+    ordered = sorted(values, reverse=greater_is_better)  # best first
+    median = ordered[len(ordered) // 2]
+    farthest = abs(median - ordered[0]) * (1 + _FAR)
+    return [value for value in ordered if abs(value - ordered[0]) <= farthest] if farthest > 0 else ordered

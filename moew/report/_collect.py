@@ -1,0 +1,174 @@
+"""Everything the page shows, as plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from moew import __version__
+from moew.exceptions import InvalidInputError
+from moew.fingerprint import fingerprint
+from moew.insight import (
+    Landscape,
+    TrainedRows,
+    effective_size,
+    groups_by_label,
+    landscape,
+    trace,
+    trained_rows,
+)
+from moew.protocols import FloatArray, Labels, Rows
+from moew.report._plain import clipped, plain, setting_text
+from moew.report._rows import example_rows, sliced
+from moew.report._verdict import comparison_table, verdict_of
+
+FORMAT = 1  # of the dict; a page that needs other entries gets another number
+MOST_GROUPS = 200  # classes that are shown
+_GRID = 41  # points of the landscape along each dimension
+_BINS = 24  # of the histogram of weights
+_FEW_ROWS = 100  # validation rows under which scores are hardly worth comparing
+_LOW_EFFECTIVE = 0.3  # share of the rows under which the effective number of rows is a warning
+
+
+def collect(
+    search: Any,
+    X: Rows,
+    y: Labels,
+    *,
+    X_val: Rows = None,
+    y_val: Labels = None,
+    columns: Mapping[str, Any] | None = None,
+    row_ids: Any = None,
+    comparison: Any = None,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What a report shows of a fitted `ExampleWeightSearch`, as values that JSON holds exactly.
+
+    Parameters
+    ----------
+    search : fitted ExampleWeightSearch
+    X, y : the rows and labels that it was fitted with, array or data frame
+    X_val, y_val : the validation rows that it was fitted with, for errors by class. These also need the
+        baseline's model, which is trained once again.
+    columns : further columns (n,) of the rows by name, to cut the weights by
+    row_ids : (n,), what to call the rows; None is a data frame's index, or numbers from 0
+    comparison : what `moew.compare` returned, or None
+    settings : what to show as settings; None shows the search's own
+    """
+    check_is_fitted(search)
+    rows = trained_rows(search, X, y)
+    result = search.result_
+    slices = sliced(rows, len(y), columns)
+    groups = groups_by_label(search, X, y, X_val, y_val)
+    honest = None if search.honest is None else "halves" if search.honest == "halves" else "holdout"
+    return plain(  # type: ignore[no-any-return]
+        {
+            "format": FORMAT,
+            "moew": __version__,
+            "metric": {
+                "name": clipped(result.metric),
+                "greater_is_better": result.greater_is_better,
+                "n_validation": result.n_validation,
+                "honest": honest,
+            },
+            "verdict": verdict_of(result, comparison, search.study_.baseline_repeats),
+            "scores": [
+                {"name": name, "best": score.best, "honest": score.value, "error": score.standard_error}
+                for name, score in (("baseline", result.baseline), ("moew", result.honest))
+            ],
+            "gain_error": result.gain_error,
+            "comparison": None if comparison is None else comparison_table(comparison),
+            "search": {**asdict(trace(search)), "winner": result.best_number, "batch": search.batch_size},
+            "landscape": _landscape(search),
+            "labels": {**asdict(groups), "groups": [asdict(group) for group in groups.groups[:MOST_GROUPS]]}
+            | {"n_groups": len(groups.groups)},
+            "slices": slices,
+            "rows": example_rows(X, rows, slices, columns, row_ids, len(y)),
+            "weights": _weights(search, rows),
+            "decision": _decision(search),
+            "notes": [*(clipped(note) for note in result.notes), *_warnings(search, rows)],
+            "settings": _settings(search, settings),
+            "data": {
+                "n_training": len(rows.y),
+                "n_validation": result.n_validation,
+                "n_columns": int(np.shape(rows.X)[1]),
+                "fingerprint": fingerprint(
+                    {},
+                    [np.asarray(y), *([] if y_val is None else [np.asarray(y_val)])],
+                    [X if hasattr(X, "shape") else np.asarray(X), *([] if X_val is None else [X_val])],
+                ),
+            },
+        }
+    )
+
+
+def _landscape(search: Any) -> dict[str, Any] | None:
+    try:
+        seen: Landscape = landscape(search, points=_GRID)
+    except InvalidInputError:  # a single candidate has a value: there is nothing to see
+        return None
+    return asdict(seen)
+
+
+def _weights(search: Any, rows: TrainedRows) -> dict[str, Any]:
+    weights: FloatArray = rows.weights
+    before = search.study_.weighting.training_weights(np.zeros((1, len(search.best_alpha_))))[0]
+    counts, edges = np.histogram(weights, bins=_BINS)
+    return {
+        "n": len(weights),
+        "effective": effective_size(weights),
+        "effective_before": effective_size(before),
+        "quantiles": np.quantile(weights, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]),
+        "counts": counts,
+        "edges": edges,
+        "with_own": search.study_.weighting.sample_weight_ is not None,
+    }
+
+
+def _decision(search: Any) -> dict[str, Any] | None:
+    rule = search.decision_
+    if rule is None:
+        return None
+    groups = getattr(rule, "groups_", None)
+    if groups is not None:
+        found = list(zip(groups, rule.thresholds_, strict=True))
+    else:
+        found = [("all rows", getattr(rule, "threshold_", None))]
+    return {
+        "rule": setting_text(search.evaluator_.rule),
+        "fit_on": rule.fit_on,
+        "positive": clipped(str(search.evaluator_.pos_label)),
+        # Selecting everything or nothing is −∞ or ∞, which JSON has not.
+        "thresholds": [
+            {"group": clipped(str(group)), "threshold": t if t is None or np.isfinite(t) else str(t)}
+            for group, t in found
+        ],
+    }
+
+
+def _warnings(search: Any, rows: TrainedRows) -> list[str]:
+    notes = []
+    share = effective_size(rows.weights) / len(rows.weights)
+    if share < _LOW_EFFECTIVE:
+        notes.append(
+            f"the weights are so uneven that the {len(rows.weights):,} training rows tell as much as "
+            f"{effective_size(rows.weights):,.0f} rows of equal weight: the model may vary more from one "
+            "training set to the next."
+        )
+    if search.result_.n_validation < _FEW_ROWS:
+        notes.append(
+            f"there are only {search.result_.n_validation} validation rows: scores on so few rows vary "
+            "much by chance, and so does what the search finds."
+        )
+    return notes
+
+
+def _settings(search: Any, settings: Mapping[str, Any] | None) -> list[list[str]]:
+    if settings is None:
+        own = {**search.get_params(deep=False), "metric": search.result_.metric}
+        settings = {name: value for name, value in own.items() if name != "show_progress"}
+    return [[clipped(str(name), 120), setting_text(value)] for name, value in settings.items()]

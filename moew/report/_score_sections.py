@@ -1,0 +1,123 @@
+"""What was found: the verdict, the scores, the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from moew.report import _charts as charts
+from moew.report._html import figure, section
+from moew.report._tables import table
+from moew.report._words import HEADLINES, MARKS, advice, alike, count, from_what, how_much, how_sure
+
+Data = Mapping[str, Any]
+_ERROR_MARGIN = 1.96  # standard errors on each side of a 95 % interval
+
+
+def verdict(data: Data) -> str:
+    """The answer, before anything else."""
+    kind = data["verdict"]["kind"]
+    lines = [how_much(data), how_sure(data)]
+    told = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
+    return (
+        f'<section id="verdict" class="verdict {kind}"><p class="question">Is the weighted model better?</p>'
+        f'<h1><span class="mark" aria-hidden="true">{MARKS[kind]}</span>{escape(HEADLINES[kind])}</h1>'
+        f'<div class="beside"><div>{told}<p class="advice">{escape(advice(data))}</p>'
+        f'<p class="small">{escape(from_what(data))}</p></div>'
+        f"<div>{_before_and_after(data)}{figure(charts.gain_interval(data['verdict']))}</div></div></section>"
+    )
+
+
+def _before_and_after(data: Data) -> str:
+    before, after = data["verdict"]["before"], data["verdict"]["after"]
+    if before is None or after is None or data["verdict"]["kind"] == "none":
+        return ""
+    without, learned = alike([before, after])
+    return (
+        f'<p class="figures"><span><b>{without}</b><br>without</span><span aria-hidden="true">→</span>'
+        f'<span class="with"><b>{learned}</b><br>with learned weights</span></p>'
+    )
+
+
+def notes(data: Data) -> str:
+    """What to be wary of, near the top."""
+    if not data["notes"]:
+        return ""
+    items = "".join(f"<li>{escape(_sentence(note))}</li>" for note in data["notes"])
+    return f'<section id="notes" class="notes"><h2>Mind this</h2><ul>{items}</ul></section>'
+
+
+def comparison(data: Data) -> str:
+    """Scores of both models, and of all methods on test rows where there are some."""
+    metric = data["metric"]["name"]
+    own = [
+        {
+            "name": row["name"],
+            "value": row["honest"],
+            "margin": None if row["error"] is None else _ERROR_MARGIN * row["error"],
+            "best": row["best"],
+        }
+        for row in data["scores"]
+    ]
+    drawn = figure(
+        charts.intervals("scores", "Honest validation scores", f"{metric}, validation", own),
+        "Filled: honest score with its 95 % interval. Hollow: the score as it was chosen. The two "
+        "models are judged on the same rows, so their gain is surer than these intervals look.",
+    )
+    rows = [[row["name"], row["best"], row["value"], row["margin"]] for row in own]
+    heads = ["model", "as chosen", "honest", "± 95 %"]
+    shown = table("scores-table", f"{metric} on validation rows", heads, rows)
+    tested = data["comparison"]
+    if tested is None:
+        return section("comparison", "The two models", f'<div class="beside">{drawn}{shown}</div>')
+    on_test = [
+        {"name": row["method"], "value": row["test"], "margin": row["margin"], "best": None}
+        for row in tested["rows"]
+    ]
+    drawn_test = figure(
+        charts.intervals("tested", "Test scores by method", f"{metric}, test", on_test),
+        f"Every method may train as many models; {count(tested['repeats'], 'repeat')}, "
+        f"{count(tested['n_test'], 'test row')}. Lines are 95 % intervals over the repeats.",
+    )
+    rows = [
+        [row["method"], row["n_models"], row["best"], row["honest"], row["test"], row["margin"]]
+        for row in tested["rows"]
+    ]
+    heads = ["weights", "models", "as chosen", "honest", "test", "± 95 %"]
+    by_method = table(
+        "comparison-table",
+        f"{metric} by kind of weights; as chosen and honest: on validation rows",
+        heads,
+        rows,
+    )
+    remarks = "".join(
+        f'<p class="small">{escape(row["method"])}: {escape(row["note"])}</p>'
+        for row in tested["rows"]
+        if row["note"]
+    )
+    body = f'<div class="beside">{drawn_test}{drawn}</div>{by_method}{remarks}{shown}'
+    return section("comparison", "Against other weights", body)
+
+
+def search(data: Data) -> str:
+    """The search over time and the landscape it went through."""
+    seen = data["landscape"]
+    over_time = figure(
+        charts.history(data),
+        "Grey: candidates. Blue line: best so far; star: the winner. Dashed: the baseline without "
+        "learned weights. Dotted: the winner's honest score.",
+    )
+    if seen is None:
+        return section("search", "The search", over_time)
+    others = "" if seen["n_dims"] <= 2 else f" All {seen['n_dims']} dimensions but these are the winner's."
+    kind = "The line is" if len(seen["dims"]) == 1 else "Bright is better. Between the candidates stands"
+    over_alpha = figure(
+        charts.landscape(data), f"Score over alpha. {kind} the mean of a Gaussian process.{others}"
+    )
+    return section("search", "The search", f'<div class="beside">{over_time}{over_alpha}</div>')
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -1,0 +1,140 @@
+"""A little drawing: SVG with the colours of the page's style sheet, so that it is dark where the page is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+WIDTH = 400.0  # units of every picture: a phone's width, so that letters stay readable there
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+class Picture:
+    """A picture to draw on, with a name and a description for those who cannot see it."""
+
+    def __init__(self, name: str, title: str, description: str, height: float) -> None:
+        self.name, self.title, self.description, self.height = name, title, description, height
+        self.parts: list[str] = []
+
+    def __str__(self) -> str:
+        named = f"{self.name}-title {self.name}-text"
+        return (
+            f'<svg class="plot" id="{self.name}" viewBox="0 0 {WIDTH:g} {self.height:g}" role="img" '
+            f'aria-labelledby="{named}"><title id="{self.name}-title">{escape(self.title)}</title>'
+            f'<desc id="{self.name}-text">{escape(self.description)}</desc>{"".join(self.parts)}</svg>'
+        )
+
+    def add(self, markup: str) -> None:
+        """Markup as it is; whatever it holds of the user's must be escaped."""
+        self.parts.append(markup)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
+        self.add(f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>')
+
+    def lines(self, points: Sequence[tuple[float, float]], style: str) -> None:
+        self.add(f'<path class="{style}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>')
+
+    def area(self, points: Sequence[tuple[float, float]], style: str) -> None:
+        self.add(f'<path class="{style}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}Z"/>')
+
+    def bar(self, x: float, y: float, width: float, height: float, style: str, hint: str = "") -> None:
+        size = f'width="{max(width, 0):.1f}" height="{height:.1f}"'
+        self.add(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" {size} rx="1.5">{_hint(hint)}</rect>')
+
+    def dot(
+        self, x: float, y: float, radius: float, style: str, hint: str = "", fill: str | None = None
+    ) -> None:
+        colour = "" if fill is None else f' fill="{fill}"'
+        place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+        self.add(f'<circle class="{style}" {place}{colour}>{_hint(hint)}</circle>')
+
+    def diamond(self, x: float, y: float, radius: float, style: str, hint: str = "") -> None:
+        r = radius
+        path = f"M{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}L{x - r:.1f} {y:.1f}Z"
+        self.add(f'<path class="{style}" d="{path}">{_hint(hint)}</path>')
+
+    def star(self, x: float, y: float, radius: float, style: str, hint: str = "") -> None:
+        corners = [
+            (radius * (1 if k % 2 == 0 else 0.42), math.pi * (k / 5 - 0.5))  # outer and inner in turn
+            for k in range(10)
+        ]
+        path = "L".join(f"{x + r * math.cos(a):.1f} {y + r * math.sin(a):.1f}" for r, a in corners)
+        self.add(f'<path class="{style}" d="M{path}Z">{_hint(hint)}</path>')
+
+    def text(self, x: float, y: float, words: str, style: str = "label", anchor: str = "start") -> None:
+        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+        self.add(f'<text class="{style}" {place}>{escape(words)}</text>')
+
+    def name_of(self, x: float, y: float, words: str, longest: int) -> None:
+        """Words that end at x, cut where they are too long; the whole shows when pointed at."""
+        shown = words if len(words) <= longest else f"{words[: longest - 1]}…"
+        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="end"'
+        self.add(f'<text class="label" {place}>{_hint(words)}{escape(shown)}</text>')
+
+
+class Scale:
+    """Numbers to places on the paper, with round ticks."""
+
+    def __init__(self, low: float, high: float, start: float, end: float) -> None:
+        if not high > low:
+            pad = abs(low) * 0.05 or 0.5
+            low, high = low - pad, high + pad
+        self.low, self.high, self.start, self.end = low, high, start, end
+
+    def __call__(self, value: float) -> float:
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, about: int = 5) -> list[tuple[float, str]]:
+        """Round numbers within, and how they are written."""
+        rough = (self.high - self.low) / about
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(s * power for s in _STEPS if s * power >= rough * 0.999)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        values = [k * step for k in range(first, last + 1)]
+        return [(value, tick_text(value, step)) for value in values]
+
+
+def tick_text(value: float, step: float) -> str:
+    """As many digits as tell neighbouring ticks apart."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e5 or step < 1e-5:
+        return f"{value:.3g}"
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    if abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
+        digits += 1  # a step of 2.5 or 0.25
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
+    """Lowest and highest, with some room."""
+    low, high = min(values), max(values)
+    room = (high - low) * share or abs(high) * share or 0.5
+    return low - room, high + room
+
+
+def horizontal_axis(
+    picture: Picture, scale: Scale, y: float, top: float, title: str, about: int = 5, grid: bool = True
+) -> None:
+    """Ticks under y with thin lines up to `top`, and a title below."""
+    for value, words in scale.ticks(about):
+        if grid:
+            picture.line(scale(value), top, scale(value), y, "grid")
+        picture.text(scale(value), y + 15, words, "tick", "middle")
+    picture.text((scale.start + scale.end) / 2, y + 32, title, "axis", "middle")
+
+
+def vertical_axis(
+    picture: Picture, scale: Scale, x: float, right: float, about: int = 5, grid: bool = True
+) -> None:
+    """Ticks left of x with thin lines to `right`."""
+    for value, words in scale.ticks(about):
+        if grid:
+            picture.line(x, scale(value), right, scale(value), "grid")
+        picture.text(x - 6, scale(value) + 4, words, "tick", "end")
+
+
+def _hint(words: str) -> str:
+    return f"<title>{escape(words)}</title>" if words else ""

@@ -1,0 +1,61 @@
+"""Tables that can be sorted, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from moew.report._words import DASH, alike
+
+Cell = Any  # a text, a number, None, or (number, text shown)
+
+
+def table(name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """A table whose heads are buttons; a column of numbers is set to the right and sorted as numbers."""
+    numeric = [all(_value(row[j]) is not None or row[j] is None for row in rows) for j in range(len(heads))]
+    head = "".join(
+        f'<th scope="col"{_right(right)}><button type="button">{escape(words)}</button></th>'
+        for words, right in zip(heads, numeric, strict=True)
+    )
+    columns = [_column([row[j] for row in rows], right) for j, right in enumerate(numeric)]
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
+    # The caption stands outside, so that it does not scroll away with a wide table.
+    named = f'aria-labelledby="{name}-caption"'
+    return (
+        f'<p class="caption" id="{name}-caption">{escape(caption)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" {named}><table id="{name}" {named}>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and texts, not to be sorted."""
+    body = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows)
+    return f'<dl class="pairs">{body}</dl>'
+
+
+def _column(cells: Sequence[Cell], right: bool) -> list[str]:
+    floats = [cell if isinstance(cell, float) else None for cell in cells]
+    return [_cell(cell, words, right) for cell, words in zip(cells, alike(floats), strict=True)]
+
+
+def _cell(cell: Cell, words: str, right: bool) -> str:
+    """`words` are how the cell is written if it is a float."""
+    value = _value(cell)
+    if isinstance(cell, tuple):
+        words = cell[1]
+    elif not isinstance(cell, float):
+        words = DASH if cell is None else f"{cell:,}" if value is not None else str(cell)
+    sorted_by = "" if value is None else f' data-value="{value!r}"'
+    return f"<td{_right(right)}{sorted_by}>{escape(words)}</td>"
+
+
+def _value(cell: Cell) -> float | int | None:
+    if isinstance(cell, tuple):
+        cell = cell[0]
+    return cell if isinstance(cell, int | float) and not isinstance(cell, bool) else None
+
+
+def _right(right: bool) -> str:
+    return ' class="number"' if right else ""

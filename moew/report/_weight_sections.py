@@ -1,0 +1,127 @@
+"""What the weights are: by class, by slice, row by row, and how uneven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from moew.report import _weight_charts as charts
+from moew.report._html import figure, section
+from moew.report._tables import pairs, table
+from moew.report._words import number, percent
+
+Data = Mapping[str, Any]
+_PICTURES = 6  # columns whose slices are drawn; the table has the others
+
+
+def labels(data: Data) -> str:
+    """Figure 3b."""
+    found = data["labels"]
+    if not found["groups"]:
+        return ""
+    errors = any(group["baseline_error"] is not None for group in found["groups"])
+    kind = "class" if found["is_classes"] else "target"
+    words = (
+        "Blue bars: mean weight. Diamond: error on validation rows without learned weights; dot: with them."
+        if errors
+        else f"Errors are not shown: {found['reason'].rstrip('.')}."
+    )
+    heads = [kind, "rows", "mean weight", "validation rows", "error without", "error with"]
+    rows = [
+        [
+            g["name"],
+            g["n_rows"],
+            g["mean_weight"],
+            g["n_validation"],
+            _error(g["baseline_error"], found["is_classes"]),
+            _error(g["winner_error"], found["is_classes"]),
+        ]
+        for g in found["groups"]
+    ]
+    if not errors:
+        heads, rows = heads[:3], [row[:3] for row in rows]
+    cut = len(found["groups"]) < found["n_groups"]
+    more = f'<p class="small">The first {len(found["groups"])} of {found["n_groups"]}.</p>' if cut else ""
+    unit = "share wrong" if found["is_classes"] else "mean absolute error"
+    caption = f"Weight by {kind}" + (f"; errors: {unit}" if errors else "")
+    body = f'<div class="beside">{figure(charts.by_label(found), words)}'
+    title = "Weight by class" if found["is_classes"] else "Weight by target"
+    return section(
+        "labels", title, f"{body}<div>{table('labels-table', caption, heads, rows)}{more}</div></div>"
+    )
+
+
+def slices(data: Data) -> str:
+    """Which rows matter more now, and which hardly count."""
+    columns = data["slices"]["columns"]
+    looked, there = data["slices"]["n_looked_at"], data["slices"]["n_columns"]
+    limit = "" if looked == there else f" Only the first {looked:,} of {there:,} columns were looked at."
+    if not columns:
+        words = f"No column's slices differ in weight more than by chance.{limit}"
+        return section("slices", "Which rows count more", f"<p>{words}</p>{_examples(data)}")
+    most = max(max(part["mean_weight"] for part in column["slices"]) for column in columns)
+    drawn = "".join(
+        f"<div><h3>{escape(column['column'])}</h3>"
+        f"{figure(charts.by_slice(f'slice-{k}', column, max(most, 1.0)))}</div>"
+        for k, column in enumerate(columns[:_PICTURES])
+    )
+    words = (
+        "Mean weight of the training rows, cut by the columns whose slices differ most; 1 is the average "
+        f"row. Faint bars count less than average.{limit}"
+    )
+    heads = ["column", "slice", "rows", "mean weight", "explains"]
+    rows = [
+        [c["column"], s["name"], s["n_rows"], s["mean_weight"], (c["explained"], percent(c["explained"]))]
+        for c in columns
+        for s in c["slices"]
+    ]
+    caption = "Weight by slice; “explains” is the share of the weights' variance"
+    listed = table("slices-table", caption, heads, rows)
+    folded = f"<details><summary>All {len(rows)} slices as a table</summary>{listed}</details>"
+    body = f'<p>{escape(words)}</p><div class="cards">{drawn}</div>{folded}{_examples(data)}'
+    return section("slices", "Which rows count more", body)
+
+
+def weights(data: Data) -> str:
+    """How uneven the weights are."""
+    found = data["weights"]
+    share = found["effective"] / found["n"] if found["n"] else None
+    low, _, _, median, _, _, high = found["quantiles"]
+    facts = [
+        ("Training rows", f"{found['n']:,}"),
+        ("Effective number of rows", f"{found['effective']:,.0f} ({percent(share)})"),
+        ("Effective without learned weights", f"{found['effective_before']:,.0f}"),
+        ("Lowest, median, highest weight", " · ".join(number(v, 3) for v in (low, median, high))),
+    ]
+    words = (
+        "So many rows of equal weight would tell as much: (Σw)² / Σw². The fewer, the more the model "
+        "depends on single rows."
+    )
+    own = " The weights include your own sample weights." if found["with_own"] else ""
+    body = (
+        f'<div class="beside">{figure(charts.histogram(found))}'
+        f'<div>{pairs(facts)}<p class="small">{escape(words + own)}</p></div></div>'
+    )
+    return section("weights", "How uneven the weights are", body)
+
+
+def _examples(data: Data) -> str:
+    found = data["rows"]
+    parts = []
+    for name, title in (("up", "Rows with the most weight"), ("down", "Rows with the least weight")):
+        heads = ["row", "label", "weight", *found["columns"]]
+        rows = [[_id(r["id"]), _id(r["label"]), r["weight"], *r["cells"]] for r in found[name]["rows"]]
+        alike = found[name]["n_alike"]
+        more = f'<p class="small">{alike:,} rows share this weight.</p>' if alike > len(rows) else ""
+        parts.append(f"{table(f'rows-{name}', title, heads, rows)}{more}")
+    return "".join(parts)
+
+
+def _error(error: float | None, is_share: bool) -> Any:
+    return (error, percent(error)) if is_share and error is not None else error
+
+
+def _id(value: Any) -> Any:
+    # A number that names something is written as it is, without commas.
+    return (value, str(value)) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,0 +1,132 @@
+"""Numbers and verdicts in words; every function returns plain text, not markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+DASH = "–"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A score; a dash where there is none."""
+    if value is None:
+        return DASH
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def alike(values: Sequence[float | None], digits: int = 4) -> list[str]:
+    """Numbers with as many decimals each, so that they can be compared at a glance."""
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
+    if all(value is None or float(value).is_integer() for value in values):
+        decimals = 0
+    if not 0 <= decimals <= digits + 2:  # very large or very small ones
+        return [number(value, digits) for value in values]
+    return [DASH if value is None else f"{value:,.{decimals}f}".replace("-", "−") for value in values]
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, with its sign."""
+    if value is None:
+        return DASH
+    return f"{value:+.{digits}g}".replace("-", "−")
+
+
+def percent(share: float | None) -> str:
+    """A share in percent."""
+    return DASH if share is None else f"{100 * share:.3g} %".replace("-", "−")
+
+
+def count(n: int, thing: str) -> str:
+    """So many things: 1 row, 2 rows."""
+    return f"{n:,} {thing}" + ("" if n == 1 else "es" if thing.endswith("ss") else "s")
+
+
+HEADLINES = {
+    "better": "Yes: the weighted model is better.",
+    "maybe": "Perhaps better, but that is not certain.",
+    "no": "No: the weighted model is not better.",
+    "worse": "No: the weighted model is worse.",
+    "none": "No weighting beat the plain model.",
+    "unknown": "This cannot be told.",
+}
+MARKS = {"better": "↑", "maybe": "?", "no": "=", "worse": "↓", "none": "=", "unknown": "?"}
+
+
+def how_much(data: Mapping[str, Any]) -> str:
+    """The two scores, and their difference as a share."""
+    verdict, name = data["verdict"], data["metric"]["name"]
+    before, after = verdict["before"], verdict["after"]
+    where = "on the test rows" if verdict["evidence"] == "test" else "by honest scores on the validation rows"
+    if verdict["kind"] == "none":
+        return f"None of {_candidates(data)} scored better than the model without learned weights."
+    if before is None or after is None:
+        return "There is no honest score of both models to set side by side."
+    shown = alike([after, before])
+    share = "" if before == 0 else f" ({signed(100 * (after - before) / abs(before))} %)"
+    way = "higher" if data["metric"]["greater_is_better"] else "lower"
+    return (
+        f"With learned weights the {name} is {shown[0]}, without them {shown[1]}{share}, "
+        f"{where}; {way} is better."
+    )
+
+
+def how_sure(data: Mapping[str, Any]) -> str:
+    """What the interval says."""
+    verdict, kind = data["verdict"], data["verdict"]["kind"]
+    if kind in ("none", "unknown"):
+        return ""
+    low, high = verdict["low"], verdict["high"]
+    if low is None or high is None:
+        return "How sure that is cannot be said: the scores have no interval here."
+    interval = f"The 95 % interval of the gain goes from {signed(low)} to {signed(high)}"
+    if low > 0 or high < 0:
+        return f"{interval}: it lies wholly {'above' if low > 0 else 'below'} zero."
+    luck = ", so that luck alone could explain the gain" if kind == "maybe" else ""
+    return f"{interval}: it includes zero{luck}."
+
+
+def from_what(data: Mapping[str, Any]) -> str:
+    """Where the evidence comes from, and what it leaves open."""
+    verdict, metric, comparison = data["verdict"], data["metric"], data["comparison"]
+    if verdict["evidence"] == "test" and comparison is not None:
+        return (
+            f"From {count(comparison['repeats'], 'repeat')} of the whole search with other seeds, each "
+            f"judged on {count(comparison['n_test'], 'test row')} that no choice was made on. The gain "
+            "is against uniform weights; its interval holds the chance of the seeds and of the test rows."
+        )
+    rows = count(metric["n_validation"], "validation row")
+    if metric["honest"] == "holdout":
+        return (
+            "From rows set aside that no search saw. The interval is for these two models; another "
+            "training set would give others."
+        )
+    if metric["honest"] is None:
+        return f"The search was asked for no honest score; the best of many scores on {rows} flatters itself."
+    return (
+        f"From honest scores on {rows}: the luck of being the best of {_candidates(data)} is taken off. "
+        "The search itself has seen these rows, so test rows (moew.compare) are the stronger evidence."
+    )
+
+
+def advice(data: Mapping[str, Any]) -> str:
+    """What to do now."""
+    compared = data["comparison"] is not None
+    return {
+        "better": "Use the weighted model, after a look at who loses weight, below.",
+        "maybe": "Before you switch, get more "
+        + ("test rows or repeats." if compared else "validation rows, or compare on test rows of their own."),
+        "no": "Keep the model without learned weights; it is simpler, and no worse as far as can be seen.",
+        "worse": "Keep the model without learned weights.",
+        "none": "Keep the model without learned weights. A larger radius, another embedding or more "
+        "candidates might find more; a model that is flexible enough may have nothing to gain.",
+        "unknown": "Give more validation rows, so that the metric is defined on parts of them."
+        if data["metric"]["honest"]
+        else 'Ask for an honest score (honest="halves"), or compare on test rows.',
+    }[data["verdict"]["kind"]]
+
+
+def _candidates(data: Mapping[str, Any]) -> str:
+    return count(len(data["search"]["numbers"]) + len(data["search"]["failed"]), "candidate")

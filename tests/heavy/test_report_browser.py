@@ -1,0 +1,201 @@
+"""The report in a real browser: Debian's Chromium, without a window.
+
+The screenshots go to the folder that the variable MOEW_SCREENSHOTS names (docs/images, to renew those of the
+documentation), else to pytest's own.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import searches
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+from moew import ExampleWeightSearch, compare
+from moew.metrics import worst_class_error
+from moew.report import collect, render
+
+pytestmark = pytest.mark.heavy
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+NASTY = "<script>document.title='broken'</script>\"'><img src=http://example.com/x onerror=alert(1)>"
+WIDTHS = (1280, 390)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    found = next((place for place in map(shutil.which, names) if place), None)
+    if found is None:
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        # Root, as in containers, has no sandbox.
+        started = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Data of a report on scikit-learn's digits: the worst digit's error of a linear model."""
+    X, y = load_digits(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.4, random_state=0, stratify=y)
+    X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    search = ExampleWeightSearch(
+        LogisticRegression(C=0.03), metric=worst_class_error(), n_batches=5, batch_size=10, random_state=0
+    )
+    data = {"X_val": X_val, "y_val": y_val}
+    compared = compare(search, X, y, **data, X_test=X_test, y_test=y_test, repeats=5)
+    search.fit(X, y, **data)
+    ink = {"ink in all": X.sum(axis=1), "ink in the upper half": X[:, :32].sum(axis=1)}
+    return collect(search, X, y, **data, columns=ink, comparison=compared)
+
+
+@pytest.fixture(scope="module")
+def nasty():
+    """Data of a report whose every name comes from a malicious file."""
+    search, (X, y) = searches.frame()
+    columns = {NASTY: np.where(np.arange(len(y)) % 2, NASTY, "fine")}
+    return collect(search, X, y, columns=columns, row_ids=[NASTY] * len(y), settings={NASTY: NASTY})
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Opens a report; in the end nothing may have been asked of a network, and nothing complained of."""
+    complaints, requests, contexts = [], [], []
+
+    def opened(data, width=1280, scheme="light"):
+        path = tmp_path / "report.html"
+        path.write_text(render(data), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_plot_is_visible_and_nothing_runs_off_the_page(show, digits, width, scheme):
+    page = show(digits, width, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    plots = page.locator("svg.plot")
+    assert plots.count() >= 10
+    for plot in plots.all():
+        box = plot.bounding_box()
+        assert box["width"] > 290  # of 400 units: the smallest letters, of 11, have 8 pixels
+        assert box["height"] > 50
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        # What is drawn lies within the picture, give or take a line's width.
+        drawn = plot.evaluate(
+            "plot => { const b = plot.getBBox(); return [b.x, b.x + b.width, b.y + b.height]; }"
+        )
+        sides = plot.evaluate("plot => [plot.viewBox.baseVal.width, plot.viewBox.baseVal.height]")
+        assert drawn[0] >= -6
+        assert drawn[1] <= sides[0] + 6
+        assert drawn[2] <= sides[1] + 6
+
+
+def _luminance(colour):
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_letters_can_be_read_in_dark_and_light(show, digits, scheme):
+    page = show(digits, scheme=scheme)
+    paper = page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor")
+    assert (_luminance(paper) > 0.5) is (scheme == "light")
+    for selector, style in (
+        ("h1", "color"),
+        (".small", "color"),
+        ("svg .tick", "fill"),
+        ("svg .label", "fill"),
+    ):
+        ink = page.evaluate(f"getComputedStyle(document.querySelector({selector!r})).{style}")
+        light, dark = sorted((_luminance(paper), _luminance(ink)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5  # WCAG AA
+
+
+def _column(page, table, place):
+    return page.eval_on_selector_all(
+        f"#{table} tbody tr", f"rows => rows.map(r => r.cells[{place}].textContent)"
+    )
+
+
+def test_tables_are_sorted_by_click_and_by_keyboard(show, digits):
+    page = show(digits)
+    before = [float(text) for text in _column(page, "labels-table", 2)]
+    button = page.locator("#labels-table th button").nth(2)
+    head = page.locator("#labels-table th").nth(2)
+    button.click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert [float(text) for text in _column(page, "labels-table", 2)] == sorted(before)
+    button.focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [float(text) for text in _column(page, "labels-table", 2)] == sorted(before, reverse=True)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    assert head.get_attribute("aria-sort") is None
+    assert page.locator("#labels-table th").nth(1).get_attribute("aria-sort") == "ascending"
+
+
+def test_everything_that_can_be_used_is_reached_by_the_keyboard_in_order(show, digits):
+    page = show(digits)
+    seen = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.tagName + document.activeElement.className"))
+    assert seen[0] == "A"
+    assert "DIVscroll" in seen
+    assert "BUTTON" in seen
+
+
+def test_escaping_holds(show, nasty):
+    page = show(nasty)
+    assert "broken" not in page.title()
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 1
+    assert NASTY in page.locator("#settings").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert show(nasty, 390).evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_it_prints_on_few_pages_with_everything_unfolded(show, digits, tmp_path):
+    page = show(digits, scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert (
+        _luminance(page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor")) > 0.9
+    )
+    assert not page.locator("nav").is_visible()
+    printed = page.pdf(path=tmp_path / "report.pdf", format="A4")
+    assert 2 <= printed.count(b"/Type /Page\n") <= 9
+    assert page.locator("details").first.evaluate("details => details.open")
+
+
+def test_screenshots(show, digits, tmp_path):
+    folder = Path(os.environ.get("MOEW_SCREENSHOTS", tmp_path))
+    for width, scheme, height in ((1280, "light", 1640), (390, "dark", 1640)):
+        page = show(digits, width, scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        path = folder / f"report-{scheme}-{width}.png"
+        page.screenshot(path=path)
+        assert 10_000 < path.stat().st_size < 300_000
+        page.screenshot(path=tmp_path / f"whole-{width}.png", full_page=True)

@@ -1,0 +1,380 @@
+"""The report: what it says, that it is plain JSON before it is a page, and that no text gets out of it."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import searches
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import mixed_frame, shifted_classes
+from scipy.sparse import csr_array
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from moew import ExampleWeightSearch
+from moew.decision import EqualFalsePositiveRates
+from moew.exceptions import InvalidInputError
+from moew.report import collect, render, write_report
+from moew.report._plain import setting_text
+from moew.report._svg import Scale
+from moew.report._verdict import verdict_of
+from moew.report._words import alike
+
+PLOTS = ("gain", "scores", "history", "landscape", "by-label", "histogram")
+NASTY = "<script>alert('x')</script>\"&'><img src=x onerror=alert(1)>"
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, the words on the page, and the words of scripts."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.words, self.script, self.ids = [], "", "", []
+        self.open = []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.script += data
+        elif not (self.open and self.open[-1] == "style"):
+            self.words += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def collected(name, **more):
+    search, rows = getattr(searches, name)()
+    if name == "frame":
+        return collect(search, *rows, **more)
+    return collect(search, rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, **more)
+
+
+@pytest.mark.parametrize("name", ["binary", "multiclass", "regression", "frame"])
+def test_a_report_is_json_and_then_a_whole_page(name):
+    data = collected(name)
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    html = render(json.loads(json.dumps(data)))
+    assert html == render(data)
+    assert len(html.encode()) < 1_000_000
+    page = Page(html)
+    assert len(page.ids) == len(set(page.ids))
+    assert set(PLOTS) - {"gain"} <= set(page.ids)
+    for plot in page.all("svg"):
+        named = plot["aria-labelledby"].split()
+        assert set(named) <= set(page.ids)
+    for table in ("scores-table", "labels-table", "rows-up", "rows-down"):
+        assert table in page.ids
+    heads = [attributes for tag, attributes in page.tags if tag == "th"]
+    assert len(page.all("button")) == len(heads)
+    for words in ("Effective number of rows", "Fingerprint of the data", "random_state"):
+        assert words in page.words
+    assert ("Mind this" in page.words) is bool(data["notes"])
+
+
+def test_nothing_comes_from_outside_and_the_policy_says_so():
+    html = render(collected("binary"))
+    page = Page(html)
+    (policy,) = (meta["content"] for meta in page.all("meta") if "Content-Security-Policy" in meta.values())
+    assert policy.startswith("default-src 'none'")
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
+    for text in (style, page.script):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    for _, attributes in page.tags:
+        assert "style" not in attributes
+        for name in ("src", "href"):
+            assert attributes.get(name, "#").startswith(("#", "data:"))
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_verdict_is_first_and_from_honest_scores():
+    search, _ = searches.multiclass()
+    data = collected("multiclass")
+    verdict = data["verdict"]
+    gain = search.result_.baseline.value - search.honest_score_  # smaller is better
+    assert verdict["gain"] == pytest.approx(gain)
+    assert verdict["high"] - gain == pytest.approx(1.96 * search.result_.gain_error)
+    assert verdict["kind"] == "better"
+    words = Page(render(data)).words
+    assert words.index("Yes: the weighted model is better.") < words.index("The two models")
+    assert "lower is better" in words
+
+
+@pytest.mark.parametrize(
+    ("gain", "noise", "kind", "headline"),
+    [
+        (0.1, 0.01, "better", "Yes: the weighted model is better."),
+        (0.01, 0.1, "maybe", "Perhaps better, but that is not certain."),
+        (-0.01, 0.1, "no", "No: the weighted model is not better."),
+        (-0.1, 0.01, "worse", "No: the weighted model is worse."),
+    ],
+)
+@pytest.mark.parametrize("greater_is_better", [True, False])
+def test_test_rows_are_the_stronger_evidence(gain, noise, kind, headline, greater_is_better):
+    search, _ = searches.binary()
+    result = replace(search.result_, greater_is_better=greater_is_better)
+    comparison = searches.comparison_of(gain, noise, greater_is_better)
+    verdict = verdict_of(result, comparison, 1)
+    assert verdict["evidence"] == "test"
+    assert verdict["gain"] == pytest.approx(gain)
+    assert verdict["kind"] == kind
+    data = {**collected("binary", comparison=comparison), "verdict": verdict}
+    assert headline in Page(render(data)).words
+
+
+def test_a_comparison_is_shown_with_its_intervals():
+    comparison = searches.comparison_of(0.1)
+    data = collected("binary", comparison=comparison)
+    page = Page(render(data))
+    assert "tested" in page.ids
+    assert "comparison-table" in page.ids
+    assert "a <note>" in page.words
+    assert data["comparison"]["rows"][3]["margin"] == pytest.approx(comparison["moew"].margin)
+    unknown = collected("binary", comparison=replace(comparison, test_rows_margin=float("nan")))
+    assert unknown["comparison"]["test_rows_margin"] is None
+    assert unknown["verdict"]["low"] is not None
+
+
+def test_honest_words_where_it_is_not_better_or_cannot_be_told():
+    search, rows = searches.binary()
+    result = search.result_
+    worse = replace(result, honest=replace(result.honest, value=0.5), gain_error=0.001)
+    assert verdict_of(worse, None, 1)["kind"] == "no"  # from honest scores alone nobody is called worse
+    assert verdict_of(replace(result, best_number=0), None, 1)["kind"] == "none"
+    unsure = replace(result, honest=replace(result.honest, value=0.9), gain_error=float("nan"))
+    assert verdict_of(unsure, None, 1)["kind"] == "maybe"
+    search = ExampleWeightSearch(LogisticRegression(), embedding="label", honest=None, **searches.SETTINGS)
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search.result_ = replace(search.result_, best_number=3)
+    data = collect(search, rows.X, rows.y)
+    assert data["verdict"]["kind"] == "unknown"
+    words = Page(render(data)).words
+    assert "This cannot be told." in words
+    assert "asked for no honest score" in words
+    assert "Ask for an honest score" in words
+    search.result_ = replace(search.result_, best_number=0)
+    words = Page(render(collect(search, rows.X, rows.y))).words
+    assert "No weighting beat the plain model." in words
+
+
+@pytest.mark.parametrize("kind", ["better", "maybe", "no", "worse", "none", "unknown"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_every_verdict_has_its_words(kind, missing):
+    data = collected("multiclass")
+    verdict = {**data["verdict"], "kind": kind}
+    if missing:
+        verdict |= {"low": None, "high": None}
+    page = Page(render({**data, "verdict": verdict}))
+    assert ("gain" in page.ids) is not missing
+    assert "Keep" in page.words or "Use" in page.words or "Before" in page.words or "Give" in page.words
+
+
+def test_weights_are_cut_by_columns_and_by_what_else_is_given():
+    search, (X, y) = searches.frame()
+    region = np.where(np.arange(len(y)) % 2, "east", "west")
+    data = collect(search, X, y, columns={"region": region}, row_ids=[f"r{i}" for i in range(len(y))])
+    columns = [entry["column"] for entry in data["slices"]["columns"]]
+    assert columns[0] == "region"  # the user asked for it
+    assert {"number", "kind"} <= set(columns)
+    kind = next(entry for entry in data["slices"]["columns"] if entry["column"] == "kind")
+    trained = X.iloc[search.training_rows_]
+    expected = search.sample_weight_[(trained["kind"] == "c").to_numpy()].mean()
+    assert next(s for s in kind["slices"] if s["name"] == "c")["mean_weight"] == pytest.approx(expected)
+    top = data["rows"]["up"]["rows"][0]
+    best = search.training_rows_[np.argmax(search.sample_weight_)]
+    assert top["id"] == f"r{best}"
+    assert top["label"] == y[best]
+    assert top["cells"][0] == region[best]
+    assert top["weight"] == search.sample_weight_.max()
+    assert data["rows"]["down"]["rows"][0]["weight"] == search.sample_weight_.min()
+
+
+def test_rows_are_called_by_the_index_of_a_frame():
+    search, (X, y) = searches.frame()
+    renamed = X.set_axis([f"name {i}" for i in range(len(X))])
+    data = collect(search, renamed, y)
+    assert all(row["id"].startswith("name ") for row in data["rows"]["up"]["rows"])
+
+
+def test_thresholds_effective_size_and_settings_are_told():
+    search, _ = searches.binary()
+    data = collected("binary")
+    assert data["decision"]["thresholds"] == [{"group": "all rows", "threshold": search.decision_.threshold_}]
+    weights = search.sample_weight_
+    assert data["weights"]["effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert sum(data["weights"]["counts"]) == len(weights)
+    assert ["decision", "MostAccurate(on='validation')"] in data["settings"]
+    words = Page(render(data)).words
+    assert "Decision thresholds" in words
+    other = collected("binary", settings={"model": "logistic", "budget": 7})
+    assert other["settings"] == [["model", "logistic"], ["budget", "7"]]
+    changed = searches.binary()[1]
+    print_of = collect(search, changed.X + 1e-9, changed.y)["data"]["fingerprint"]
+    assert print_of != data["data"]["fingerprint"]
+
+
+def test_thresholds_by_group_are_listed():
+    X, y = mixed_frame(240)
+    rule = EqualFalsePositiveRates(0.4, group="group")
+    model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    search = ExampleWeightSearch(model, embedding="label", decision=rule, **searches.SETTINGS).fit(X, y)
+    data = collect(search, X, y)
+    assert [entry["group"] for entry in data["decision"]["thresholds"]] == ["north", "south"]
+    assert data["labels"]["groups"][0]["baseline_error"] is not None
+    assert "south" in Page(render(data)).words
+
+
+def test_rows_may_be_sparse_or_lists_with_columns_of_any_kind():
+    rows = shifted_classes(120)
+    days = np.datetime64("2024-01-01", "ns") + np.arange(len(rows.y)).astype("timedelta64[D]")
+    for X in (csr_array(rows.X), rows.X.tolist()):
+        search = ExampleWeightSearch(LogisticRegression(), embedding="label", **searches.SETTINGS)
+        search.fit(X, rows.y.tolist())
+        data = collect(search, X, rows.y.tolist(), columns={"day": days, "object": [{}, None] * 63})
+        assert json.loads(json.dumps(data, allow_nan=False)) == data
+        day = data["rows"]["up"]["rows"][0]["cells"][data["rows"]["columns"].index("day")]
+        assert day.startswith("2024-")
+        Page(render(data))
+
+
+def test_settings_hold_no_passwords_and_no_addresses():
+    assert setting_text("postgresql+psycopg://me:s3cret@host/db") == "postgresql+psycopg://me:***@host/db"
+    assert setting_text(test_settings_hold_no_passwords_and_no_addresses).endswith(
+        "test_settings_hold_no_passwords_and_no_addresses"
+    )
+    assert "0x" not in setting_text(object())
+    assert len(setting_text("x" * 10_000)) == 400
+
+
+def test_few_validation_rows_and_uneven_weights_are_warned_of():
+    data = collected("frame")
+    assert any("only 48 validation rows" in note for note in data["notes"])
+    search, rows = searches.multiclass()
+    before = search.sample_weight_
+    try:
+        search.sample_weight_ = np.where(np.arange(len(before)) < 5, 10.0, 0.001)
+        assert any("so uneven" in note for note in collect(search, rows.X, rows.y)["notes"])
+    finally:
+        search.sample_weight_ = before
+
+
+@given(st.text(min_size=1, max_size=60), st.text(max_size=60))
+def test_no_text_from_data_becomes_markup(name, value):
+    data = collected_once()
+    plain = Page(render(data))
+    column = {**data["slices"]["columns"][0], "column": name}
+    column["slices"] = [{**column["slices"][0], "name": value}]
+    groups = [{**data["labels"]["groups"][0], "name": value}]
+    examples = {"rows": [{"id": value, "label": name, "weight": 1.0, "cells": [value]}], "n_alike": 1}
+    dirty = {
+        **data,
+        "metric": {**data["metric"], "name": name},
+        "settings": [[name, value]],
+        "notes": [value],
+        "slices": {**data["slices"], "columns": [column]},
+        "labels": {**data["labels"], "groups": groups},
+        "rows": {"columns": [name], "up": examples, "down": examples},
+    }
+    page = Page(render(dirty))
+    assert {tag for tag, _ in page.tags} <= {tag for tag, _ in plain.tags} | {"ul", "li"}
+    assert page.script == plain.script
+    allowed = {attribute for _, attributes in plain.tags for attribute in attributes}
+    assert {attribute for _, attributes in page.tags for attribute in attributes} <= allowed
+
+
+@cache
+def collected_once():
+    return {**collected("multiclass"), "landscape": None}  # its thousands of tiles are slow to read
+
+
+def test_nasty_names_from_the_start_to_the_page():
+    search, (X, y) = searches.frame()
+    dirty = {NASTY: np.where(np.arange(len(y)) % 2, NASTY, "fine"), "\ud800half": np.arange(len(y))}
+    data = collect(search, X, y, columns=dirty, row_ids=[NASTY] * len(y), settings={NASTY: NASTY})
+    html = render(data)
+    html.encode("utf-8")
+    page = Page(html)
+    assert not page.all("img")
+    assert len(page.all("script")) == 1
+    assert NASTY in page.words
+
+
+def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
+    search, rows = searches.binary()
+    with pytest.raises(InvalidInputError, match="row_ids must have a value for each"):
+        collect(search, rows.X, rows.y, row_ids=[1, 2])
+    with pytest.raises(InvalidInputError, match="the column 'a' must have a value"):
+        collect(search, rows.X, rows.y, columns={"a": [1, 2]})
+    with pytest.raises(InvalidInputError, match="rows that the search was fitted with"):
+        write_report(search, rows.X[:5], rows.y[:5], tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+    with pytest.raises(InvalidInputError, match="of format 1; got 99"):
+        render({"format": 99})
+
+
+def test_a_report_is_written_to_a_file(tmp_path):
+    search, rows = searches.regression()
+    path = write_report(search, rows.X, rows.y, tmp_path / "new" / "report.html")
+    assert path.read_text(encoding="utf-8") == render(collect(search, rows.X, rows.y))
+
+
+def test_many_columns_and_classes_stay_small():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((900, 600)), np.arange(900) % 300
+    search = ExampleWeightSearch(
+        LogisticRegression(max_iter=2),
+        embedding="label",
+        n_batches=1,
+        batch_size=1,
+        random_state=0,
+        validation=0.34,
+    )
+    with pytest.warns(Warning):
+        search.fit(X, y)
+    with pytest.warns(Warning):
+        data = collect(search, X, y)
+    html = render(data)
+    assert len(html.encode()) < 1_000_000
+    assert "Only the first 500 of 600 columns" in Page(html).words
+    assert "The first 200 of 300." in Page(html).words
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_are_round_within_and_told_apart(low, width):
+    scale = Scale(low, low + width, 0, 100)
+    ticks = scale.ticks()
+    if width > 1e-6 * abs(low):
+        assert 2 <= len(ticks) <= 8
+        if width > 1e-3 * abs(low):
+            assert len({words for _, words in ticks}) == len(ticks)
+    for value, _ in ticks:
+        assert scale.low - 1e-6 * width <= value <= scale.high + 1e-6 * width
+
+
+def test_numbers_side_by_side_have_as_many_decimals():
+    assert alike([0.3, 0.24921, None]) == ["0.3000", "0.2492", "–"]
+    assert alike([1234.5678, -2.0]) == ["1,235", "−2"]
+    assert alike([3.0, 12.0]) == ["3", "12"]
+    assert alike([1e-9, 2e-9]) == ["1e−09", "2e−09"]
