@@ -47,6 +47,15 @@ class Theorem2:
     lipschitz_metric: L_Ψ, of Ψ in its K arguments, by the Euclidean norm.
     lipschitz_model: L_φ, of every φ_k(θ̂(α)) in α: how fast retraining moves a mean loss.
     delta: δ, the probability with which the bound may fail.
+
+    Examples
+    --------
+    >>> accuracy = Theorem2(n_dims=2, n_metrics=1, sigma=0.5, lipschitz_metric=1.0, lipschitz_model=0.3)
+    >>> [round(accuracy.bound(rows), 3) for rows in (1_000, 100_000)]  # the gap to the best candidate
+    [0.169, 0.02]
+    >>> fewer = Theorem2(n_dims=1, n_metrics=1, sigma=0.5, lipschitz_metric=1.0, lipschitz_model=0.3)
+    >>> round(fewer.rows_for(0.1) / accuracy.rows_for(0.1), 1)  # half the dimensions need fewer rows
+    0.7
     """
 
     n_dims: int

@@ -38,6 +38,11 @@ def r_squared() -> Metric:
 
     What scikit-learn's regressors give as their score, constant y included (1 if met exactly, else 0), and
     many times faster. NaN on fewer than two rows.
+
+    Examples
+    --------
+    >>> r_squared()([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
+    0.5
     """
     return Metric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
 
@@ -79,6 +84,11 @@ def worst_band_relative_error(
     ≤ 42 and above. A model that is good only for common prices does badly. Bands without rows are left
     out. inverse="exp" is for a target that is the logarithm: y and ŷ are exponentiated first, and
     thresholds are in the original units.
+
+    Examples
+    --------
+    >>> worst_band_relative_error(thresholds=(15.0,))([10.0, 20.0], [11.0, 10.0])  # 10 % off below, 50 % above
+    0.5
     """
     try:
         cuts = tuple(float(t) for t in thresholds)
