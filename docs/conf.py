@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -38,7 +39,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_ext", "gallery/*.ipynb", "gallery/*.py"]
-nitpicky = False
+default_role = "code"  # single backquotes in docstrings are names
+templates_path = ["_templates"]
 
 # Pages
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -61,7 +63,12 @@ html_theme_options = {
 
 # Reference
 autosummary_generate = True
-autodoc_default_options = {"members": True, "inherited-members": False}
+# What a class has from scikit-learn is scikit-learn's to document; what it has from moew's own bases is not.
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "BaseEstimator,MetaEstimatorMixin,ClassifierMixin,RegressorMixin,Exception",
+}
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say it in words
 numpydoc_show_class_members = False
 
@@ -112,3 +119,12 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "abort_on_example_error": False,
 }
+
+
+def skip_requests(app: Any, kind: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """scikit-learn puts set_fit_request and its like on every estimator."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", skip_requests)

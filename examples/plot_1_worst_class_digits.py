@@ -73,7 +73,7 @@ for name, model, colour, step in arms:
     axes[1].bar(digits + step, errors, 0.4, label=name, color=colour)
     axes[1].axhline(errors.max(), color=colour, linestyle=":", linewidth=1)
     print(f"{name}: worst class error {errors.max():.3f}, all rows {wrong.mean():.3f} (test)")
-axes[1].set(xticks=digits, xlabel="digit", ylabel="error on test rows")
+axes[1].set(xticks=digits, xlabel="digit", ylabel="error on test rows", ylim=(0, 0.8))
 axes[1].legend(frameon=False)
 plt.show()
 

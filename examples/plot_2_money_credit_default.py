@@ -122,6 +122,7 @@ ax.errorbar(saved.mean(axis=0), names, xerr=margins, fmt="o", color="#D55E00", c
 ax.plot(saved.T, names, ".", color="#999999", markersize=4)
 ax.set(xlabel="money saved per client, test rows (NT$)", xlim=(0, None))
 ax.grid(axis="x", alpha=0.3)
+ax.margins(y=0.2)
 ax.invert_yaxis()
 plt.show()
 

@@ -31,10 +31,8 @@ except DataFileError as error:
 old, february, march = posts.train, posts.valid, posts.test
 old = old.take(np.random.default_rng(0).permutation(len(old.y))[:5_000])
 for name, part in (("2010–11", old), ("February 2012", february), ("March 2012", march)):
-    comments = part.columns["comments_next_24h"]
-    print(
-        f"{name:14} {len(part.y):6,} posts, {part.y.mean():.0%} with a comment, {comments.mean():.1f} on average"
-    )
+    comments = part.columns["comments_next_24h"].mean()
+    print(f"{name:14} {len(part.y):6,} posts, {part.y.mean():.0%} with a comment, {comments:.1f} on average")
 
 # %%
 # Counts are taken as logarithms. The decision rule selects the 5 % with the highest scores, for every
@@ -82,6 +80,7 @@ for row in comparison.rows:
     ax.errorbar(row.test.mean(), row.method, xerr=row.margin, fmt="o", color="#D55E00", capsize=4)
 ax.set(xlabel="comments of the selected posts, March 2012")
 ax.grid(axis="x", alpha=0.3)
+ax.margins(y=0.2)
 ax.invert_yaxis()
 plt.show()
 

@@ -74,6 +74,7 @@ for row in comparison.rows:
     ax.errorbar(row.test.mean(), row.method, xerr=row.margin, fmt="o", color="#D55E00", capsize=4)
 ax.set(xlabel="worst class error, test rows (lower is better)")
 ax.grid(axis="x", alpha=0.3)
+ax.margins(y=0.2)
 ax.invert_yaxis()
 plt.show()
 

@@ -95,6 +95,7 @@ for name, values in zip(names, benefit.T, strict=True):
     ax.errorbar(values.mean(), name, xerr=margin, fmt="o", color="#D55E00", capsize=4)
 ax.set(xlabel="net benefit, test rows (higher is better)")
 ax.grid(axis="x", alpha=0.3)
+ax.margins(y=0.2)
 ax.invert_yaxis()
 plt.show()
 

@@ -80,7 +80,7 @@ for way, (name, colour) in enumerate((("unweighted", "#0072B2"), ("moew", "#D55E
     ax.errorbar(places, means[:, way], margins[:, way], fmt="o-", color=colour, capsize=4, label=name)
 ax.axhline(25.0, color="#999999", linestyle=":", label="best possible")
 ax.set_xticks(range(len(MODELS)), list(MODELS))
-ax.set(ylabel="test precision at 95 % recall, %")
+ax.set(ylabel="test precision at 95 % recall, %", ylim=(18.5, 25.5))
 ax.legend(frameon=False)
 plt.show()
 

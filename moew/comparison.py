@@ -118,7 +118,8 @@ def compare(
     ...     LogisticRegression(), metric="balanced_accuracy", embedding="label", n_batches=1, batch_size=4
     ... )
     >>> table = compare(
-    ...     search, X[:200], y[:200], X_val=X[200:400], y_val=y[200:400], X_test=X[400:], y_test=y[400:], repeats=2
+    ...     search, X[:200], y[:200], X_val=X[200:400], y_val=y[200:400],
+    ...     X_test=X[400:], y_test=y[400:], repeats=2,
     ... )
     >>> [(row.method, row.n_models) for row in table.rows]  # one model where training again changes nothing
     [('uniform', 1), ('random', 5), ('importance', 1), ('moew', 5)]

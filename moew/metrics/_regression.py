@@ -78,7 +78,9 @@ class _WorstBandRelativeError:
 def worst_band_relative_error(
     thresholds: Sequence[float] = (17.0, 25.0, 42.0), inverse: Literal["exp"] | None = None
 ) -> Metric:
-    """The highest mean relative error of any band of y: max_i E[|ŷ/y − 1| : y in band i]. Lower is better.
+    """The highest mean relative error of any band of y. Lower is better.
+
+    ``max_i E[|ŷ/y − 1| : y in band i]``.
 
     The paper's metric for wine prices, whose quartiles are 17, 25 and 42 dollars: bands y ≤ 17, ≤ 25,
     ≤ 42 and above. A model that is good only for common prices does badly. Bands without rows are left
@@ -87,7 +89,7 @@ def worst_band_relative_error(
 
     Examples
     --------
-    >>> worst_band_relative_error(thresholds=(15.0,))([10.0, 20.0], [11.0, 10.0])  # 10 % off below, 50 % above
+    >>> worst_band_relative_error(thresholds=(15.0,))([10.0, 20.0], [11.0, 10.0])  # 10 % and 50 % off
     0.5
     """
     try:

@@ -58,7 +58,9 @@ def test_every_public_name_has_a_page(built):
 def test_pages_fetch_nothing_from_the_network(built):
     pages, _ = built
     for page in pages.rglob("*.html"):
-        sources = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', page.read_text("utf-8"))
+        sources = re.findall(
+            r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', page.read_text("utf-8")
+        )
         assert not sources, f"{page.name} loads {sources}"
 
 
