@@ -90,7 +90,7 @@ fig, axes = plt.subplots(1, 2, figsize=(8.5, 4), layout="constrained", sharey=Tr
 for ax, label, name in ((axes[0], False, "weights of negatives"), (axes[1], True, "weights of positives")):
     weights = search.example_weights(grid, np.full(len(grid), label)).reshape(101, 101)
     levels = np.geomspace(weights.min() * 1.01, weights.max() * 0.99, 9)
-    lines = ax.contour(side, side, weights, levels=levels, cmap="viridis")
+    lines = ax.contour(side, side, weights, levels=levels, norm="log", cmap="viridis")
     ax.clabel(lines, fmt="%.2g", fontsize=8)
     ax.set(title=name, xlabel="x₁", aspect="equal")
 axes[0].set_ylabel("x₂")
