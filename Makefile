@@ -41,4 +41,4 @@ test-all: $(VENV)/ready
 	$(BIN)/python -m pytest -m heavy -rs
 
 clean:
-	rm -rf $(VENV) build dist docs/gallery docs/generated *.egg-info docs/sg_execution_times.rst
+	rm -rf $(VENV) build dist docs/gallery docs/generated *.egg-info

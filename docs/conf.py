@@ -113,6 +113,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "min_reported_time": 10_000,  # how long it took depends on the machine
+    "write_computation_times": False,
     "show_signature": False,
     "copyfile_regex": r".*\.awk",
     "doc_module": ("moew",),
