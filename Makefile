@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all check clean
+.PHONY: demo docs test test-all check clean
 
 # The stamp makes the environment once, and again when the dependencies change.
 $(VENV)/ready: pyproject.toml
@@ -23,6 +23,15 @@ check: $(VENV)/ready
 test: check
 	$(BIN)/python -m pytest -m "not heavy" -n 2
 
+$(VENV)/docs-ready: $(VENV)/ready
+	$(BIN)/python -m pip install -qq --editable ".[docs]"
+	touch $@
+
+# The gallery runs where its data are: MOEW_DATA, the cache, or the publisher. What has not changed is not run again.
+docs: $(VENV)/docs-ready
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	@echo "build/docs/index.html"
+
 # An integration that cannot be installed here is skipped, by name, by its tests.
 test-all: $(VENV)/ready
 	-$(BIN)/python -m pip install --quiet torch==2.13.0
@@ -30,7 +39,8 @@ test-all: $(VENV)/ready
 	-command -v chromium >/dev/null || apt-get install --quiet --yes chromium
 	-$(BIN)/python -m pip install --quiet "playwright>=1.50"
 	-$(BIN)/python -m pip install --quiet "dask[distributed]>=2026.1" "ray>=2.50"
+	-$(BIN)/python -m pip install -qq --editable ".[docs]"
 	$(BIN)/python -m pytest -m heavy -rs
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist docs/gallery docs/generated *.egg-info

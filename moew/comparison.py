@@ -107,6 +107,24 @@ def compare(
     Every method trains as many models as `search`, an `ExampleWeightSearch` that is not fitted here,
     picks the one that is best on the validation rows, and is then evaluated once on the test rows. The
     data stay the same in all repeats; seeds differ.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from moew import ExampleWeightSearch
+    >>> X, y = make_classification(600, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> search = ExampleWeightSearch(
+    ...     LogisticRegression(), metric="balanced_accuracy", embedding="label", n_batches=1, batch_size=4
+    ... )
+    >>> table = compare(
+    ...     search, X[:200], y[:200], X_val=X[200:400], y_val=y[200:400],
+    ...     X_test=X[400:], y_test=y[400:], repeats=2,
+    ... )
+    >>> [(row.method, row.n_models) for row in table.rows]  # one model where training again changes nothing
+    [('uniform', 1), ('random', 5), ('importance', 1), ('moew', 5)]
+    >>> table.gain.shape
+    (2,)
     """
     if repeats < 2:
         raise InvalidInputError(f"an error margin needs at least 2 repeats, got {repeats}.")

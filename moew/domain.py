@@ -19,7 +19,14 @@ def _check(n_dims: int, size: float, what: str) -> None:
 
 @dataclass(frozen=True)
 class Ball:
-    """The ball of the given radius around 0 in `n_dims` dimensions."""
+    """The ball of the given radius around 0 in `n_dims` dimensions.
+
+    Examples
+    --------
+    >>> ball = Ball(n_dims=2, radius=3.0)
+    >>> ball.project(np.array([[6.0, 8.0], [1.0, 1.0]])).round(1).tolist()  # only what lies outside moves
+    [[1.8, 2.4], [1.0, 1.0]]
+    """
 
     n_dims: int
     radius: float

@@ -98,6 +98,27 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
     decision_ : the winner's fitted decision rule, or None
     result_ : SearchResult, everything above and every candidate; print it
     study_ : WeightStudy
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from moew.metrics import worst_class_error
+    >>> X, y = make_classification(600, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> search = ExampleWeightSearch(
+    ...     LogisticRegression(),
+    ...     metric=worst_class_error(),
+    ...     embedding="label",
+    ...     n_batches=2,
+    ...     batch_size=5,
+    ...     random_state=0,
+    ... )
+    >>> search.fit(X[:200], y[:200], X_val=X[200:400], y_val=y[200:400]).predict(X[400:]).shape
+    (200,)
+    >>> search.best_score_ <= search.baseline_score_  # an error: lower is better, and alpha = 0 was tried too
+    True
+    >>> len(search.result_.candidates), search.example_weights(X, y).shape
+    (11, (600,))
     """
 
     def __init__(

@@ -50,7 +50,16 @@ class Stateful:
 
 
 def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
-    """Make again what `state()` described; `objects` maps names in it to the user's own objects."""
+    """Make again what `state()` described; `objects` maps names in it to the user's own objects.
+
+    Examples
+    --------
+    >>> import json
+    >>> from moew.decision import ShareSelected
+    >>> text = json.dumps(ShareSelected(0.05).state())
+    >>> load_state(json.loads(text))
+    ShareSelected(share=0.05, on='validation', threshold_=None)
+    """
     if not isinstance(state, Mapping):
         raise StateError(f"a state is a dict that state() gave, got {type(state).__name__}.")
     kind = state.get("kind", "")

@@ -81,6 +81,18 @@ class WeightStudy:
     seed : int
     fingerprint : str
         Of data and settings that a stored study must have been made with; another one is refused.
+
+    Examples
+    --------
+    Any training will do; here its score is a formula.
+
+    >>> from moew.domain import Ball
+    >>> study = WeightStudy(None, Ball(2, 3.0), n_initial=10, seed=0)
+    >>> for _ in range(3):
+    ...     for candidate in study.ask(10):
+    ...         study.tell(candidate.number, -float(((candidate.alpha - 1.0) ** 2).sum()))
+    >>> study.n_asked, study.best().value > -0.1  # within about 0.3 of the best alpha
+    (30, True)
     """
 
     def __init__(

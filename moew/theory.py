@@ -41,12 +41,29 @@ def cover_size(epsilon: float, n_dims: int, *, simplified: bool = False) -> floa
 class Theorem2:
     """The constants of the theorem.
 
-    n_dims: d, dimensions of α.
-    n_metrics: K, how many means φ_k the metric is made of.
-    sigma: σ, with which every ℓ_k is sub-Gaussian; (b − a)/2 for a loss between a and b, so 0.5 for 0 or 1.
-    lipschitz_metric: L_Ψ, of Ψ in its K arguments, by the Euclidean norm.
-    lipschitz_model: L_φ, of every φ_k(θ̂(α)) in α: how fast retraining moves a mean loss.
-    delta: δ, the probability with which the bound may fail.
+    Parameters
+    ----------
+    n_dims
+        d, dimensions of α.
+    n_metrics
+        K, how many means φ_k the metric is made of.
+    sigma
+        σ, with which every ℓ_k is sub-Gaussian; (b − a)/2 for a loss between a and b, so 0.5 for 0 or 1.
+    lipschitz_metric
+        L_Ψ, of Ψ in its K arguments, by the Euclidean norm.
+    lipschitz_model
+        L_φ, of every φ_k(θ̂(α)) in α: how fast retraining moves a mean loss.
+    delta
+        δ, the probability with which the bound may fail.
+
+    Examples
+    --------
+    >>> accuracy = Theorem2(n_dims=2, n_metrics=1, sigma=0.5, lipschitz_metric=1.0, lipschitz_model=0.3)
+    >>> [round(accuracy.bound(rows), 3) for rows in (1_000, 100_000)]  # the gap to the best candidate
+    [0.169, 0.02]
+    >>> fewer = Theorem2(n_dims=1, n_metrics=1, sigma=0.5, lipschitz_metric=1.0, lipschitz_model=0.3)
+    >>> round(fewer.rows_for(0.1) / accuracy.rows_for(0.1), 1)  # half the dimensions need fewer rows
+    0.7
     """
 
     n_dims: int
@@ -74,7 +91,7 @@ class Theorem2:
         return 3 * self.sigma / math.sqrt(self._checked(n_rows))
 
     def deviation(self, n_rows: int) -> float:
-        """L_Ψ·√K·Δ: what |validation − test| stays below, for all points of the cover at once."""
+        """L_Ψ·√K·Δ: what ``|validation − test|`` stays below, for all points of the cover at once."""
         inside = self.n_dims * math.log(self._checked(n_rows) / self.sigma**2) + 2 * self._log_metrics
         return self._scale * math.sqrt(inside / n_rows)
 

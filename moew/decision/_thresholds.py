@@ -85,6 +85,14 @@ class MostAccurate(_OneThreshold):
 
     Thresholds lie midway between neighbouring scores, above all or below all. Of several that are equally
     accurate the highest is taken, which decides the fewest rows positive.
+
+    Examples
+    --------
+    >>> rule = MostAccurate().fit(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, False, True, True]), {})
+    >>> rule.threshold_
+    0.5
+    >>> rule.decide(np.array([0.2, 0.7]), {}).tolist()
+    [False, True]
     """
 
     on: FitOn = "validation"

@@ -19,6 +19,15 @@ class LabelEmbedding(BaseEmbedding):
 
     X is not looked at, so it may be sparse, None or anything. The bins' edges are quantiles of the
     training targets (equal edges are merged); a value beyond the ends falls in the end bin.
+
+    Examples
+    --------
+    >>> labels = ["a", "b", "c", "a"]
+    >>> LabelEmbedding(standardize=False).fit(None, labels, task="classification").transform(None, labels)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.],
+           [1., 0., 0.]])
     """
 
     def __init__(self, n_bins: int = 10, standardize: bool = True) -> None:

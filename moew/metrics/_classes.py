@@ -33,7 +33,13 @@ class _Accuracy(ManyAtOnce):
 
 
 def accuracy() -> Metric:
-    """The share of rows decided rightly: mean of 1[ŷ = y]. Higher is better."""
+    """The share of rows decided rightly: mean of 1[ŷ = y]. Higher is better.
+
+    Examples
+    --------
+    >>> accuracy()(["cat", "dog", "dog"], ["cat", "dog", "cat"], sample_weight=[1.0, 1.0, 2.0])
+    0.5
+    """
     return Metric(_Accuracy(), "decision", True, "accuracy", bounds=(0.0, 1.0))
 
 
@@ -62,6 +68,11 @@ def worst_class_error() -> Metric:
 
     The paper's metric for MNIST: no digit may be recognised badly, however well the others are. Classes
     that do not occur in y are left out.
+
+    Examples
+    --------
+    >>> worst_class_error()([0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0])  # one in four zeros, one in two ones
+    0.5
     """
     return Metric(_WorstClassError(), "decision", False, "worst class error", bounds=(0.0, 1.0))
 
@@ -97,5 +108,11 @@ def fpr_gap(pos_label: Any = None) -> Metric:
 
     A model that decides the same for every row has a gap of 0, the best there is. Use the metric with a
     decision rule that fixes how many are selected, `EqualFalsePositiveRates` or `ShareSelected`.
+
+    Examples
+    --------
+    >>> labels, decisions = [0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 1, 1]
+    >>> fpr_gap()(labels, decisions, {"group": ["a", "a", "b", "b", "a", "b"]})  # one in two against none
+    0.5
     """
     return Metric(_FprGap(), "decision", False, "false-positive rate gap", pos_label, True, (0.0, 1.0))

@@ -200,6 +200,16 @@ def make_metric(
     Further arguments are per-row columns, found by their names in `metadata_val`: one without a default
     must be there, one with a default may be. `sample_weight` gets the weights of the validation rows if
     any were given, `pos_label` the positive class: the one set here, else the second of two classes.
+
+    Examples
+    --------
+    >>> @make_metric(greater_is_better=False)
+    ... def money_lost(y_true, decision, cost):
+    ...     return sum(c for label, decided, c in zip(y_true, decision, cost) if label != decided)
+    >>> money_lost.name, money_lost.required_columns
+    ('money_lost', ('cost',))
+    >>> money_lost([0, 1, 1], [0, 0, 0], {"cost": [5.0, 2.0, 1.0]})
+    3.0
     """
     if function is None:
         return partial(

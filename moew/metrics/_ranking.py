@@ -59,6 +59,13 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Metric:
     TP(θ) / (TP(θ) + FP(θ)) with θ = max {θ : TP(θ) / P ≥ recall}, where the rows with score ≥ θ are
     selected, so that rows of equal score are taken together. This is the paper's metric in Figure 1: as
     few false alarms as possible when nearly all positives must be found. Undefined without positives.
+
+    Examples
+    --------
+    >>> precision_at_recall(1.0)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])  # the first three must be selected
+    0.6666666666666666
+    >>> precision_at_recall(0.5)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    1.0
     """
     if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < float(recall) <= 1:
         raise InvalidInputError(f"recall must be a number above 0 and at most 1, got {recall!r}.")

@@ -38,6 +38,11 @@ def r_squared() -> Metric:
 
     What scikit-learn's regressors give as their score, constant y included (1 if met exactly, else 0), and
     many times faster. NaN on fewer than two rows.
+
+    Examples
+    --------
+    >>> r_squared()([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
+    0.5
     """
     return Metric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
 
@@ -73,12 +78,19 @@ class _WorstBandRelativeError:
 def worst_band_relative_error(
     thresholds: Sequence[float] = (17.0, 25.0, 42.0), inverse: Literal["exp"] | None = None
 ) -> Metric:
-    """The highest mean relative error of any band of y: max_i E[|ŷ/y − 1| : y in band i]. Lower is better.
+    """The highest mean relative error of any band of y. Lower is better.
+
+    ``max_i E[|ŷ/y − 1| : y in band i]``.
 
     The paper's metric for wine prices, whose quartiles are 17, 25 and 42 dollars: bands y ≤ 17, ≤ 25,
     ≤ 42 and above. A model that is good only for common prices does badly. Bands without rows are left
     out. inverse="exp" is for a target that is the logarithm: y and ŷ are exponentiated first, and
     thresholds are in the original units.
+
+    Examples
+    --------
+    >>> worst_band_relative_error(thresholds=(15.0,))([10.0, 20.0], [11.0, 10.0])  # 10 % and 50 % off
+    0.5
     """
     try:
         cuts = tuple(float(t) for t in thresholds)

@@ -42,6 +42,12 @@ def value_per_harm(pos_label: Any = None) -> Metric:
     was done the denominator is the smallest harm above 0 of any negative row: the value stays finite,
     and doing no harm counts at least as much as doing the least that could be done. Nothing selected is
     worth 0.
+
+    Examples
+    --------
+    >>> labels, blocked = [1, 1, 0, 0], [1, 0, 1, 0]
+    >>> value_per_harm()(labels, blocked, {"value": [60.0, 10.0, 0.0, 0.0], "harm": [0.0, 0.0, 20.0, 5.0]})
+    3.0
     """
     return Metric(_ValuePerHarm(), "decision", True, "value per harm", pos_label, True, (0.0, math.inf))
 
@@ -76,5 +82,10 @@ def mean_of_selected(pos_label: Any = None) -> Metric:
 
     The paper's metric for web pages: y is a graded quality in [0, 1], while the model is trained on
     binary labels and selects 40 %; use it with `ShareSelected(0.4)`. Undefined when nothing is selected.
+
+    Examples
+    --------
+    >>> mean_of_selected(pos_label=1)([0.9, 0.2, 0.5], [1, 0, 1])
+    0.7
     """
     return Metric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)

@@ -27,32 +27,49 @@ def _has_probabilities(self: NetworkClassifier) -> bool:
 class NetworkClassifier(ClassifierMixin, Network):
     """A multilayer network for two or more classes, trained with Adam on mini-batches.
 
-    hidden: widths of the hidden layers; () is a linear model.
-    activation: "sigmoid", "tanh", "relu" or "identity", of the hidden layers.
-    loss: "logistic" (two classes: log loss on one output; more: softmax cross-entropy, which "softmax" names
-        too), "sigmoid_cross_entropy" (one sigmoid for each class) or "hinge" (more than two classes: the sum
-        over one against the rest; there is no `predict_proba`).
-    steps, learning_rate: updates of Adam, and how far each goes.
-    batch_size: rows in each update, drawn without replacement; None, or a number of n or more, takes all.
-        Their weights are brought to mean one in each mini-batch.
-    scale: standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
+    Parameters
+    ----------
+    hidden
+        Widths of the hidden layers; () is a linear model.
+    activation
+        "sigmoid", "tanh", "relu" or "identity", of the hidden layers.
+    loss
+        "logistic" (two classes: log loss on one output; more: softmax cross-entropy, which "softmax" names
+        too), "sigmoid_cross_entropy" (one sigmoid for each class) or "hinge" (more than two classes: the
+        sum over one against the rest; there is no `predict_proba`).
+    steps, learning_rate
+        Updates of Adam, and how far each goes.
+    batch_size
+        Rows in each update, drawn without replacement; None, or a number of n or more, takes all. Their
+        weights are brought to mean one in each mini-batch.
+    scale
+        Standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
         become the column's mean and a flag.
-    random_state: sets the first weights. The order of the mini-batches is always the same.
-    l2: adds l2/2·|W|² to the mean loss, W the weights (not the biases) of all layers, in the units of the
+    random_state
+        Sets the first weights. The order of the mini-batches is always the same.
+    l2
+        Adds ``l2/2·|W|²`` to the mean loss, W the weights (not the biases) of all layers, in the units of the
         encoded rows: with n rows of weight one, hidden=() and no mini-batches, the logistic loss is
         LogisticRegression(C=1/(l2·n)), the squared loss Ridge(alpha=l2·n/2).
-    early_stopping: False, or the share of the training rows that is held out (always the same ones). Their
-        loss, weighted like the rest and without the penalty, is looked at every `check_every` steps; after
+    early_stopping
+        False, or the share of the training rows that is held out (always the same ones). Their loss,
+        weighted like the rest and without the penalty, is looked at every `check_every` steps; after
         `patience` looks in a row that were not the best so far, the network stops, each of many on its own.
         It keeps the parameters of its best look. `steps` is then the most there are.
-    warm_start: "uniform" trains one network with all weights one (first weights from a fixed seed, kept
-        while the same rows and settings come again), and begins there with every weighting. So all
-        candidates have the same first weights, whatever their seeds. False begins at random.
-    warm_steps: updates after a warm start; None is a fifth of `steps`.
-    precision: "float32", "tf32" or "bfloat16", of the factors of matrix products (sums are float32 always).
-        The shorter ones are faster on a GPU; a CPU only imitates their rounding.
-    device: "cpu", "gpu", or None for JAX's own choice. Several devices of a kind share the candidates.
+    warm_start
+        "uniform" trains one network with all weights one (first weights from a fixed seed, kept while the
+        same rows and settings come again), and begins there with every weighting. So all candidates have
+        the same first weights, whatever their seeds. False begins at random.
+    warm_steps
+        Updates after a warm start; None is a fifth of `steps`.
+    precision
+        "float32", "tf32" or "bfloat16", of the factors of matrix products (sums are float32 always). The
+        shorter ones are faster on a GPU; a CPU only imitates their rounding.
+    device
+        "cpu", "gpu", or None for JAX's own choice. Several devices of a kind share the candidates.
 
+    Notes
+    -----
     Each set of shapes is compiled once in a process. To keep compiled programs from one process to the next,
     set JAX's own `jax.config.update("jax_compilation_cache_dir", "a folder")`, and
     `jax_persistent_cache_min_compile_time_secs` to 0 (JAX leaves out what compiles within a second).

@@ -19,10 +19,16 @@ _ROOM = 20  # lattice points looked at, at most, for each that the limit allows
 class CoverSearch:
     """The points of a cover, from the centre outwards, each once, whatever their scores are.
 
-    epsilon: every point of the domain is within this distance of one of the cover's, as a share of the
-        domain's size (the ball's radius). When all points were tried, the search goes on with half of it.
-    limit: a cover of more points is refused. Their number grows like (1/ε)^d: this is for a few dimensions.
+    Parameters
+    ----------
+    epsilon
+        Every point of the domain is within this distance of one of the cover's, as a share of the domain's
+        size (the ball's radius). When all points were tried, the search goes on with half of it.
+    limit
+        A cover of more points is refused. Their number grows like (1/ε)^d: this is for a few dimensions.
 
+    Notes
+    -----
     The points are those of the lattice A*_d (hexagons in 2 dimensions, body-centred cubes in 3), the
     sparsest known lattice that covers up to 5 dimensions; those outside are moved to the nearest point of
     the domain. Studies and `ExampleWeightSearch` try α = 0 and a random first batch before they ask a search.

@@ -30,22 +30,31 @@ _MOST_PERCENT = 99.9999
 class GpBucb:
     """GP-BUCB with the paper's p and q, in percent: 68.3 is one standard deviation.
 
-    p: a larger one explores more. q: a larger one spreads a batch wider. 100 would be infinitely many
-        standard deviations: both are capped at 99.9999 (4.9 standard deviations). The intervals are those of
-        g itself, without the noise of an observation, as in the authors' scripts.
-    width: of the RBF kernel. "domain": the domain's size, the paper's R. "fit": by marginal likelihood, as in
+    Parameters
+    ----------
+    p, q
+        A larger p explores more, a larger q spreads a batch wider. 100 would be infinitely many standard
+        deviations: both are capped at 99.9999 (4.9 standard deviations). The intervals are those of g
+        itself, without the noise of an observation, as in the authors' scripts.
+    width
+        Of the RBF kernel. "domain": the domain's size, the paper's R. "fit": by marginal likelihood, as in
         the authors' scripts, within 0.05 and 20 times the domain's size. A number: that width. On four
-        kinds of functions (`benchmarks/candidates.py --widths`, 8 seeds) the means differ by less than their
-        error margins; "fit" was higher in 23 of 32 runs in 10 dimensions, in 28 of 64 in 2 and 4, in 16 of
-        32 in 20. It is the default because it needs no well-chosen radius.
-    noise: variance of the metric between trainings. "fit": by marginal likelihood. "repeats": pooled over
-        alphas that were scored more than once (in the paper, the α = 0 models). A number: that variance,
-        in the metric's own units squared.
-    noise_floor: the least noise variance, as a share of the targets' variance (of their mean square if raw).
-    targets: "standardize": mean 0 and variance 1. "center": mean 0 in the metric's own units; because the
-        amplitude is always fitted and its bounds follow the spread, this gives the same picks. "raw": as they
-        are, with a prior mean of 0, as in the authors' scripts.
+        kinds of functions (`benchmarks/candidates.py --widths`, 8 seeds) the means differ by less than
+        their error margins; "fit" was higher in 23 of 32 runs in 10 dimensions, in 28 of 64 in 2 and 4, in
+        16 of 32 in 20. It is the default because it needs no well-chosen radius.
+    noise
+        Variance of the metric between trainings. "fit": by marginal likelihood. "repeats": pooled over
+        alphas that were scored more than once (in the paper, the α = 0 models). A number: that variance, in
+        the metric's own units squared.
+    noise_floor
+        The least noise variance, as a share of the targets' variance (of their mean square if raw).
+    targets
+        "standardize": mean 0 and variance 1. "center": mean 0 in the metric's own units; because the
+        amplitude is always fitted and its bounds follow the spread, this gives the same picks. "raw": as
+        they are, with a prior mean of 0, as in the authors' scripts.
 
+    Notes
+    -----
     The hyper-parameters are fitted once a call, on real observations only.
     """
 

@@ -20,26 +20,39 @@ from moew.torch._modules import Task
 class TorchClassifier(ClassifierMixin, TorchEstimator):
     """A PyTorch module for two or more classes, trained on mini-batches with example weights.
 
-    module_factory: function of (n_inputs, n_outputs), or of nothing, that returns a new torch.nn.Module. It
-        gets encoded rows (b, n_inputs) and gives scores (b, n_outputs): one column for two classes (two are
+    Parameters
+    ----------
+    module_factory
+        Function of (n_inputs, n_outputs), or of nothing, that returns a new torch.nn.Module. It gets
+        encoded rows (b, n_inputs) and gives scores (b, n_outputs): one column for two classes (two are
         taken, too), else one for each class.
-    loss: function of (outputs, targets) that gives one loss (b,) for each row. One column of outputs comes as
-        (b,) with targets 0.0 and 1.0, several as (b, C) with whole class numbers, so PyTorch's own losses can
-        be passed with reduction="none". None: cross-entropy.
-    optimizer: function of the parameters that returns a torch.optim.Optimizer, such as
+    loss
+        Function of (outputs, targets) that gives one loss (b,) for each row. One column of outputs comes as
+        (b,) with targets 0.0 and 1.0, several as (b, C) with whole class numbers, so PyTorch's own losses
+        can be passed with reduction="none". None: cross-entropy.
+    optimizer
+        Function of the parameters that returns a torch.optim.Optimizer, such as
         functools.partial(torch.optim.SGD, lr=0.1). None: Adam with its default settings.
-    schedule: function of the optimizer that returns a scheduler of the learning rate, stepped at each update.
-    steps: updates of the parameters.
-    batch_size: rows in each update, drawn without replacement; None, or a number of n or more, takes all.
-        Their weights are brought to mean one in each mini-batch.
-    scale: standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
+    schedule
+        Function of the optimizer that returns a scheduler of the learning rate, stepped at each update.
+    steps
+        Updates of the parameters.
+    batch_size
+        Rows in each update, drawn without replacement; None, or a number of n or more, takes all. Their
+        weights are brought to mean one in each mini-batch.
+    scale
+        Standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
         become the column's mean and a flag.
-    device: where to compute, such as "cpu" or "cuda"; None is a GPU where there is one. Fitted modules
+    device
+        Where to compute, such as "cpu" or "cuda"; None is a GPU where there is one. Fitted modules
         (`module_`) lie on the CPU.
-    models_at_once: the most models that `fit_many` trains together; None: as many as half of the device's
-        memory holds. 1 trains them one after the other.
-    n_threads: PyTorch's threads on the CPU. How many share a sum changes its last bits.
-    random_state: sets the first parameters. Mini-batches and dropout masks are always the same.
+    models_at_once
+        The most models that `fit_many` trains together; None: as many as half of the device's memory holds.
+        1 trains them one after the other.
+    n_threads
+        PyTorch's threads on the CPU. How many share a sum changes its last bits.
+    random_state
+        Sets the first parameters. Mini-batches and dropout masks are always the same.
     """
 
     def decision_function(self, X: Rows) -> FloatArray:

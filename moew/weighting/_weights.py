@@ -69,6 +69,17 @@ class ExampleWeighting:
 
     fit learns the embedding and the baseline; a baseline that has `training_weights_` (cross-fitted
     weights of the training rows) is taken at them there.
+
+    Examples
+    --------
+    >>> from moew.embedding import LabelEmbedding
+    >>> from moew.weighting import UniformBaseline
+    >>> weighting = ExampleWeighting(LabelEmbedding(standardize=False), UniformBaseline())
+    >>> weighting.fit(None, [0, 0, 0, 1], task="classification").n_dims
+    2
+    >>> alphas = np.array([[0.0, 0.0], [-2.0, 2.0]])  # no weights, and more for the second class
+    >>> weighting.training_weights(alphas).round(2).tolist()
+    [[1.0, 1.0, 1.0, 1.0], [0.39, 0.39, 0.39, 2.84]]
     """
 
     def __init__(self, embedding: Embedding, baseline: Baseline) -> None:

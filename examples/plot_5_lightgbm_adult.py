@@ -1,0 +1,115 @@
+"""
+LightGBM and the worst group: Adult
+===================================
+
+A model that looks for people with a high income is used for men and for women, and must neither miss the ones
+nor accuse the others: it is judged by **the worst of four error rates**, of each label in each group. The
+model is LightGBM with its own handling of categories; nothing about it changes but its sample weights.
+"""
+
+# %%
+# The data (UCI 2) are found in ``MOEW_DATA`` or downloaded: see :mod:`moew.datasets`. A data frame reaches
+# LightGBM as it is, categories included.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from lightgbm import LGBMClassifier
+
+from moew import ExampleWeightSearch, compare, make_metric
+from moew.datasets import load_adult
+from moew.exceptions import DataFileError
+
+try:
+    adult = load_adult()
+except DataFileError as error:
+    raise SystemExit(f"This example needs data that is not here.\n{error}") from None
+
+TEXTS = ("workclass", "marital_status", "occupation", "relationship", "sex")
+
+
+def frame_of(part):
+    texts = {name: pd.Categorical(part.columns[name]) for name in TEXTS}
+    return pd.DataFrame(part.X, columns=part.feature_names).assign(**texts)
+
+
+people, X_test, y_test = frame_of(adult.train), frame_of(adult.test), adult.test.y
+group, group_test = adult.train.columns["sex"], adult.test.columns["sex"]
+train, validation, _ = np.split(np.random.default_rng(0).permutation(len(people)), [4_000, 8_000])
+X, y = people.iloc[train], adult.train.y[train]
+X_val, y_val = people.iloc[validation], adult.train.y[validation]
+
+# %%
+# The metric is a plain function; its argument ``group`` is a column that comes as metadata. The weights can
+# tell four kinds of rows apart: sex times label.
+
+
+def errors_of(y_true, decision, group):
+    """The error rate of each label in each group."""
+    return {
+        f"{name}, {word} 50,000": np.mean(decision[(y_true == label) & (group == name)] != label)
+        for name in np.unique(group)
+        for label, word in enumerate(("below", "above"))
+    }
+
+
+def worst_error(y_true, decision, group):
+    return max(errors_of(y_true, decision, group).values())
+
+
+def sex_and_label(X, y):
+    return np.eye(4)[2 * (X["sex"] == "Male").to_numpy() + y]
+
+
+model = LGBMClassifier(n_estimators=40, num_leaves=8, n_jobs=1, verbose=-1)
+search = ExampleWeightSearch(
+    model,
+    metric=make_metric(worst_error, greater_is_better=False, name="worst of four error rates"),
+    embedding=sex_and_label,
+    n_batches=5,
+    batch_size=10,
+    random_state=0,
+)
+comparison = compare(
+    search,
+    X,
+    y,
+    X_val=X_val,
+    y_val=y_val,
+    X_test=X_test,
+    y_test=y_test,
+    metadata_val={"group": group[validation]},
+    metadata_test={"group": group_test},
+    repeats=3,
+)
+print(comparison)
+
+# %%
+# How good is what everybody tries first?
+
+search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val={"group": group[validation]})
+balanced = LGBMClassifier(**model.get_params() | {"class_weight": "balanced"})
+models = {
+    "unweighted": model.fit(X, y).predict(X_test),
+    "class_weight='balanced'": balanced.fit(X, y).predict(X_test),
+    "moew": search.predict(X_test),
+}
+fig, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+colours = ("#000000", "#0072B2", "#D55E00")
+for place, ((name, decided), colour) in enumerate(zip(models.items(), colours, strict=True)):
+    errors = errors_of(y_test, decided, group_test)
+    ax.bar(np.arange(4) + 0.27 * (place - 1), list(errors.values()), 0.27, label=name, color=colour)
+    print(f"{name:24} worst error {max(errors.values()):.3f}, all rows {np.mean(decided != y_test):.3f}")
+ax.set_xticks(range(4), list(errors))
+ax.set(ylabel="error on test rows")
+ax.legend(frameon=False)
+plt.show()
+
+# %%
+# What to take from it
+# --------------------
+# Unweighted, LightGBM misses every second woman with a high income. Most of the repair is what balancing
+# the classes gives. The search can weight men and women apart, and brings the worst error below that, at
+# the same accuracy; with fewer candidates (30 in place of 50) some of its runs did no better than
+# *balanced*. A smaller error for women is bought with a larger one for men: look at all four bars before
+# calling it fair.
