@@ -1,7 +1,8 @@
 """Which radius should be the default? Run `python benchmarks/radius.py` (about ten minutes on 2 cores).
 
 Searches of equal budget with several radii on six problems: test score with 95 % margins over repeats, and
-the gain over uniform weights as a share of the best radius' gain, which can be averaged over the problems.
+the gain over uniform weights as a share of the best radius' gain, averaged over the problems where there is
+one.
 """
 
 from __future__ import annotations
@@ -129,12 +130,13 @@ def main() -> None:
         table = np.column_stack([uniform, np.array(scores)])
         cells = [f"{c.mean():.3g} ± {margin(c):.2g}" for c in table.T]
         print(f"{name:14}" + "".join(f"{cell:>15}" for cell in cells), flush=True)
-        gain = (table[:, 1:] - table[:, :1]).mean(axis=0) * (1 if greater[0] else -1)
-        shares.append(gain / gain.max())
+        gains = (table[:, 1:] - table[:, :1]) * (1 if greater[0] else -1)
+        best = gains[:, gains.mean(axis=0).argmax()]
+        if best.mean() > margin(best):  # where nothing is to be gained, shares of it mean nothing
+            shares.append(gains.mean(axis=0) / best.mean())
     mean = np.mean(shares, axis=0)
     print(f"{'share of the best gain':29}" + "".join(f"{share:>15.2f}" for share in mean))
-    best = RADII[int(mean.argmax())]
-    print(f"{given.repeats} repeats, 51 models each. The largest share is at R = {best:g}.")
+    print(f"{given.repeats} repeats, 51 models each. The largest share is at R = {RADII[mean.argmax()]:g}.")
 
 
 if __name__ == "__main__":
