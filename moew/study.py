@@ -367,7 +367,8 @@ def _resolve_storage(storage: Storage) -> str | BaseStorage | None:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
-        return JournalStorage(JournalFileBackend(str(storage)))
+        # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
+        return JournalStorage(JournalFileBackend(str(Path(storage).absolute())))
     return storage
 
 

@@ -191,6 +191,20 @@ def test_settings_reproduce_the_run_and_the_command_line_wins():
     assert settings["seed"] == 6 and settings["features"] == ["a,b"]
 
 
+def test_wrong_usage_leaves_no_trace_and_an_old_run_as_it_was():
+    other = pd.read_csv("valid.csv")
+    other["y"] = other["y"].astype(str)
+    other.loc[3, "y"] = "unheard-of"
+    other.to_csv("other.csv", index=False)
+    wrong = [word if word != "valid.csv" else "other.csv" for word in LOGISTIC]
+    refused("fit", *wrong, *QUICK)
+    assert not Path("run").exists()
+    moew("fit", *LOGISTIC, *QUICK)
+    before = {entry.name: entry.read_bytes() for entry in Path("run").iterdir()}
+    refused("fit", *wrong, *QUICK, "--force")
+    assert {entry.name: entry.read_bytes() for entry in Path("run").iterdir()} == before
+
+
 def test_an_existing_folder_is_refused_and_replaced_only_by_force():
     Path("run").mkdir()
     moew("fit", *LOGISTIC, *QUICK)  # an empty folder is as good as none

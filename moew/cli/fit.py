@@ -10,6 +10,7 @@ import click
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import completed, recorded, run_parameters, training_parameters, with_parameters
+from moew.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from moew.cli._prepare import Prepared
@@ -47,7 +48,12 @@ def _fit(settings: dict[str, Any]) -> None:
     text = toml_text(recorded_settings, f"Settings of `moew fit`, for: moew fit --config {SETTINGS}")
     folder.begin(text, **how)
     search = prepared.search.set_params(storage=folder.study, show_progress=True)
-    search.fit(**prepared.rows)
+    try:
+        search.fit(**prepared.rows)
+    except InvalidInputError:
+        if not folder.study.exists():
+            folder.take_back()  # wrong usage, found before anything was trained, leaves no trace
+        raise
     folder.write_settings(text)
     result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
     as_json, comparison = settings["json"], None

@@ -70,7 +70,7 @@ def comparison(data: Data) -> str:
     shown = table("scores-table", f"{metric} on validation rows", heads, rows)
     tested = data["comparison"]
     if tested is None:
-        return section("comparison", "The two models", f'<div class="beside">{drawn}{shown}</div>')
+        return section("comparison", "The two models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
     on_test = [
         {"name": row["method"], "value": row["test"], "margin": row["margin"], "best": None}
         for row in tested["rows"]

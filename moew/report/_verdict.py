@@ -23,8 +23,7 @@ def verdict_of(result: SearchResult, comparison: Any, baseline_repeats: int) -> 
     if comparison is not None:
         before, after = (float(comparison[method].test.mean()) for method in ("uniform", "moew"))
         # Two sources of chance that have nothing to do with each other: the seeds, and the test rows.
-        sources = [margin(comparison.gain), comparison.test_rows_margin]
-        half = math.hypot(*(source for source in sources if math.isfinite(source)))
+        half = math.hypot(margin(comparison.gain), comparison.test_rows_margin)  # NaN: not known
         return _verdict("test", before, after, sign, half)
     before, after = result.baseline.value, result.honest.value
     if result.best_number < baseline_repeats:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import shutil
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -62,12 +63,34 @@ class RunFolder:
         What an interrupted run was begun with stays recorded until the study has accepted other settings.
         """
         self.check(force=force, resume=resume)
-        if force:
-            for name in _OURS:
-                (self.path / name).unlink(missing_ok=True)
         self.path.mkdir(parents=True, exist_ok=True)
+        if force:
+            self._move(self.path, self._old)
+            (self.path / f"{STUDY}.lock").unlink(missing_ok=True)  # of a process that was killed
         if not (self.path / SETTINGS).exists():
             self.write_settings(settings)
+
+    def take_back(self) -> None:
+        """Undo `begin`: nothing was trained, and an old run is as it was."""
+        for name in _OURS:
+            (self.path / name).unlink(missing_ok=True)
+        if self._old.exists():
+            self._move(self._old, self.path)
+            self._old.rmdir()
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
+
+    @property
+    def _old(self) -> Path:
+        """Where the files of a run that is being replaced wait until the new one is saved."""
+        return self.path / "replaced"
+
+    @staticmethod
+    def _move(source: Path, target: Path) -> None:
+        target.mkdir(exist_ok=True)
+        for name in _OURS:
+            if (source / name).exists():
+                (source / name).replace(target / name)
 
     def write_settings(self, settings: str) -> None:
         """Record the settings."""
@@ -84,6 +107,7 @@ class RunFolder:
         trusted = _model_files.needs_trust(self.path)
         result = {**result, "model": {"file": name, "needs_trust": trusted}, "versions": _versions()}
         self.write_result(result)
+        shutil.rmtree(self._old, ignore_errors=True)
         return result
 
     def write_result(self, result: State) -> None:
