@@ -220,6 +220,16 @@ def test_an_existing_folder_is_refused_and_replaced_only_by_force():
     assert "is a file" in refused("fit", *LOGISTIC, "--out", "train.csv")
 
 
+def test_a_model_of_the_users_own_module_is_loaded_again_in_a_new_process(folder):
+    text = "from sklearn.linear_model import LogisticRegression\nclass Mine(LogisticRegression): pass\n"
+    write_module(folder, "own_model", text)
+    moew("fit", *DATA, "--metric", "worst_class_error", "--model", "own_model:Mine", *QUICK)
+    words = [sys.executable, "-P", "-m", "moew", "predict", "run", "valid.csv", "--trust"]
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1 + len(pd.read_csv("valid.csv"))
+
+
 INTERRUPTING = """
 from pathlib import Path
 from sklearn.linear_model import LogisticRegression

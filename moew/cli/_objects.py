@@ -16,12 +16,17 @@ def is_reference(text: str) -> bool:
     return ":" in text
 
 
+def look_in_this_folder() -> None:
+    """Modules of the current folder can be imported, as with `python -m`; the command `moew` does not."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+
+
 def find_object(text: str, option: str) -> Any:
     """The object named `module:object`, from the current folder or an installed package."""
     module, _, path = text.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:  # as `python -m` does; the command `moew` does not
-        sys.path.insert(0, here)
+    look_in_this_folder()
     try:
         return reduce(getattr, path.split("."), import_module(module))
     except ModuleNotFoundError as error:

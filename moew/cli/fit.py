@@ -56,19 +56,19 @@ def _fit(settings: dict[str, Any]) -> None:
         raise
     folder.write_settings(text)
     result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
-    as_json, comparison = settings["json"], None
-    if not as_json:
-        _shown.show_result(search.result_, unweighted=not _has_baseline(prepared))
+    comparison = None
     if settings["compare"]:
         comparison = run_comparison(prepared)
         result["comparison"] = comparison_record(comparison)
         folder.write_result(result)
-        if not as_json:
-            _shown.show_comparison(comparison)
     has_report = _report(folder, prepared, comparison, recorded_settings)
-    if as_json:
+    # All is written before anything is shown: who reads the output may stop reading.
+    if settings["json"]:
         _shown.show_json({**result, "run": str(folder.path), "files": folder.files()})
         return
+    _shown.show_result(search.result_, unweighted=not _has_baseline(prepared))
+    if comparison is not None:
+        _shown.show_comparison(comparison)
     _shown.show_files(folder.path, folder.files())
     if not has_report:
         click.echo("No report was made: this moew has none.")

@@ -9,6 +9,7 @@ import click
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors
+from moew.cli._objects import look_in_this_folder
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -31,6 +32,8 @@ def command() -> click.Command:
         with one_line_errors():
             from moew.runs import load_run
 
+            if trust:
+                look_in_this_folder()  # where the model's own class may be
             found = load_run(run)
             deliver(found.predict(found.rows_to_predict(table), trust=trust), out, as_json, "predictions")
 

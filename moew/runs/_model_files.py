@@ -101,6 +101,10 @@ def _load_skops(path: Path, trust: bool) -> Any:
         )
     try:
         return skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
+    except ModuleNotFoundError as missing:
+        raise StateError(
+            f"{path} needs the module {missing.name!r}; run from the folder that holds it, or install it."
+        ) from missing
     except Exception as error:
         raise StateError(f"{path} is damaged or of another version: {error}") from error
 
