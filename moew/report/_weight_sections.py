@@ -27,20 +27,20 @@ def labels(data: Data) -> str:
         if errors
         else f"Errors are not shown: {found['reason'].rstrip('.')}."
     )
-    heads = [kind, "rows", "mean weight", "validation rows", "error without", "error with"]
+    heads = [kind, "weight", "error without", "with", "rows", "valid. rows"]
     rows = [
         [
             g["name"],
-            g["n_rows"],
             g["mean_weight"],
-            g["n_validation"],
             _error(g["baseline_error"], found["is_classes"]),
             _error(g["winner_error"], found["is_classes"]),
+            g["n_rows"],
+            g["n_validation"],
         ]
         for g in found["groups"]
     ]
     if not errors:
-        heads, rows = heads[:3], [row[:3] for row in rows]
+        heads, rows = [heads[i] for i in (0, 1, 4)], [[row[i] for i in (0, 1, 4)] for row in rows]
     cut = len(found["groups"]) < found["n_groups"]
     more = f'<p class="small">The first {len(found["groups"])} of {found["n_groups"]}.</p>' if cut else ""
     unit = "share wrong" if found["is_classes"] else "mean absolute error"
