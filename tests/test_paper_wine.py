@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moew.datasets import Dataset
 from moew.exceptions import DataFileError, InvalidInputError
 from moew.nets import NetworkSpec, RepeatedNetworks
-from moew.paper import _wine_plan, wine
+from moew.paper import _experiment, _wine_plan, wine
 from moew.paper._experiment import Options, Run
 from moew.paper._scaling import standardized
 from moew.paper._wine_rows import Wine, most_frequent_flags, worst_range
@@ -39,7 +39,7 @@ def small(tmp_path_factory):
     options = Options(repeats=3, steps=15, out=tmp_path_factory.mktemp("out"))
     this = Run("wine", options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wine, "FEW_REPEATS", 2)
+        patch.setattr(_experiment, "SECOND_REPEATS", 2)
         return this, wine.search_all(this, "wine", Wine(options, wines(600), 100), PLAN)
 
 

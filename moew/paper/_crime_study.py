@@ -12,13 +12,13 @@ import numpy as np
 
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
-from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
-from moew.paper._autoencoder import label_beside_mean_of_features
+from moew.nets import NetworkSpec, RepeatedNetworks
+from moew.paper._autoencoder import middle_layer
 from moew.paper._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
-from moew.protocols import BoolArray, FloatArray, IntArray
+from moew.paper._searches import Arm, Moew, Plain, Seen, label_shift, paper_searches
+from moew.protocols import FloatArray, IntArray
 from moew.search import GpBucb
 from moew.seeds import generator, integer_seed
 
@@ -82,12 +82,6 @@ class Setting:
         return " ".join(given) or "paper"
 
 
-def label_shift(training: BoolArray, validation: BoolArray) -> FloatArray:
-    """π(y) = p_V(y) / p_T(y) (R, n) of labels (R, n) and (R, m)."""
-    before, after = (labels.mean(axis=1, keepdims=True) for labels in (training, validation))
-    return np.asarray(np.where(training, after / before, (1 - after) / (1 - before)))
-
-
 class Crime:
     """One study's rows in R splits, its networks and its embeddings."""
 
@@ -131,19 +125,13 @@ class Crime:
             for i in range(len(sizes))
         ]
 
-    def _networks(
-        self, name: str, sizes: tuple[int, ...], loss: str | ReconstructionLoss, X: FloatArray, Y: FloatArray
-    ) -> RepeatedNetworks:
-        o = self.options
-        spec = NetworkSpec(sizes, "sigmoid", loss, o.steps, 100, precision=o.precision)
-        seed = integer_seed(o.seed, f"crime {self.study} {name}")
-        return RepeatedNetworks(spec, X, Y, o.repeats, seed, device=o.device)
-
     @cached_property
     def networks(self) -> RepeatedNetworks:
-        rows = self.rows[0]
+        o, rows = self.options, self.rows[0]
         X, Y = self.data.X[rows], self.data.y[rows][..., None].astype(np.float32)
-        return self._networks("linear", (X.shape[2], 1), "hinge", X, Y)
+        spec = NetworkSpec((X.shape[2], 1), "sigmoid", "hinge", o.steps, 100, precision=o.precision)
+        seed = integer_seed(o.seed, f"crime {self.study} linear")
+        return RepeatedNetworks(spec, X, Y, o.repeats, seed, device=o.device)
 
     @cached_property
     def _placed(self) -> list[Any]:
@@ -160,13 +148,11 @@ class Crime:
         """The middle layer (R, n, 4) of an autoencoder of features and label as they are."""
         features, labels = self.data.X[self.rows[0]], self.data.y[self.rows[0]][..., None]
         xy = np.concatenate([features, labels], axis=2).astype(np.float32)
-        D = xy.shape[2]
-        *of_features, of_label = enumerate(label_beside_mean_of_features(D))
-        loss = ReconstructionLoss(tuple(of_features), (of_label,), ())  # squared, and hinge
-        sizes = (D, EMBEDDING_HIDDEN, EMBEDDING_DIMS, EMBEDDING_HIDDEN, D)
-        networks = self._networks("autoencoder", sizes, loss, xy, xy)
-        params = networks.train(networks.uniform_weights(1), 0)
-        return networks.hidden(params, xy, depth=2)[:, 0]
+        o, label = self.options, xy.shape[2] - 1
+        seed = integer_seed(o.seed, f"crime {self.study} autoencoder")
+        return middle_layer(
+            xy, EMBEDDING_HIDDEN, EMBEDDING_DIMS, (label,), n_repeats=o.repeats, seed=seed, options=o
+        )
 
     def evaluate(self, setting: Setting, params: Any) -> dict[str, FloatArray]:
         """All measures of all rules on validation and test; "validation" is what the search aims at."""

@@ -20,6 +20,7 @@ from moew.nets import RepeatedNetworks
 from moew.paper._searches import Arm, Evaluate, OutOfTimeError, Seen, run
 from moew.protocols import FloatArray
 
+SECOND_REPEATS = 20  # at most
 PAPER_ARM = "moew, GP-BUCB as in the paper"
 
 
@@ -35,6 +36,11 @@ class Options:
     steps: int = 10_000
     n_jobs: int = 1
     minutes: float | None = None  # stop after so many, cleanly, between two batches
+
+    @property
+    def second_repeats(self) -> int:
+        """Of settings beside the paper's main ones."""
+        return min(self.repeats, SECOND_REPEATS)
 
 
 @dataclass(frozen=True)

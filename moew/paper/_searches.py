@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +18,8 @@ from joblib import Parallel, delayed
 from moew.domain import Ball
 from moew.exceptions import MoewError
 from moew.nets import RepeatedNetworks
-from moew.protocols import FloatArray, IntArray, Search
+from moew.paper._files import write_whole
+from moew.protocols import BoolArray, FloatArray, IntArray, Search
 from moew.search import GpBucb, RandomSearch
 from moew.seeds import generator
 
@@ -79,11 +81,8 @@ class Seen:
 
     def save(self, path: Path) -> None:
         """Write to `path`, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new.npz")
         arrays: dict[str, Any] = {"alphas": self.alphas, "mark": self.mark, **self.scores}
-        np.savez_compressed(new, **arrays)
-        new.replace(path)
+        write_whole(path, lambda new: np.savez_compressed(new, **arrays))
 
     @classmethod
     def load(cls, path: Path) -> Seen:
@@ -183,6 +182,12 @@ def paper_searches(uniform: Seen | None, p: float = 68.3, q: float = 68.3) -> tu
     return tuple(GpBucb(p, q, width="domain", noise=float(one)) for one in noise)
 
 
+def label_shift(training: BoolArray, validation: BoolArray) -> FloatArray:
+    """π(y) = p_V(y) / p_T(y) (R, n) of labels (R, n) and (R, m)."""
+    before, after = (labels.mean(axis=1, keepdims=True) for labels in (training, validation))
+    return np.asarray(np.where(training, after / before, (1 - after) / (1 - before)))
+
+
 class OutOfTimeError(MoewError):
     """The time given to the command is used up; what is done is kept."""
 
@@ -232,8 +237,5 @@ def kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
         return arm
     if begun:
         return replace(arm, Z=np.load(path)) if path.exists() else arm
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new.npy")
-    np.save(new, arm.Z)
-    new.replace(path)
+    write_whole(path, partial(np.save, arr=arm.Z))
     return arm

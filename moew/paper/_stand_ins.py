@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from moew.margins import margin
-from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
-from moew.paper._autoencoder import label_beside_mean_of_features
+from moew.nets import NetworkSpec, RepeatedNetworks
+from moew.paper._autoencoder import middle_layer
 from moew.paper._experiment import Options
 from moew.protocols import FloatArray
 
@@ -18,7 +18,6 @@ HIDDEN, ENCODER_HIDDEN, N_DIMS = (20, 10), 100, 3
 N_BATCHES, BATCH_SIZE = 10, 20  # B and K
 # The paper gives no radius for these two; the authors' wine has an autoencoder of this shape, and 5.
 PAPER_RADIUS, SECOND_RADIUS = 5.0, 1.0
-SECOND_REPEATS = 20  # of the second radius
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,10 @@ def classifiers(
 def embedding(X: FloatArray, y: FloatArray, n_repeats: int, seed: int, options: Options) -> FloatArray:
     """Z (n_repeats, n, 3): the middle layers of autoencoders (D+1)-100-3-100-(D+1), one for each repeat."""
     inputs = np.concatenate([X, y[..., None]], axis=2)
-    width = inputs.shape[2]
-    *of_features, of_label = enumerate(label_beside_mean_of_features(width))
-    loss = ReconstructionLoss(tuple(of_features), (of_label,), ())  # squared, and hinge
-    sizes = (width, ENCODER_HIDDEN, N_DIMS, ENCODER_HIDDEN, width)
-    spec = NetworkSpec(sizes, "sigmoid", loss, options.steps, 100, precision=options.precision)
-    networks = RepeatedNetworks(spec, inputs, inputs, n_repeats, seed, device=options.device)
-    return networks.hidden(networks.train(networks.uniform_weights(1), 0), inputs, 2)[:, 0]
+    label = inputs.shape[2] - 1
+    return middle_layer(
+        inputs, ENCODER_HIDDEN, N_DIMS, (label,), n_repeats=n_repeats, seed=seed, options=options
+    )
 
 
 def best_setting(score: Callable[[Training], FloatArray]) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from moew.protocols import FloatArray
 from moew.search import GpBucb
 
-BATCH_SIZE, FEW_REPEATS = 20, 20
+BATCH_SIZE = 20
 PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 8, 10
 ONE_DEVIATION = 68.3
 # The scripts' noise is 1e-4 of a share's square; our metric is in percent.

@@ -9,8 +9,8 @@ import numpy as np
 
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
-from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
-from moew.paper._autoencoder import label_beside_mean_of_features
+from moew.nets import NetworkSpec, RepeatedNetworks
+from moew.paper._autoencoder import middle_layer
 from moew.paper._experiment import Options
 from moew.paper._scaling import like, standardized
 from moew.paper._searches import Evaluate
@@ -88,9 +88,11 @@ class Wine:
     def model(self, scaled: bool, repeats: int) -> tuple[RepeatedNetworks, Evaluate]:
         """What all arms train, and how it is judged; `scaled` is about its points. Made once."""
         if (scaled, repeats) not in self._models:
-            X = self.features(self.train, scaled, repeats)
+            o, X = self.options, self.features(self.train, scaled, repeats)
+            sizes, seed = (X.shape[2], *HIDDEN, 1), integer_seed(o.seed, "wine model")
+            spec = NetworkSpec(sizes, "sigmoid", "squared", o.steps, self.rows_a_step, precision=o.precision)
             y = self.train.y[:repeats, :, None]
-            networks = self._repeated((X.shape[2], *HIDDEN, 1), "squared", X, y, "model")
+            networks = RepeatedNetworks(spec, X, y, repeats, seed, device=o.device)
             self._models[scaled, repeats] = networks, self._evaluation(networks, scaled)
         return self._models[scaled, repeats]
 
@@ -111,32 +113,18 @@ class Wine:
         if kind == "ours":
             y = standardized(y)
         inputs = np.concatenate([X, y.astype(np.float32)], axis=2)
-        D, h = inputs.shape[2], HIDDEN_OF_AUTOENCODER
-        squared = range(D) if kind == "scripts" else (D - 2, D - 1)
-        weights = label_beside_mean_of_features(D)
-        loss = ReconstructionLoss(
-            numeric=tuple((column, weights[column]) for column in squared),
-            binary=tuple((column, weights[column]) for column in range(D) if column not in squared),
-            categorical=(),
+        flags = () if kind == "scripts" else range(inputs.shape[2] - 2)  # points and price come last
+        Z = middle_layer(
+            inputs,
+            HIDDEN_OF_AUTOENCODER,
+            n_dims,
+            flags,
+            n_repeats=repeats,
+            seed=integer_seed(self.options.seed, f"wine {kind} {n_dims}"),
+            options=self.options,
+            batch_size=self.rows_a_step,
         )
-        networks = self._repeated((D, h, n_dims, h, D), loss, inputs, inputs, f"{kind} {n_dims}")
-        Z = networks.hidden(networks.train(networks.uniform_weights(1), 0), inputs, depth=2)[:, 0]
         return standardized(Z) if kind == "ours" else Z
-
-    def _repeated(
-        self,
-        sizes: tuple[int, ...],
-        loss: str | ReconstructionLoss,
-        X: FloatArray,
-        Y: FloatArray,
-        purpose: str,
-    ) -> RepeatedNetworks:
-        o = self.options
-        spec = NetworkSpec(
-            sizes, loss=loss, steps=o.steps, batch_size=self.rows_a_step, precision=o.precision
-        )
-        seed = integer_seed(o.seed, f"wine {purpose}")
-        return RepeatedNetworks(spec, X, Y, len(X), seed, device=o.device)
 
     def _evaluation(self, networks: RepeatedNetworks, scaled: bool) -> Evaluate:
         R = networks.n_repeats

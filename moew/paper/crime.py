@@ -43,8 +43,6 @@ from moew.paper._crime_tables import (
 )
 from moew.paper._experiment import Options, Run
 
-MOST_VARIANT_REPEATS = 20
-
 
 def main_results(searches: Searches, repeats: int) -> Results:
     """All arms of both tables."""
@@ -64,7 +62,7 @@ def variant_results(searches: Searches, repeats: int) -> dict[str, tuple[Setting
 
 def report(this: Run, searches: Searches) -> str:
     """All tables; raw numbers and the figure go to the folder."""
-    repeats, few = this.options.repeats, min(this.options.repeats, MOST_VARIANT_REPEATS)
+    repeats, few = this.options.repeats, this.options.second_repeats
     results = main_results(searches, repeats)
     variants = variant_results(searches, few)
     rows = [(f"{s} {a}: {name}", v) for (s, a), arms in results.items() for name, v in arms.items()]

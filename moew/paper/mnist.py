@@ -33,7 +33,7 @@ N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20
 PAPER_RADIUS, OUR_RADIUS = 1.0, 0.5
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
 SOFTMAX_UNIFORM, SOFTMAX_MOEW, FITTED = "uniform, softmax", f"{PAPER_ARM}, softmax", f"{PAPER_ARM}, fitted GP"
-SECOND_ARMS, SECOND_HIDDEN, SECOND_REPEATS = (SOFTMAX_UNIFORM, SOFTMAX_MOEW, FITTED), (10, 50), 20
+SECOND_ARMS, SECOND_HIDDEN = (SOFTMAX_UNIFORM, SOFTMAX_MOEW, FITTED), (10, 50)
 
 
 def worst_digit(predicted: IntArray, truth: IntArray) -> dict[str, FloatArray]:
@@ -59,7 +59,7 @@ class Mnist:
 
     def networks(self, hidden: int, softmax: bool = False, few: bool = False) -> RepeatedNetworks:
         o = self.options
-        repeats = min(o.repeats, SECOND_REPEATS) if few else o.repeats
+        repeats = o.second_repeats if few else o.repeats
         loss = "softmax" if softmax else "sigmoid_cross_entropy"
         spec = NetworkSpec((784, hidden, 10), "sigmoid", loss, o.steps, 100, precision=o.precision)
         one_hot = np.eye(10, dtype=np.float32)[self.y][None]

@@ -39,7 +39,6 @@ from moew.paper._stand_ins import (
     N_BATCHES,
     PAPER_RADIUS,
     SECOND_RADIUS,
-    SECOND_REPEATS,
     Training,
     best_setting,
     classifiers,
@@ -112,8 +111,9 @@ class Pages:
 
     def prepared(self, training: str, name: str, share: float = 0.0, uniform: Seen | None = None) -> Prepared:
         """One of ARMS_OF; models with fixed weights are the same for all shares."""
-        R = self.options.repeats
-        networks = self.networks(training, min(R, SECOND_REPEATS) if name == SECOND else R, name == CEILING)
+        o = self.options
+        R = o.second_repeats if name == SECOND else o.repeats
+        networks = self.networks(training, R, name == CEILING)
         if uniform is None:
             return Prepared(networks, Plain(), partial(self.evaluate, networks))
         arm = self.arm(f"{training} {name}", name, share, uniform)
@@ -139,7 +139,7 @@ class Pages:
         if name == "moew":
             return Moew(standardized(Z), OUR_RADIUS, GpBucb(), **shared)
         if name == SECOND:
-            return Moew(Z[:SECOND_REPEATS], SECOND_RADIUS, paper_searches(uniform), **shared)
+            return Moew(Z[: o.second_repeats], SECOND_RADIUS, paper_searches(uniform), **shared)
         return Moew(Z, PAPER_RADIUS, paper_searches(uniform), **shared)
 
 

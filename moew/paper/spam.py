@@ -33,13 +33,12 @@ from moew.nets import RepeatedNetworks
 from moew.paper import _normalised as normalised
 from moew.paper._experiment import PAPER_ARM, Options, Prepared, Run, chosen
 from moew.paper._scaling import like, standardized
-from moew.paper._searches import Arm, Evaluate, Moew, Plain, Seen, paper_searches
+from moew.paper._searches import Arm, Evaluate, Moew, Plain, Seen, label_shift, paper_searches
 from moew.paper._stand_ins import (
     BATCH_SIZE,
     N_BATCHES,
     PAPER_RADIUS,
     SECOND_RADIUS,
-    SECOND_REPEATS,
     Training,
     best_setting,
     classifiers,
@@ -134,8 +133,7 @@ class Spam:
         )
         before, after = SHARES[study]
         self.importance = np.where(marked[rows[0]], after / before, (1 - after) / (1 - before))
-        positive, seen = (part.y.mean(axis=1, keepdims=True) for part in (self.train, self.validation))
-        self.label_shift = np.where(self.train.y == 1, seen / positive, (1 - seen) / (1 - positive))
+        self.label_shift = label_shift(self.train.y == 1, self.validation.y == 1)
 
     @property
     def money(self) -> FloatArray:
@@ -169,8 +167,8 @@ class Spam:
         return embedding(self.train.X, self.train.y, o.repeats, seed, o)
 
     def prepared(self, name: str, uniform: Seen | None) -> Prepared:
-        R = self.options.repeats
-        networks = self.networks(min(R, SECOND_REPEATS) if name == SECOND else R)
+        o = self.options
+        networks = self.networks(o.second_repeats if name == SECOND else o.repeats)
         return Prepared(networks, self.arm(name, uniform), self.evaluation(networks))
 
     def arm(self, name: str, uniform: Seen | None) -> Arm:
@@ -186,7 +184,7 @@ class Spam:
         shared["seed"] = integer_seed(o.seed, name, self.study)
         if name == "moew":
             return Moew(metric_columns(self.train), OUR_RADIUS, GpBucb(), baseline=self.money, **shared)
-        R = min(o.repeats, SECOND_REPEATS) if name == SECOND else o.repeats
+        R = o.second_repeats if name == SECOND else o.repeats
         radius = SECOND_RADIUS if name == SECOND else PAPER_RADIUS
         return Moew(
             self.embedding[:R], radius, paper_searches(uniform), baseline=self.label_shift[:R], **shared

@@ -21,6 +21,7 @@ from moew.embedding import ColumnsEmbedding
 from moew.margins import margin
 from moew.metrics import precision_at_recall
 from moew.paper._experiment import Line, Options, Run, table
+from moew.paper._files import write_whole
 from moew.protocols import BoolArray, FloatArray
 from moew.seeds import generator, integer_seed
 from moew.setup import Given
@@ -45,11 +46,9 @@ class Repeat:
 
     def save(self, path: Path) -> None:
         """Write to `path`, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new.npz")
         arrays: dict[str, Any] = {f"precision {method}": value for method, value in self.precision.items()}
-        np.savez(new, best=self.best, honest=self.honest, log_weights=self.log_weights, **arrays)
-        new.replace(path)
+        arrays |= {"best": self.best, "honest": self.honest, "log_weights": self.log_weights}
+        write_whole(path, lambda new: np.savez(new, **arrays))
 
     @classmethod
     def load(cls, path: Path) -> Repeat:

@@ -32,7 +32,6 @@ from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
 from moew.paper._wine_plan import (
     BATCH_SIZE,
-    FEW_REPEATS,
     OUR_RADIUS,
     PAPER_RADIUS,
     PART,
@@ -76,7 +75,8 @@ def search_all(this: Run, name: str, wine: Wine, plan: Plan) -> dict[str, Seen]:
 
 
 def prepared(wine: Wine, setting: Setting, uniform: Seen | None) -> Prepared:
-    repeats = min(wine.options.repeats, FEW_REPEATS) if setting.few else wine.options.repeats
+    o = wine.options
+    repeats = o.second_repeats if setting.few else o.repeats
     networks, evaluate = wine.model(setting.scaled, repeats)
     return Prepared(networks, make_arm(wine, setting, repeats, uniform), evaluate)
 
