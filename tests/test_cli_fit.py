@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -330,7 +331,10 @@ def test_a_real_interruption(folder):
         "--model",
         "slow:Model",
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a job in the background ignores
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, preexec_fn=heard
+    ) as process:
         while not Path("begun").exists() and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

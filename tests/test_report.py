@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import searches
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from problems import mixed_frame, shifted_classes
 from scipy.sparse import csr_array
@@ -362,6 +362,7 @@ def test_many_columns_and_classes_stay_small():
     assert "The first 200 of 300." in Page(html).words
 
 
+@example(low=99199.0, width=1001.0)
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_ticks_are_round_within_and_told_apart(low, width):
     scale = Scale(low, low + width, 0, 100)

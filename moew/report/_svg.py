@@ -101,7 +101,8 @@ def tick_text(value: float, step: float) -> str:
     if value == 0:
         return "0"
     if abs(value) >= 1e5 or step < 1e-5:
-        return f"{value:.3g}"
+        apart = math.floor(math.log10(abs(value))) - math.floor(math.log10(step)) + 2
+        return f"{value:.{max(3, apart)}g}"
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     if abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
         digits += 1  # a step of 2.5 or 0.25
