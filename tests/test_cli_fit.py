@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -319,10 +318,15 @@ def test_a_real_interruption(folder):
         "        return super().fit(X, y, sample_weight)\n"
     )
     (folder / "slow.py").write_text(slow)
+    # A job in the background ignores SIGINT, and hands that on to its children.
+    heard = (
+        "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "runpy.run_module('moew', run_name='__main__', alter_sys=True)"
+    )
     command = [
         sys.executable,
-        "-m",
-        "moew",
+        "-c",
+        heard,
         "fit",
         *LOGISTIC,
         *QUICK,
@@ -331,10 +335,7 @@ def test_a_real_interruption(folder):
         "--model",
         "slow:Model",
     ]
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a job in the background ignores
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, preexec_fn=heard
-    ) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         while not Path("begun").exists() and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
