@@ -22,7 +22,7 @@ from moew.setup import Given, Setup, fit_weighting, part_of, set_up
 from moew.weighting import CovariateShift
 
 METHODS = ("uniform", "random", "importance", "moew")
-_BOOTSTRAPS = 200
+_BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
 _RANDOM_WEIGHTS = (0.1, 1.9)  # the paper's random weighting, uniform on this range for each row
 
 
@@ -64,6 +64,30 @@ class Comparison:
     def gain(self) -> FloatArray:
         """moew − uniform on the test rows, repeat by repeat (repeats,)."""
         return np.asarray(self["moew"].test - self["uniform"].test)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Everything as JSON can hold it; scores and gains repeat by repeat."""
+        return {
+            "metric": self.metric,
+            "greater_is_better": self.greater_is_better,
+            "repeats": self.repeats,
+            "n_test": self.n_test,
+            "gain": self.gain.tolist(),
+            "gain_margin": margin(self.gain),
+            "test_rows_margin": self.test_rows_margin,
+            "methods": {
+                row.method: {
+                    "models": row.n_models,
+                    "best": row.best.tolist(),
+                    "honest": row.honest.tolist(),
+                    "test": row.test.tolist(),
+                    "margin": row.margin,
+                    "note": row.note,
+                }
+                for row in self.rows
+            },
+        }
 
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
@@ -199,7 +223,8 @@ class Contest:
         return self._search(fixed, note)
 
     def _search(self, weighting: Any, note: str = "", **budget: int) -> Answer:
-        fitted = clone(self.search).set_params(**budget).fit_prepared(self.setup, weighting)
+        searching = clone(self.search).set_params(**budget)
+        fitted = searching.fit_prepared(self.setup, weighting, beside_unweighted=False)
         evaluator = self.setup.evaluator
         on_test = evaluator.observe_on(fitted.best_estimator_, fitted.decision_, self.test)
         value = evaluator.value(on_test, self.test)
@@ -267,7 +292,8 @@ def _bootstrap_margin(run: Contest, answers: Mapping[str, list[Answer]], rng: np
     """Half the 95 % width of mean(moew − uniform) when the test rows are drawn again."""
     evaluator, n = run.setup.evaluator, len(run.test)
     gains = []
-    for _ in range(_BOOTSTRAPS):
+    n_draws = _SLOW_BOOTSTRAPS if evaluator.metric.slow else _BOOTSTRAPS
+    for _ in range(n_draws):
         rows = rng.integers(n, size=n)
         part = run.test.take(rows)
         try:
@@ -279,4 +305,4 @@ def _bootstrap_margin(run: Contest, answers: Mapping[str, list[Answer]], rng: np
             continue
         gains.append(moew - uniform)
     finite = np.isfinite(gains)
-    return float(1.96 * np.std(np.array(gains)[finite])) if finite.sum() > _BOOTSTRAPS / 2 else math.nan
+    return float(1.96 * np.std(np.array(gains)[finite])) if finite.sum() > n_draws / 2 else math.nan

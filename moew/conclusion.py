@@ -1,186 +1,195 @@
-"""What a finished search amounts to: the honest score of its winner and the notes a user should read."""
+"""What a finished search amounts to: the winner and the unweighted model side by side, honestly."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from moew.evaluation import Evaluator, Observation
-from moew.exceptions import UndefinedMetricError
-from moew.loop import Outcome
-from moew.metrics import Metric
-from moew.problem import Part, Problem, strata_of
-from moew.protocols import FloatArray, IntArray, Task
+from moew.evaluation import Observation
+from moew.exceptions import SearchFailedError
+from moew.honesty import gain_error, honest_from_halves, honest_from_holdout, no_honest_score
+from moew.loop import Outcome, train_one
+from moew.protocols import DecisionRule, FloatArray
 from moew.result import SearchResult
-from moew.selection import HonestScore, honest_score, stratified_halves
+from moew.seeds import generator
+from moew.selection import HonestScore
+from moew.setup import Setup
 from moew.study import WeightStudy
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
-_HALVES_KEPT = 4  # parts of the validation rows that the honest score keeps while it looks at them
-_GAIN_PAIRS = 50  # pairs of halves from which the gain's standard error is found
-_MOST_STACKED = 2**23  # answers of all candidates together that are scored in one call
+_SAME = 1e-9  # relative difference of weights below which they train the same model
 
 
-def honest_from_halves(
-    observations: Mapping[int, Observation],
-    values: Mapping[int, float],
-    problem: Problem,
-    evaluator: Evaluator,
-    rng: np.random.Generator,
-) -> HonestScore:
-    """Play the choice again on halves of the validation rows; see docs/honest-score.md."""
-    numbers = sorted(observations)
-    validation = _as_judged(problem.validation, evaluator)
-    parts: dict[int, tuple[IntArray, Part]] = {}
+@dataclass(frozen=True)
+class Delivered:
+    """A model for new rows, trained on all training rows, and the rule that it decides with."""
 
-    def part_of(rows: IntArray) -> Part:  # every candidate is asked for the same few halves in turn
-        taken = parts.get(id(rows))
-        if taken is None:
-            if len(parts) == _HALVES_KEPT:
-                parts.clear()
-            taken = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
-        return taken[1]
-
-    def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
-        observation = observations[numbers[k]]
-        fit_on = None
-        if observation.scores is not None:
-            fit_on = observation.scores[fit_rows], part_of(fit_rows)
-        try:
-            return evaluator.value(observation.take(rows), part_of(rows), fit_on)
-        except Exception as error:  # it has a value on all rows, so on this half it is undefined
-            raise UndefinedMetricError(str(error)) from error
-
-    kept = [observations[number] for number in numbers]
-    ruled = any(observation.scores is not None for observation in kept)
-    answers = None if ruled else _stacked(kept, evaluator)
-
-    def evaluate_all(candidates: IntArray, rows: IntArray) -> FloatArray | None:
-        if answers is None or not isinstance(evaluator.metric, Metric):
-            return None
-        weight = None if validation.sample_weight is None else validation.sample_weight[rows]
-        try:
-            asked = answers[candidates][:, rows]  # faster than both at once
-            return evaluator.metric.values(asked, validation.y[rows], sample_weight=weight)
-        except Exception:
-            return None  # undefined for some candidates or for all: one by one tells
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
-        honest = honest_score(
-            evaluate,
-            np.array([values[number] for number in numbers]),
-            strata_of(validation.y, problem.task),
-            greater_is_better=evaluator.metric.greater_is_better,
-            rng=rng,
-            evaluate_all=None if ruled else evaluate_all,
-        )
-    low, high = evaluator.metric.bounds or (-math.inf, math.inf)
-    return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
+    model: Any
+    rule: DecisionRule | None
 
 
-def _as_judged(part: Part, evaluator: Evaluator) -> Part:
-    """The rows without X, the largest there is, for a metric that looks at recorded answers alone."""
-    is_scorer = not isinstance(evaluator.metric, Metric)  # which may look at X
-    return part if is_scorer else replace(part, X=np.empty((len(part), 0)))
+@dataclass(frozen=True)
+class Conclusion:
+    """The winner, the unweighted model (None where it failed or was not asked for) and the record."""
+
+    winner: Delivered
+    unweighted: Delivered | None
+    result: SearchResult
 
 
-def _stacked(observations: Sequence[Observation], evaluator: Evaluator) -> np.ndarray[Any, Any] | None:
-    """The answers (m, n) of all candidates, where the metric can score them in one call, else None.
-
-    With many rows a call takes so long that one for each candidate costs nothing, and a copy of all
-    answers does.
-    """
-    metric = evaluator.metric
-    if not (isinstance(metric, Metric) and metric.takes_many):
-        return None
-    answers = [observation.outputs.arrays[metric.response] for observation in observations]
-    alike = len({(array.shape, array.dtype) for array in answers}) == 1 and answers[0].ndim == 1
-    few = sum(array.size for array in answers) <= _MOST_STACKED
-    return np.stack(answers) if alike and few else None
-
-
-def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:
-    """`value` is the winner's metric on rows that no search saw."""
-    sign = 1.0 if evaluator.metric.greater_is_better else -1.0
-    return HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0)
-
-
-def no_honest_score(best: float, reason: str = "not asked for (honest=None)") -> HonestScore:
-    """Only the score as it was chosen."""
-    nan = math.nan
-    return HonestScore(nan, best, nan, nan, nan, 0, 0, reason)
-
-
-def gain_error(
-    winner: Observation,
-    baseline: Observation,
-    part: Part,
-    evaluator: Evaluator,
-    task: Task,
-    rng: np.random.Generator,
-) -> float:
-    """Standard error of (the winner's metric − the baseline's) on the rows of `part`, both models fixed.
-
-    By the delete-half jackknife, as `HonestScore.standard_error`, but of the difference on the same rows:
-    what both models find hard on these rows cancels. NaN where the metric has no value on most halves.
-    """
-
-    part = _as_judged(part, evaluator)
-
-    def gain(rows: IntArray) -> float:
-        taken = part.take(rows)
-        values = []
-        for observation in (winner, baseline):
-            fit_on = None if observation.scores is None else (observation.scores, part)
-            values.append(evaluator.value(observation.take(rows), taken, fit_on))
-        return values[0] - values[1]
-
-    strata = strata_of(part.y, task)
-    moves = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
-        for _ in range(_GAIN_PAIRS):
-            try:
-                halves = [gain(half) for half in stratified_halves(strata, rng)]
-            except Exception:  # undefined on a half, such as one without a class
-                continue
-            moves += halves if np.isfinite(halves).all() else []
-        if len(moves) < _GAIN_PAIRS:
-            return math.nan
-        on_all = gain(np.arange(len(part)))
-    return float(np.sqrt(np.mean((np.array(moves) - on_all) ** 2)))
-
-
-def summarize(
-    outcome: Outcome,
-    problem: Problem,
-    evaluator: Evaluator,
-    study: WeightStudy,
-    honest: HonestScore,
-    baseline: HonestScore,
-    gain_error: float,
-) -> SearchResult:
-    """The record of the search."""
-    return SearchResult(
-        metric=evaluator.metric.name,
-        greater_is_better=evaluator.metric.greater_is_better,
+def conclude(
+    outcome: Outcome, setup: Setup, weighting: Any, study: WeightStudy, honest: Any, beside_unweighted: bool
+) -> Conclusion:
+    """Judge the winner, and beside it two models that nobody chose: that of α = 0, and, with
+    `beside_unweighted`, the one that is trained without any weights but the user's."""
+    judge = _Judge(setup, honest)
+    number = outcome.best.candidate.number
+    winner = _candidate(number, outcome, setup, weighting)
+    score = judge.score(winner, outcome.observations, outcome.values)
+    baseline, baseline_score = winner, score
+    if number != 0:
+        baseline = _candidate(0, outcome, setup, weighting)
+        baseline_score = judge.score(baseline)
+    own = _own_weights(setup)
+    is_same = bool(np.allclose(baseline.weights, own, rtol=_SAME, atol=0))
+    plain, plain_score = baseline, baseline_score
+    if not is_same:
+        plain = _Contender(setup, own, baseline.seed, reason="not asked for")
+        if beside_unweighted:
+            plain = _trained(plain)
+        plain_score = judge.score(plain)
+    result = SearchResult(
+        metric=setup.evaluator.metric.name,
+        greater_is_better=setup.evaluator.metric.greater_is_better,
         candidates=tuple(outcome.candidates),
-        best_number=outcome.best.candidate.number,
-        honest=honest,
-        baseline=baseline,
-        n_validation=len(problem.validation),
-        notes=tuple(_notes(outcome, study, honest)),
-        gain_error=gain_error,
+        best_number=number,
+        honest=score,
+        baseline=baseline_score,
+        unweighted=plain_score,
+        baseline_is_unweighted=is_same,
+        n_validation=len(setup.problem.validation),
+        n_holdout=0 if setup.problem.holdout is None else len(setup.problem.holdout),
+        gain_error=judge.gain_error(winner, plain) if beside_unweighted else math.nan,
     )
+    notes = _notes(outcome, study, result, plain if beside_unweighted else None)
+    delivered = plain.delivered_if_possible() if beside_unweighted else None
+    return Conclusion(winner.delivered, delivered, replace(result, notes=tuple(notes)))
 
 
-def _notes(outcome: Outcome, study: WeightStudy, honest: HonestScore) -> list[str]:
+@dataclass
+class _Contender:
+    """A model to be judged: its weights (n,) and seed, its metric and answers on the validation rows, and
+    its models, one a fold, where they are at hand. Without an observation, `reason` says why."""
+
+    setup: Setup
+    weights: FloatArray
+    seed: int
+    value: float = math.nan
+    observation: Observation | None = None
+    models: list[Any] | None = None
+    reason: str | None = None
+
+    @cached_property
+    def delivered(self) -> Delivered:
+        """The model for new rows; trained now if there is none that was trained on all training rows."""
+        problem, models = self.setup.problem, self.models
+        if self.observation is None:
+            raise SearchFailedError(f"the model has no answers: {self.reason}")
+        if models is None or problem.cross_validated:
+            models = train_one(self.setup.trainer, problem.without_folds(), self.weights, self.seed)
+        return Delivered(models[0], self.setup.evaluator.final_rule(models[0], self.observation, problem))
+
+    def delivered_if_possible(self) -> Delivered | None:
+        try:
+            return self.delivered
+        except Exception:  # what the search found is worth more than this model
+            return None
+
+
+def _candidate(number: int, outcome: Outcome, setup: Setup, weighting: Any) -> _Contender:
+    told = outcome.candidates[number]
+    weights = weighting.training_weights(told.candidate.alpha[None])[0]
+    models = outcome.first_models if number == 0 else None
+    if number == outcome.best.candidate.number:
+        models = outcome.best_models
+    observation = outcome.observations.get(number)
+    reason = told.error or "it has no value"
+    return _Contender(setup, weights, told.candidate.seed, told.value, observation, models, reason)
+
+
+def _trained(plain: _Contender) -> _Contender:
+    """The same with its models, its answers and its metric, or with the reason why it has none."""
+    setup = plain.setup
+    try:
+        models = train_one(setup.trainer, setup.problem, plain.weights, plain.seed)
+        observation = setup.evaluator.observe(models, setup.problem)
+        value = setup.evaluator.value(observation, setup.problem.validation)
+    except Exception as error:  # what the search found is worth more than this model
+        return replace(plain, reason=f"{type(error).__name__}: {error}")
+    if not math.isfinite(value):
+        return replace(plain, value=value, reason="it has no value")
+    return replace(plain, value=value, observation=observation, models=models)
+
+
+def _own_weights(setup: Setup) -> FloatArray:
+    """The user's weights of the training rows, or ones."""
+    own = setup.problem.training.sample_weight
+    return np.ones(len(setup.problem.training)) if own is None else own
+
+
+class _Judge:
+    """Honest scores, all in the same way."""
+
+    def __init__(self, setup: Setup, honest: Any) -> None:
+        self.setup, self.honest = setup, honest
+        self.on_holdout: dict[int, Observation] = {}  # by the contender's id
+
+    def score(
+        self,
+        contender: _Contender,
+        rivals: Mapping[int, Observation] | None = None,
+        values: Mapping[int, float] | None = None,
+    ) -> HonestScore:
+        """The honest score of a model that was chosen among `rivals`, or was not chosen at all."""
+        if contender.observation is None:
+            return no_honest_score(contender.value, contender.reason or "it has no value")
+        if self.honest is None:
+            return no_honest_score(contender.value)
+        problem, evaluator = self.setup.problem, self.setup.evaluator
+        if problem.holdout is None:
+            rng = generator(self.setup.seed, "honest")
+            alone = {0: contender.observation}, {0: contender.value}
+            observations, scores = alone if rivals is None or values is None else (rivals, values)
+            return honest_from_halves(observations, scores, problem, evaluator, rng)
+        try:
+            model = contender.delivered
+            answers = evaluator.observe_on(model.model, model.rule, problem.holdout)
+            value = evaluator.value(answers, problem.holdout)
+        except Exception as error:  # what the search found is worth more than this number
+            return no_honest_score(contender.value, f"undefined on the rows set aside: {error}")
+        self.on_holdout[id(contender)] = answers
+        return honest_from_holdout(contender.value, value, evaluator)
+
+    def gain_error(self, winner: _Contender, plain: _Contender) -> float:
+        """Standard error of the winner's gain, on the rows that the honest scores are from."""
+        problem = self.setup.problem
+        part, answers = problem.validation, [winner.observation, plain.observation]
+        if problem.holdout is not None:
+            part = problem.holdout
+            answers = [self.on_holdout.get(id(contender)) for contender in (winner, plain)]
+        one, other = answers
+        if one is None or other is None or self.honest is None:
+            return math.nan
+        rng = generator(self.setup.seed, "gain")
+        return gain_error(one, other, part, self.setup.evaluator, problem.task, rng)
+
+
+def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult, plain: _Contender | None) -> list[str]:
     notes = []
     best = outcome.best.candidate
     if best.number < study.baseline_repeats:
@@ -190,14 +199,21 @@ def _notes(outcome: Outcome, study: WeightStudy, honest: HonestScore) -> list[st
             f"the winner lies at the edge of the domain (radius {study.domain.size:g}); "
             "a larger radius may find better weights."
         )
+    if result.is_below_unweighted:
+        notes.append(
+            f"the unweighted model scores better than the winner on these rows, {result.unweighted.best:.4g} "
+            f'against {result.honest.best:.4g}: try the baseline "uniform".'
+        )
+    if plain is not None and plain.observation is None:
+        notes.append(f"the unweighted model has no score: {plain.reason}")
     if _always_the_same(outcome.observations[best.number]):
         notes.append("the winner decides the same for every validation row.")
     failed = [told for told in outcome.candidates if told.error is not None]
     if failed:
         number, error = failed[0].candidate.number, failed[0].error
         notes.append(f"{len(failed)} candidates failed; the first, number {number}: {error}")
-    if honest.reason is not None:
-        notes.append(f"no honest score: {honest.reason}")
+    if result.honest.reason is not None:
+        notes.append(f"no honest score: {result.honest.reason}")
     return notes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Literal, Self
@@ -12,22 +11,14 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from moew.conclusion import (
-    gain_error,
-    honest_from_halves,
-    honest_from_holdout,
-    no_honest_score,
-    summarize,
-)
+from moew.conclusion import conclude
 from moew.domain import Ball
 from moew.embedding import LabelEmbedding
-from moew.evaluation import Observation, column_names, columns_from
+from moew.evaluation import column_names, columns_from
 from moew.exceptions import InvalidInputError
 from moew.learned import LearnedWeights, two_dimensional
-from moew.loop import Outcome, search_weights, train_one
+from moew.loop import Outcome, search_weights
 from moew.protocols import Labels, Rows
-from moew.seeds import generator
-from moew.selection import HonestScore
 from moew.setup import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
 from moew.study import Storage, WeightStudy
 from moew.weighting import ExampleWeighting
@@ -86,11 +77,15 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    best_score_, honest_score_, baseline_score_ : float
-        The winner's validation score; the same, corrected for having been chosen as the best; and the
-        validation score of the α = 0 model, all in the metric's own units and direction. The honest
-        score of the α = 0 model is `result_.baseline.value`.
+    best_score_, honest_score_ : float
+        The winner's validation score, and the same corrected for having been chosen as the best, in the
+        metric's own units and direction.
+    unweighted_score_, baseline_score_ : float
+        The validation score of the model that is trained without learned weights, and of the α = 0
+        model; with π = 1 these are one model. Their honest scores are in `result_`.
     best_estimator_ : the winner's fitted model
+    unweighted_estimator_, unweighted_decision_ : the model without learned weights, and its fitted rule, to
+        set beside the winner; None where it could not be trained
     best_alpha_ : array (d,)
     sample_weight_ : array (n,), the winner's weights of the training rows
     training_rows_ : array (n,), which rows of X those are: all, or what a share held out left
@@ -192,7 +187,9 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         setup = set_up(self, training, validation)
         return self.fit_prepared(setup, fit_weighting(self, setup.problem, setup.seed))
 
-    def fit_prepared(self, setup: Setup, weighting: ExampleWeighting) -> Self:
+    def fit_prepared(
+        self, setup: Setup, weighting: ExampleWeighting, *, beside_unweighted: bool = True
+    ) -> Self:
         """Search with parts that are already made; `fit` and `moew.compare` make them."""
         radius = DEFAULT_RADIUS if self.radius is None else float(self.radius)
         self.study_ = WeightStudy(
@@ -217,7 +214,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
             batch_size=self.batch_size,
             show_progress=self.show_progress,
         )
-        self._conclude(outcome, setup, weighting)
+        self._conclude(outcome, setup, weighting, beside_unweighted)
         self.study_.close()
         return self
 
@@ -307,57 +304,23 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return X
 
-    def _conclude(self, outcome: Outcome, setup: Setup, weighting: ExampleWeighting) -> None:
-        """Keep the winner, trained on all rows where it was cross-validated, and its honest score."""
-        problem, evaluator = setup.problem, setup.evaluator
-        best = outcome.best.candidate
-        models = outcome.best_models
-        if problem.cross_validated:
-            models = train_one(setup.trainer, problem.without_folds(), weighting, best)
-        self.best_estimator_ = models[0]
-        self.evaluator_ = evaluator
-        self.decision_ = evaluator.final_rule(models[0], outcome.observations[best.number], problem)
-        if evaluator.classes is not None:
-            self.classes_ = evaluator.classes
-        self.best_alpha_ = best.alpha
-        self.training_rows_ = problem.training_rows
-        self.weight_function_ = weighting.weight_function(best.alpha)
-        self.sample_weight_ = weighting.training_weights(best.alpha[None])[0]
-        (honest, winner), (baseline, unweighted) = (
-            self._honest(number, outcome, setup, weighting) for number in (best.number, 0)
-        )
-        error = math.nan
-        if winner is not None and unweighted is not None:
-            part, rng = problem.holdout or problem.validation, generator(setup.seed, "gain")
-            error = gain_error(winner, unweighted, part, evaluator, problem.task, rng)
-        self.result_ = summarize(outcome, problem, evaluator, self.study_, honest, baseline, error)
-        self.best_score_ = self.result_.best_score
-        self.honest_score_ = self.result_.honest_score
-        self.baseline_score_ = self.result_.baseline_score
-
-    def _honest(
-        self, number: int, outcome: Outcome, setup: Setup, weighting: ExampleWeighting
-    ) -> tuple[HonestScore, Observation | None]:
-        """The honest score of the winner, or of the baseline (number 0), which was not chosen, and the
-        answers it was found from."""
-        told, is_winner = outcome.candidates[number], number == outcome.best.candidate.number
-        if number not in outcome.observations:
-            return no_honest_score(told.value, told.error or "it has no value"), None
-        if self.honest is None:
-            return no_honest_score(told.value), None
-        problem, evaluator = setup.problem, setup.evaluator
-        if problem.holdout is not None:
-            model, rule = self.best_estimator_, self.decision_
-            if not is_winner:
-                (model,) = train_one(setup.trainer, problem, weighting, told.candidate)
-                rule = evaluator.final_rule(model, outcome.observations[number], problem)
-            try:
-                answers = evaluator.observe_on(model, rule, problem.holdout)
-                value = evaluator.value(answers, problem.holdout)
-            except Exception as error:  # what the search found is worth more than this number
-                return no_honest_score(told.value, f"undefined on the rows set aside: {error}"), None
-            return honest_from_holdout(told.value, value, evaluator), answers
-        rivals = outcome.observations if is_winner else {number: outcome.observations[number]}
-        rng = generator(setup.seed, "honest")
-        honest = honest_from_halves(rivals, outcome.values, problem, evaluator, rng)
-        return honest, outcome.observations[number]
+    def _conclude(
+        self, outcome: Outcome, setup: Setup, weighting: ExampleWeighting, beside_unweighted: bool
+    ) -> None:
+        """Keep the winner and what there is to say about it."""
+        found = conclude(outcome, setup, weighting, self.study_, self.honest, beside_unweighted)
+        self.best_estimator_, self.decision_ = found.winner.model, found.winner.rule
+        self.unweighted_estimator_ = None if found.unweighted is None else found.unweighted.model
+        self.unweighted_decision_ = None if found.unweighted is None else found.unweighted.rule
+        self.evaluator_ = setup.evaluator
+        if setup.evaluator.classes is not None:
+            self.classes_ = setup.evaluator.classes
+        self.best_alpha_ = outcome.best.candidate.alpha
+        self.training_rows_ = setup.problem.training_rows
+        self.weight_function_ = weighting.weight_function(self.best_alpha_)
+        self.sample_weight_ = weighting.training_weights(self.best_alpha_[None])[0]
+        self.result_ = found.result
+        self.best_score_ = found.result.best_score
+        self.honest_score_ = found.result.honest_score
+        self.baseline_score_ = found.result.baseline_score
+        self.unweighted_score_ = found.result.unweighted_score

@@ -26,6 +26,7 @@ class Outcome:
     observations: dict[int, Observation]
     best: Told
     best_models: list[Any]
+    first_models: list[Any] | None  # of candidate 0; None where it failed, or before an interruption
 
     @property
     def values(self) -> dict[int, float]:
@@ -59,8 +60,9 @@ def search_weights(
     best = study.best()
     models = ledger.best_models
     if best.candidate.number != ledger.best_number:  # trained before an interruption; the seed is known
-        models = train_one(trainer, problem, weighting, best.candidate)
-    return Outcome(study.told(), ledger.observations, best, models)
+        weights = weighting.training_weights(best.candidate.alpha[None])[0]
+        models = train_one(trainer, problem, weights, best.candidate.seed)
+    return Outcome(study.told(), ledger.observations, best, models, ledger.first_models)
 
 
 def train_folds(
@@ -84,14 +86,11 @@ def train_folds(
                 models[k] = {}  # a model is kept by the receiver or by nobody
 
 
-def train_one(
-    trainer: Trainer, problem: Problem, weighting: ExampleWeighting, candidate: Candidate
-) -> list[Any]:
-    """Train one candidate again, to the same bits: its seed derives from its number."""
-    weights = weighting.training_weights(candidate.alpha[None])
-    ((_, models),) = train_folds(trainer, problem, weights, [candidate.seed])
+def train_one(trainer: Trainer, problem: Problem, weights: FloatArray, seed: int) -> list[Any]:
+    """One model a fold for weights (n,); the same weights and seed give the same bits."""
+    ((_, models),) = train_folds(trainer, problem, weights[None], [seed])
     if isinstance(models, Exception):
-        raise SearchFailedError(f"candidate {candidate.number} could not be trained again: {models}")
+        raise SearchFailedError(f"the model could not be trained: {models}") from models
     return models
 
 
@@ -103,7 +102,7 @@ def _batches(study: WeightStudy, n_batches: int, batch_size: int) -> Iterator[tu
 
 
 class _Ledger:
-    """Tells the study, keeps what every candidate answered, and only the best candidate's models."""
+    """Tells the study, keeps what every candidate answered, and the models of the best and the first."""
 
     def __init__(self, study: WeightStudy, evaluator: Evaluator, problem: Problem) -> None:
         self.study = study
@@ -115,6 +114,7 @@ class _Ledger:
         self.observations = {n: Observation.from_state(state).compact() for n, state in kept if n in scored}
         self.n_done = sum(not t.pending for t in told)
         self.best_number, self.best_models = -1, list[Any]()
+        self.first_models: list[Any] | None = None
         self.best_value = math.nan
         self.first_error: Exception | None = None
         self._sign = 1.0 if study.greater_is_better else -1.0
@@ -136,6 +136,8 @@ class _Ledger:
         if not math.isfinite(value):
             return
         self.observations[candidate.number] = observation.compact()
+        if candidate.number == 0:
+            self.first_models = models
         new = (self._sign * value, -candidate.number)
         if self.best_number < 0 or new > (self._sign * self.best_value, -self.best_number):
             self.best_number, self.best_value, self.best_models = candidate.number, value, models

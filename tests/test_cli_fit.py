@@ -8,12 +8,12 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from tables import (
@@ -30,6 +30,7 @@ from tables import (
 from moew import ExampleWeightSearch, NetworkClassifier
 from moew.decision import RecallReached
 from moew.metrics import worst_class_error
+from moew.runs import load_run
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
 LOGISTIC = (*DATA, "--metric", "worst_class_error", "--model", "logistic", "--drop", "amount")
@@ -37,24 +38,9 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 @pytest.fixture(autouse=True)
-def folder(own_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "moew.report", None)  # tests that want a report say so
+def folder(own_folder):
     write_classes(own_folder)
     return own_folder
-
-
-@pytest.fixture
-def report(monkeypatch):
-    """A stand-in for the report; what it was given."""
-    given = {}
-
-    def collect(search, X, y, **more):
-        given.update(search=search, X=X, y=y, **more)
-        return {"metric": search.result_.metric}
-
-    stub = SimpleNamespace(collect=collect, render=lambda data: f"<p>{data['metric']}</p>")
-    monkeypatch.setitem(sys.modules, "moew.report", stub)
-    return given
 
 
 def python_search(model, **settings):
@@ -64,10 +50,16 @@ def python_search(model, **settings):
     return search.fit(train[["a", "b"]], train["y"], X_val=valid[["a", "b"]], y_val=valid["y"])
 
 
-def test_a_run_holds_what_it_promises(report):
+def report_data():
+    return json.loads(Path("run/report.json").read_text())
+
+
+def test_a_run_holds_what_it_promises():
     shown = moew("fit", *LOGISTIC, *QUICK).stdout
     assert "worst class error on 126 validation rows (lower is better)" in shown
-    assert "baseline (alpha = 0)" in shown and "honest" in shown and "4 models trained" in shown
+    assert all(word in shown for word in ("\nunweighted ", "baseline (alpha = 0)", "\nmoew "))
+    assert "honest" in shown and "4 candidates trained" in shown
+    assert "the unweighted model" in shown or "the weighted model" in shown  # the verdict in words
     names = {entry.name for entry in Path("run").iterdir()}
     assert names >= {"model.skops", "weights.parquet", "study.log", "report.html", "report.json"}
     assert names >= {"settings.toml", "result.json", "parts.json"}
@@ -77,11 +69,39 @@ def test_a_run_holds_what_it_promises(report):
     assert weights["weight"].mean() == pytest.approx(1)
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("run/study.log"))
     assert len(optuna.load_study(study_name="moew", storage=storage).trials) == 4
-    assert report["row_ids"].tolist() == weights["id"].tolist()
-    assert list(report["columns"]) == ["amount"] and report["settings"]["model"] == "logistic"
+    assert {row["column"] for row in report_data()["slices"]["columns"]} >= {"amount"}
+    assert ["model", "logistic"] in report_data()["settings"]
+    page = Path("run/report.html").read_text()
     Path("run/report.html").unlink()
     assert "report.html" in moew("report", "run").stdout
-    assert Path("run/report.html").read_text() == "<p>worst class error</p>"
+    assert Path("run/report.html").read_text() == page and "worst class error" in page
+    Path("run/report.json").unlink()
+    assert "holds no report.json" in refused("report", "run")
+
+
+def test_test_rows_judge_the_delivered_and_the_unweighted_model():
+    found = in_json("fit", *LOGISTIC, *QUICK, "--test", "test.csv")
+    test = pd.read_csv("test.csv")
+    predicted = in_json("predict", "run", "test.csv")["predictions"]["prediction"]
+    assert found["tested"]["moew"] == worst_class_error()(test["y"], np.asarray(predicted))
+    train = pd.read_csv("train.csv")
+    plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
+    assert found["tested"]["unweighted"] == worst_class_error()(test["y"], plain.predict(test[["a", "b"]]))
+    assert found["tested"]["n_rows"] == len(test)
+    verdict = found["verdict"]
+    assert verdict["evidence"] == "test" and verdict["before"] == found["tested"]["unweighted"]
+    assert verdict["gain"] == pytest.approx(verdict["before"] - verdict["after"])
+    assert verdict["high"] - verdict["gain"] == pytest.approx(1.96 * found["tested"]["gain_error"])
+    shown = moew("fit", *LOGISTIC, *QUICK, "--test", "test.csv", "--force").stdout
+    assert f"{len(test)} test rows" in shown and "that no choice was made on" in " ".join(shown.split())
+
+
+def test_errors_by_class_of_a_rule_by_groups(folder):
+    write_mixed(folder)
+    data = ("mixed.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic")
+    moew("fit", *data, *QUICK, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
+    labels = report_data()["labels"]
+    assert labels["reason"] == "" and all(g["winner_error"] is not None for g in labels["groups"])
 
 
 def test_predictions_and_weights_are_those_of_the_python_api():
@@ -132,7 +152,11 @@ def test_numbers_are_predicted_with_folds(folder):
     write_numbers(folder)
     data = ("numbers.csv", "--label", "y", "--folds", 3, "--metric", "r_squared")
     found = in_json("fit", *data, "--model", "ridge", *QUICK)
-    assert found["task"] == "regression" and found["rows"] == {"training": 120, "validation": 120}
+    assert found["task"] == "regression" and found["rows"] == {
+        "training": 120,
+        "validation": 120,
+        "set aside": 0,
+    }
     printed = moew("predict", "run", "numbers.csv").stdout.splitlines()
     assert printed[0] == "row,prediction" and len(printed) == 121 and printed[1].startswith("0,")
 
@@ -168,7 +192,7 @@ def test_rules_by_group_get_their_column_in_prediction(folder):
     assert "less.csv has no column 'group'" in refused("predict", "run", "less.csv")
 
 
-def test_the_comparison_needs_test_rows_and_is_recorded(report):
+def test_the_comparison_needs_test_rows_and_is_recorded():
     line = refused("fit", *LOGISTIC, *QUICK, "--compare")
     assert "--test FILE" in line and not Path("run").exists()
     shown = moew("fit", *LOGISTIC, *QUICK, "--compare", "--repeats", 2, "--test", "test.csv").stdout
@@ -176,7 +200,8 @@ def test_the_comparison_needs_test_rows_and_is_recorded(report):
     recorded = json.loads(Path("run/result.json").read_text())["comparison"]
     alone = in_json("compare", "--config", "run/settings.toml")
     assert alone == recorded and set(alone["methods"]) == {"uniform", "random", "importance", "moew"}
-    assert report["comparison"].repeats == 2
+    assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "comparison"
+    assert recorded["repeats"] == 2
 
 
 def test_settings_reproduce_the_run_and_the_command_line_wins():
@@ -275,21 +300,6 @@ def test_a_failed_run_ends_with_1_and_keeps_its_study(folder):
     line = refused("fit", *LOGISTIC, *QUICK, "--model", "failing:Model", status=1)
     assert "every candidate so far failed" in line and "ZeroDivisionError" in line
     assert Path("run/study.log").exists()
-
-
-def test_no_report_is_said(folder):
-    assert "No report was made" in moew("fit", *LOGISTIC, *QUICK).stdout
-    assert "holds no report.json" in refused("report", "run")
-
-
-def test_the_real_report(monkeypatch):
-    monkeypatch.delitem(sys.modules, "moew.report")
-    pytest.importorskip("moew.report", reason="no moew.report here")
-    moew("fit", *LOGISTIC, *QUICK, "--compare", "--repeats", 2, "--test", "test.csv")
-    page = Path("run/report.html").read_text()
-    moew("report", "run")
-    assert Path("run/report.html").read_text() == page
-    assert "worst class error" in page
 
 
 def test_markup_in_data_is_shown_as_it_is(folder):

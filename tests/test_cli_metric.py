@@ -1,7 +1,6 @@
 """What `--metric` and `--metric-command` can be: ours, scikit-learn's, the user's, and programs."""
 
 import stat
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -38,8 +37,7 @@ small = make_metric(lost, greater_is_better=False)
 
 
 @pytest.fixture(autouse=True)
-def folder(own_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "moew.report", None)
+def folder(own_folder):
     write_classes(own_folder)
     (own_folder / "score.awk").write_text(AWK)
     write_module(own_folder, "mine", MINE)

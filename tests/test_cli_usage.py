@@ -14,8 +14,7 @@ WORST = ("--metric", "worst_class_error")
 
 
 @pytest.fixture(autouse=True)
-def folder(own_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "moew.report", None)
+def folder(own_folder):
     write_classes(own_folder)
     return own_folder
 

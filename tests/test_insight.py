@@ -131,7 +131,7 @@ def test_weights_and_errors_by_class_are_those_of_the_two_models():
         assert group.mean_weight == pytest.approx(search.sample_weight_[rows.y == c].mean())
         scored = rows.y_val == c
         assert group.n_validation == scored.sum()
-        assert group.baseline_error == pytest.approx(np.mean(plain.predict(rows.X_val[scored]) != c))
+        assert group.unweighted_error == pytest.approx(np.mean(plain.predict(rows.X_val[scored]) != c))
         assert group.winner_error == pytest.approx(np.mean(search.predict(rows.X_val[scored]) != c))
     assert max(group.winner_error for group in found.groups) == pytest.approx(search.best_score_)
 
@@ -139,7 +139,7 @@ def test_weights_and_errors_by_class_are_those_of_the_two_models():
 def test_a_decision_rule_is_fitted_again_for_the_baseline():
     search, rows = searches.binary()
     found = groups_by_label(search, rows.X, rows.y, rows.X_val, rows.y_val)
-    assert 1 - np.mean([group.baseline_error for group in found.groups]) == pytest.approx(
+    assert 1 - np.mean([group.unweighted_error for group in found.groups]) == pytest.approx(
         search.baseline_score_
     )
 
@@ -162,7 +162,7 @@ def test_without_validation_rows_there_are_weights_alone_and_a_reason():
     crossed = ExampleWeightSearch(LogisticRegression(), embedding="label", validation=3, **searches.SETTINGS)
     found = groups_by_label(crossed.fit(rows.X, rows.y), rows.X, rows.y)
     assert "kept out of training" in found.reason
-    assert all(np.isnan(group.baseline_error) for group in found.groups)
+    assert all(np.isnan(group.unweighted_error) for group in found.groups)
 
 
 def test_rows_that_were_not_fitted_are_refused():

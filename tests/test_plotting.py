@@ -33,12 +33,12 @@ def test_history_draws_every_candidate_and_the_best_so_far():
     ax = plotting.history(search)
     (points,) = ax.collections
     assert points.get_offsets()[:, 1].tolist() == [told.value for told in search.result_.candidates]
-    best, baseline, honest = ax.lines
+    best, unweighted, honest = ax.lines
     assert best.get_ydata()[-1] == search.best_score_
-    assert set(baseline.get_ydata()) == {search.baseline_score_}
+    assert set(unweighted.get_ydata()) == {search.unweighted_score_}
     assert set(honest.get_ydata()) == {search.honest_score_}
     assert "lower is better" in ax.get_ylabel()
-    assert texts(ax) == ["candidates", "best so far", "baseline (α = 0)", "the winner's honest score"]
+    assert texts(ax) == ["candidates", "best so far", "unweighted", "the winner's honest score"]
 
 
 def test_plots_go_on_the_axes_that_are_given():

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from moew import ExampleWeightSearch
 from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError
+from moew.metrics import worst_class_error
 from moew.report import collect, render, write_report
 from moew.report._plain import setting_text
 from moew.report._svg import Scale
@@ -113,12 +114,12 @@ def test_the_verdict_is_first_and_from_honest_scores():
     search, _ = searches.multiclass()
     data = collected("multiclass")
     verdict = data["verdict"]
-    gain = search.result_.baseline.value - search.honest_score_  # smaller is better
+    gain = search.result_.unweighted.value - search.honest_score_  # smaller is better
     assert verdict["gain"] == pytest.approx(gain)
     assert verdict["high"] - gain == pytest.approx(1.96 * search.result_.gain_error)
     assert verdict["kind"] == "better"
     words = Page(render(data)).words
-    assert words.index("Yes: the weighted model is better.") < words.index("The two models")
+    assert words.index("Yes: the weighted model is better.") < words.index("The models")
     assert "lower is better" in words
 
 
@@ -136,8 +137,8 @@ def test_test_rows_are_the_stronger_evidence(gain, noise, kind, headline, greate
     search, _ = searches.binary()
     result = replace(search.result_, greater_is_better=greater_is_better)
     comparison = searches.comparison_of(gain, noise, greater_is_better)
-    verdict = verdict_of(result, comparison, 1)
-    assert verdict["evidence"] == "test"
+    verdict = verdict_of(result, comparison, None, 1)
+    assert verdict["evidence"] == "comparison"
     assert verdict["gain"] == pytest.approx(gain)
     assert verdict["kind"] == kind
     data = {**collected("binary", comparison=comparison), "verdict": verdict}
@@ -151,7 +152,7 @@ def test_a_comparison_is_shown_with_its_intervals():
     assert "tested" in page.ids
     assert "comparison-table" in page.ids
     assert "a <note>" in page.words
-    assert data["comparison"]["rows"][3]["margin"] == pytest.approx(comparison["moew"].margin)
+    assert data["comparison"]["methods"]["moew"]["margin"] == pytest.approx(comparison["moew"].margin)
     unknown = collected("binary", comparison=replace(comparison, test_rows_margin=float("nan")))
     assert unknown["comparison"]["test_rows_margin"] is None
     assert unknown["verdict"]["low"] is None  # what is not known is not certain
@@ -162,10 +163,15 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     search, rows = searches.binary()
     result = search.result_
     worse = replace(result, honest=replace(result.honest, value=0.5), gain_error=0.001)
-    assert verdict_of(worse, None, 1)["kind"] == "no"  # from honest scores alone nobody is called worse
-    assert verdict_of(replace(result, best_number=0), None, 1)["kind"] == "none"
+    assert verdict_of(worse, None, None, 1)["kind"] == "no"  # it did score better here
+    below = replace(worse, honest=replace(worse.honest, best=0.4))
+    assert verdict_of(below, None, None, 1)["kind"] == "worse"
+    first = replace(result, best_number=0, baseline_is_unweighted=True)
+    assert verdict_of(first, None, None, 1)["kind"] == "none"
+    shifted = replace(first, baseline_is_unweighted=False)  # π alone may be better than no weights
+    assert verdict_of(shifted, None, None, 1)["kind"] != "none"
     unsure = replace(result, honest=replace(result.honest, value=0.9), gain_error=float("nan"))
-    assert verdict_of(unsure, None, 1)["kind"] == "maybe"
+    assert verdict_of(unsure, None, None, 1)["kind"] == "maybe"
     search = ExampleWeightSearch(LogisticRegression(), embedding="label", honest=None, **searches.SETTINGS)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     search.result_ = replace(search.result_, best_number=3)
@@ -175,9 +181,37 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     assert "This cannot be told." in words
     assert "asked for no honest score" in words
     assert "Ask for an honest score" in words
-    search.result_ = replace(search.result_, best_number=0)
+    search.result_ = replace(search.result_, best_number=0, baseline_is_unweighted=True)
     words = Page(render(collect(search, rows.X, rows.y))).words
-    assert "No weighting beat the plain model." in words
+    assert "No weighting beat the unweighted model." in words
+
+
+def test_two_models_on_test_rows_are_evidence():
+    search, rows = searches.multiclass()
+    test = {"X_test": rows.X_val[:90], "y_test": rows.y_val[:90]}
+    data = collect(search, rows.X, rows.y, **test)
+    found, verdict = data["tested"], data["verdict"]
+    plain = LogisticRegression().fit(rows.X, rows.y).predict(test["X_test"])
+    assert found["n_rows"] == 90
+    assert found["moew"] == search.metric_value(*test.values())
+    assert found["unweighted"] == worst_class_error()(test["y_test"], plain)
+    told = verdict["evidence"], verdict["before"], verdict["after"]
+    assert told == ("test", found["unweighted"], found["moew"])
+    words = Page(render(data)).words
+    assert "From 90 test rows that no choice was made on." in words and "and on 90 test rows" in words
+
+
+def test_rows_set_aside_are_counted():
+    rows = shifted_classes(300)
+    search = ExampleWeightSearch(
+        LogisticRegression(), embedding="label", honest="holdout", **searches.SETTINGS
+    ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    result = search.result_
+    assert result.n_validation + result.n_holdout == len(rows.y_val)
+    words = Page(render(collect(search, rows.X, rows.y))).words
+    assert f"From {result.n_holdout} rows set aside" in words
+    assert f"Only {result.n_holdout} rows were set aside" in words
+    assert "with its 95 % interval" not in words  # one score has none, the gain has
 
 
 @pytest.mark.parametrize("kind", ["better", "maybe", "no", "worse", "none", "unknown"])
@@ -190,6 +224,21 @@ def test_every_verdict_has_its_words(kind, missing):
     page = Page(render({**data, "verdict": verdict}))
     assert ("gain" in page.ids) is not missing
     assert "Keep" in page.words or "Use" in page.words or "Before" in page.words or "Give" in page.words
+
+
+def test_models_that_decide_alike_are_said_to():
+    data = collected("multiclass")
+    same = {
+        **data["verdict"],
+        "kind": "no",
+        "before": 0.25,
+        "after": 0.25,
+        "gain": 0.0,
+        "low": 0.0,
+        "high": 0.0,
+    }
+    words = Page(render({**data, "verdict": same})).words
+    assert "Both score the same" in words and "0 %)" not in words
 
 
 def test_weights_are_cut_by_columns_and_by_what_else_is_given():
@@ -243,7 +292,7 @@ def test_thresholds_by_group_are_listed():
     search = ExampleWeightSearch(model, embedding="label", decision=rule, **searches.SETTINGS).fit(X, y)
     data = collect(search, X, y)
     assert [entry["group"] for entry in data["decision"]["thresholds"]] == ["north", "south"]
-    assert data["labels"]["groups"][0]["baseline_error"] is not None
+    assert data["labels"]["groups"][0]["unweighted_error"] is not None
     assert "south" in Page(render(data)).words
 
 
@@ -331,7 +380,7 @@ def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
     with pytest.raises(InvalidInputError, match="rows that the search was fitted with"):
         write_report(search, rows.X[:5], rows.y[:5], tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
-    with pytest.raises(InvalidInputError, match="of format 1; got 99"):
+    with pytest.raises(InvalidInputError, match="of format 2; got 99"):
         render({"format": 99})
 
 
@@ -354,9 +403,7 @@ def test_many_columns_and_classes_stay_small():
     )
     with pytest.warns(Warning):
         search.fit(X, y)
-    with pytest.warns(Warning):
-        data = collect(search, X, y)
-    html = render(data)
+    html = render(collect(search, X, y))
     assert len(html.encode()) < 1_000_000
     assert "Only the first 500 of 600 columns" in Page(html).words
     assert "The first 200 of 300." in Page(html).words
@@ -372,7 +419,8 @@ def test_ticks_are_round_within_and_told_apart(low, width):
         if width > 1e-3 * abs(low):
             assert len({words for _, words in ticks}) == len(ticks)
     for value, _ in ticks:
-        assert scale.low - 1e-6 * width <= value <= scale.high + 1e-6 * width
+        slack = 1e-6 * width + 2 * np.spacing(abs(value))
+        assert scale.low - slack <= value <= scale.high + slack
 
 
 def test_numbers_side_by_side_have_as_many_decimals():

@@ -39,8 +39,7 @@ def function(X, y):
 
 
 @pytest.fixture(autouse=True)
-def folder(own_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "moew.report", None)
+def folder(own_folder):
     write_classes(own_folder)
     return own_folder
 

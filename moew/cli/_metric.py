@@ -43,7 +43,8 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
     }
     if program is not None:
         function = command_metric(program, response or "decision", columns, settings["metric_timeout"])
-        return make_metric(function, name=program.replace(PREDICTIONS, "").strip(), **own)
+        name = program.replace(PREDICTIONS, "").strip()
+        return make_metric(function, name=name, slow=True, **own)
     if is_reference(name):
         return _users(find_object(name, "--metric"), name, own, settings)
     _check_fixed(name, settings)

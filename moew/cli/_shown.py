@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,22 +47,37 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int 
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def show_result(result: SearchResult, unweighted: bool) -> None:
-    """The table of a search: the baseline and moew, each with its best and its honest score."""
+def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
+    """The table of a search: the unweighted model and moew, each with its best and its honest score."""
     better = "higher" if result.greater_is_better else "lower"
-    click.echo(f"\n{result.metric} on {result.n_validation:,} validation rows ({better} is better)\n")
-    baseline = "unweighted" if unweighted else "baseline (alpha = 0)"
-    rows = [
-        (baseline, number(result.baseline.best), number(result.baseline.value)),
-        ("moew", number(result.honest.best), number(result.honest.value)),
-    ]
-    show_table(("weights", "best", "honest"), rows)
+    held = f", {result.n_holdout:,} set aside" if result.n_holdout else ""
+    tested = report["tested"]
+    test = "" if tested is None else f", {tested['n_rows']:,} test rows"
     click.echo(
-        f"\n{len(result.candidates)} models trained ({result.n_failed} failed), the winner is number "
+        f"\n{result.metric} on {result.n_validation:,} validation rows{held}{test} ({better} is better)\n"
+    )
+    rows = [
+        [name, number(score.best), number(score.value)]
+        + ([] if tested is None else [number(tested.get(name))])
+        for name, score in result.scores.items()
+    ]
+    show_table(("weights", "best", "honest", *([] if tested is None else ["test"])), rows)
+    click.echo(
+        f"\n{len(result.candidates)} candidates trained ({result.n_failed} failed), the winner is number "
         f"{result.best_number}.\nbest is as chosen, honest is corrected for the choice."
     )
     for note in result.notes:
         click.echo(f"Note: {note}")
+
+
+def show_verdict(report: Mapping[str, Any]) -> None:
+    """The report's verdict in words."""
+    from textwrap import fill
+
+    from moew.report import told
+
+    headline, *more = told(report)
+    click.echo(f"\n{headline}\n{fill(' '.join(more), 80)}")
 
 
 def show_comparison(comparison: Any) -> None:
@@ -105,6 +120,6 @@ def show_files(folder: Any, names: Sequence[str]) -> None:
         click.echo(f"  {name:{width}}  {words}")
 
 
-def number(value: float, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     """A score; a dash where there is none."""
-    return "–" if math.isnan(value) else f"{value:.{digits}g}"
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}g}"

@@ -26,12 +26,12 @@ def command() -> click.Command:
         """
         with one_line_errors():
             from moew.cli._prepare import prepare
-            from moew.cli.fit import comparison_record, run_comparison
+            from moew.cli.fit import run_comparison
 
             settings = completed({**given, "compare": True}, click.get_current_context().command)
             comparison = run_comparison(prepare(settings))
             if settings["json"]:
-                _shown.show_json(comparison_record(comparison))
+                _shown.show_json(comparison.record)
             else:
                 _shown.show_comparison(comparison)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +36,7 @@ def command() -> click.Command:
 
 def _fit(settings: dict[str, Any]) -> None:
     from moew.cli._prepare import prepare
+    from moew.report import render
     from moew.runs._folder import SETTINGS, RunFolder
     from moew.runs._toml import toml_text
 
@@ -56,22 +56,20 @@ def _fit(settings: dict[str, Any]) -> None:
         raise
     folder.write_settings(text)
     result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
-    comparison = None
-    if settings["compare"]:
-        comparison = run_comparison(prepared)
-        result["comparison"] = comparison_record(comparison)
-        folder.write_result(result)
-    has_report = _report(folder, prepared, comparison, recorded_settings)
+    comparison = run_comparison(prepared) if settings["compare"] else None
+    report = _report_data(prepared, comparison, recorded_settings)
+    result |= {name: report[name] for name in ("verdict", "tested", "comparison")}
+    folder.write_result(result)
+    folder.write_report(report, render(report))
     # All is written before anything is shown: who reads the output may stop reading.
     if settings["json"]:
         _shown.show_json({**result, "run": str(folder.path), "files": folder.files()})
         return
-    _shown.show_result(search.result_, unweighted=not _has_baseline(prepared))
+    _shown.show_result(search.result_, report)
     if comparison is not None:
         _shown.show_comparison(comparison)
+    _shown.show_verdict(report)
     _shown.show_files(folder.path, folder.files())
-    if not has_report:
-        click.echo("No report was made: this moew has none.")
     if result["model"]["needs_trust"]:
         click.echo("The model can only be kept as code: `moew predict` will ask for --trust.")
 
@@ -89,34 +87,6 @@ def run_comparison(prepared: Prepared) -> Any:
     return compare(search, **rows, repeats=settings["repeats"], random_state=settings["seed"])
 
 
-def comparison_record(comparison: Any) -> dict[str, Any]:
-    """A comparison as JSON can hold it."""
-    return {
-        "metric": comparison.metric,
-        "greater_is_better": comparison.greater_is_better,
-        "repeats": comparison.repeats,
-        "n_test": comparison.n_test,
-        "test_rows_margin": comparison.test_rows_margin,
-        "gain": comparison.gain.tolist(),
-        "methods": {
-            row.method: {
-                "models": row.n_models,
-                "best": row.best.tolist(),
-                "honest": row.honest.tolist(),
-                "test": row.test.tolist(),
-                "margin": row.margin,
-                "note": row.note,
-            }
-            for row in comparison.rows
-        },
-    }
-
-
-def _has_baseline(prepared: Prepared) -> bool:
-    """Whether α = 0 has weights other than one: with validation rows to see a shift in."""
-    return prepared.validation is not None and prepared.settings["baseline"] != "uniform"
-
-
 def _result(search: Any, prepared: Prepared) -> dict[str, Any]:
     from moew.runs._folder import file_digest
 
@@ -126,40 +96,40 @@ def _result(search: Any, prepared: Prepared) -> dict[str, Any]:
         "metric": found.metric,
         "greater_is_better": found.greater_is_better,
         "task": prepared.task,
+        "unweighted": {"best": found.unweighted.best, "honest": found.unweighted.value},
         "baseline": {"best": found.baseline.best, "honest": found.baseline.value},
         "moew": {"best": found.honest.best, "honest": found.honest.value},
         "candidates": len(found.candidates),
         "failed": found.n_failed,
         "winner": found.best_number,
         "alpha": search.best_alpha_,
-        "rows": {"training": len(search.sample_weight_), "validation": found.n_validation},
+        "rows": {
+            "training": len(search.sample_weight_),
+            "validation": found.n_validation,
+            "set aside": found.n_holdout,
+        },
         "notes": list(found.notes),
         "data": {name: {"file": path.name, "sha256": file_digest(path)} for name, path in files.items()},
     }
 
 
-def _report(folder: Any, prepared: Prepared, comparison: Any, settings: dict[str, Any]) -> bool:
-    """Write the report; False where this moew has no report to make."""
-    try:
-        report = import_module("moew.report")
-    except ModuleNotFoundError as missing:
-        if missing.name != "moew.report":
-            raise
-        return False
-    training, validation = prepared.training, prepared.validation
+def _report_data(prepared: Prepared, comparison: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    from moew.report import collect
+
+    training, test = prepared.training, prepared.test
+    rows = prepared.rows if test is None else prepared.rows_to_compare
+    taken = {"X_val", "y_val", "X_test", "y_test", "sample_weight_test"}
+    taken |= {"metadata", "metadata_val", "metadata_test"}
     further = [
         name for name in training.frame.columns if name not in {*training.X.columns, prepared.schema.label}
     ]
-    data = report.collect(
+    return collect(
         prepared.search,
         training.X,
         training.y,
-        X_val=None if validation is None else validation.X,
-        y_val=None if validation is None else validation.y,
+        **{name: value for name, value in rows.items() if name in taken},
         columns={name: training.frame[name].to_numpy() for name in further if name != prepared.schema.id},
         row_ids=training.ids,
         comparison=comparison,
         settings=settings,
     )
-    folder.write_report(data, report.render(data))
-    return True

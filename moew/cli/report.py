@@ -16,13 +16,12 @@ def command() -> click.Command:
     def report(run: Path) -> None:
         """Make the report of a run again, from report.json in its folder."""
         with one_line_errors():
-            from importlib import import_module
-
+            from moew.report import render
             from moew.runs import RunFolder
             from moew.runs._folder import REPORT, REPORT_DATA
 
             data = RunFolder(run).read_json(REPORT_DATA)
-            (run / REPORT).write_text(import_module("moew.report").render(data), encoding="utf-8")
+            (run / REPORT).write_text(render(data), encoding="utf-8")
             click.echo(f"The report: {run / REPORT}")
 
     return report

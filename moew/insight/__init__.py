@@ -16,5 +16,7 @@ from moew.insight._slices import ColumnSlices as ColumnSlices
 from moew.insight._slices import Slice as Slice
 from moew.insight._slices import quantile_slices as quantile_slices
 from moew.insight._slices import slices_of as slices_of
+from moew.insight._tested import Tested as Tested
+from moew.insight._tested import on_test_rows as on_test_rows
 from moew.insight._trace import Trace as Trace
 from moew.insight._trace import trace as trace

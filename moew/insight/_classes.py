@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from moew.exceptions import MoewError
-from moew.insight._again import GivenRows, answers_of, given_rows, rule_of, train_again
+from moew.insight._again import GivenRows, answers_of, given_rows
 from moew.insight._rows import trained_rows
 from moew.insight._slices import quantile_slices
-from moew.protocols import FloatArray, IntArray, Labels, Rows
+from moew.protocols import DecisionRule, FloatArray, IntArray, Labels, Rows
 from moew.setup import task_of
 
 
@@ -23,7 +24,7 @@ class Group:
     n_rows: int
     mean_weight: float
     n_validation: int
-    baseline_error: float
+    unweighted_error: float
     winner_error: float
 
 
@@ -37,12 +38,19 @@ class LabelGroups:
 
 
 def groups_by_label(
-    search: Any, X: Rows, y: Labels, X_val: Rows = None, y_val: Labels = None, *, errors: bool = True
+    search: Any,
+    X: Rows,
+    y: Labels,
+    X_val: Rows = None,
+    y_val: Labels = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    metadata_val: Mapping[str, Any] | None = None,
 ) -> LabelGroups:
-    """Mean weight by class or bin of the target; with `errors` also those of baseline and winner.
+    """Mean weight by class or bin of the target, and the errors of the unweighted model and of the winner.
 
-    Errors are of the validation rows given here, or those the search held out of X. For them the baseline's
-    model (α = 0) is trained once again, because the search has kept the winner's only.
+    Errors are of the validation rows given here, or those the search held out of X. `metadata` and
+    `metadata_val` are the columns that the decision needs, as `fit` got them.
     """
     rows = trained_rows(search, X, y)
     is_classes = task_of(search.estimator) == "classification"
@@ -57,12 +65,12 @@ def groups_by_label(
     weights = np.bincount(codes, rows.weights, minlength=len(names)) / counts
     missing = np.full(len(names), np.nan)
     seen: IntArray = np.zeros(len(names), dtype=int)
-    before, after, reason = missing, missing, "not asked for"
-    if errors:
-        try:
-            seen, before, after, reason = _errors(search, X, y, X_val, y_val, is_classes, levels, len(names))
-        except MoewError as problem:  # such as a column the rule needs: the weights are worth showing alone
-            reason = str(problem)
+    before, after, reason = missing, missing, ""
+    try:
+        given = given_rows(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
+        seen, before, after, reason = _errors(search, given, is_classes, levels, len(names))
+    except MoewError as problem:  # such as a column the rule needs: the weights are worth showing alone
+        reason = str(problem)
     groups = zip(names, counts, weights, seen, before, after, strict=True)
     return LabelGroups(
         tuple(Group(g[0], int(g[1]), float(g[2]), int(g[3]), float(g[4]), float(g[5])) for g in groups),
@@ -72,13 +80,12 @@ def groups_by_label(
 
 
 def _errors(
-    search: Any, X: Rows, y: Labels, X_val: Rows, y_val: Labels, is_classes: bool, levels: Any, k: int
+    search: Any, given: GivenRows, is_classes: bool, levels: Any, k: int
 ) -> tuple[IntArray, FloatArray, FloatArray, str]:
-    given: GivenRows = given_rows(search, X, y, X_val, y_val)
+    missing = np.full(k, np.nan)
     if given.validation is None:
-        missing = np.full(k, np.nan)
         return np.zeros(k, dtype=int), missing, missing, "no rows were kept out of training to see errors on"
-    labels = given.validation.y
+    validation, labels = given.validation, given.validation.y
     if is_classes:
         known = np.isin(labels, levels)
         codes = np.searchsorted(levels, labels[known])
@@ -86,12 +93,14 @@ def _errors(
         known = np.ones(len(labels), dtype=bool)
         codes = np.searchsorted(levels, labels, side="left")
     seen = np.bincount(codes, minlength=k)
-    ((_, baseline),) = train_again(search, [0], given.training.X, given.training.y)
-    pairs = [(baseline, rule_of(search, baseline, given)), (search.best_estimator_, search.decision_)]
-    found = []
-    for model, rule in pairs:
-        answers = answers_of(search, model, rule, given.validation)
+
+    def errors_of(model: Any, rule: DecisionRule | None) -> FloatArray:
+        answers = answers_of(search, model, rule, validation)
         wrong = (answers != labels) if is_classes else np.abs(answers - labels)
         sums = np.bincount(codes, np.asarray(wrong, dtype=np.float64)[known], minlength=k)
-        found.append(np.divide(sums, seen, out=np.full(k, np.nan), where=seen > 0))
-    return seen, found[0], found[1], ""
+        return np.asarray(np.divide(sums, seen, out=np.full(k, np.nan), where=seen > 0))
+
+    unweighted = missing  # where it could not be trained
+    if search.unweighted_estimator_ is not None:
+        unweighted = errors_of(search.unweighted_estimator_, search.unweighted_decision_)
+    return seen, unweighted, errors_of(search.best_estimator_, search.decision_), ""

@@ -43,6 +43,7 @@ class Metric:
     pos_label: Any = None
     needs_two_classes: bool = False
     bounds: tuple[float, float] | None = None
+    slow: bool = False
     required_columns: tuple[str, ...] = field(init=False)
     optional_columns: tuple[str, ...] = field(init=False)
     takes_pos_label: bool = field(init=False)
@@ -167,6 +168,7 @@ def make_metric(
     name: str | None = None,
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
+    slow: bool = False,
 ) -> Metric: ...
 
 
@@ -178,6 +180,7 @@ def make_metric(
     name: str | None = None,
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
+    slow: bool = False,
 ) -> Callable[[Callable[..., Any]], Metric]: ...
 
 
@@ -189,6 +192,7 @@ def make_metric(
     name: str | None = None,
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
+    slow: bool = False,
 ) -> Metric | Callable[[Callable[..., Any]], Metric]:
     """Make a metric of `function(y_true, output, …) → number`; without a function, a decorator.
 
@@ -196,6 +200,8 @@ def make_metric(
     "score" or "proba", those of the positive class (n,), or (n, C) for more than two classes.
 
     `bounds` are the lowest and the highest value the metric can have, where known (infinities allowed).
+    `slow` says that a call takes long (a program, a service): where parts of the rows are drawn again and
+    again to see how sure a score is, fewer are drawn.
 
     Further arguments are per-row columns, found by their names in `metadata_val`: one without a default
     must be there, one with a default may be. `sample_weight` gets the weights of the validation rows if
@@ -219,8 +225,9 @@ def make_metric(
             name=name,
             pos_label=pos_label,
             bounds=bounds,
+            slow=slow,
         )
-    return Metric(function, response, greater_is_better, name or "", pos_label, bounds=bounds)
+    return Metric(function, response, greater_is_better, name or "", pos_label, bounds=bounds, slow=slow)
 
 
 def one_number(result: Any, name: str) -> float:

@@ -51,6 +51,7 @@ class ScorerMetric:
     fast: FastForm | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     greater_is_better: ClassVar[bool] = True
+    slow: ClassVar[bool] = False
     needs_two_classes: ClassVar[bool] = False  # scikit-learn says itself what it cannot score
 
     @property

@@ -15,13 +15,14 @@ from moew.protocols import Labels, Rows
 
 
 def history(search: Any, *, ax: Any = None) -> Any:
-    """Every candidate's validation score, the best so far, the baseline's score and the honest score."""
+    """Every candidate's validation score, the best so far, the unweighted model's and the honest score."""
     seen = trace(search)
     ax = axes_or_new(ax)
     result = search.result_
     ax.scatter(seen.numbers, seen.values, s=14, color=GREY, linewidth=0, label="candidates")
     ax.step(seen.numbers, seen.best_so_far, where="post", color=BLUE, label="best so far")
-    ax.axhline(result.baseline_score, color=ORANGE, linestyle="--", label="baseline (α = 0)")
+    if np.isfinite(result.unweighted_score):
+        ax.axhline(result.unweighted_score, color=ORANGE, linestyle="--", label="unweighted")
     if np.isfinite(result.honest_score):
         ax.axhline(result.honest_score, color=BLUE, linestyle=":", label="the winner's honest score")
     if len(seen.failed):

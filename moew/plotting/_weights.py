@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,34 @@ from moew.protocols import Labels, Rows
 
 
 def weights_by_class(
-    search: Any, X: Rows, y: Labels, X_val: Rows = None, y_val: Labels = None, *, ax: Any = None
+    search: Any,
+    X: Rows,
+    y: Labels,
+    X_val: Rows = None,
+    y_val: Labels = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    metadata_val: Mapping[str, Any] | None = None,
+    ax: Any = None,
 ) -> Any:
-    """Mean weight of each class, beside the validation error that the baseline (α = 0) makes on it.
+    """Mean weight of each class, beside the validation error that the unweighted model makes on it.
 
     A numeric target is cut into bins of equally many rows. X and y are the rows that the search was fitted
-    with; errors are seen on the validation rows given here, or on those the search held out of X, and need
-    one model to be trained again. Without such rows there are the weights alone.
+    with; errors are seen on the validation rows given here, or on those the search held out of X. Without
+    such rows there are the weights alone. `metadata` and `metadata_val` are columns the decision needs.
     """
-    found = groups_by_label(search, X, y, X_val, y_val)
+    found = groups_by_label(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
     ax = axes_or_new(ax)
     places = np.arange(len(found.groups))
     ax.bar(places, [group.mean_weight for group in found.groups], color=BLUE, width=0.6, label="mean weight")
     ax.axhline(1, color=GREY, linewidth=0.8)
     ax.set_xticks(places, [group.name for group in found.groups])
     ax.set(xlabel="class" if found.is_classes else "target", ylabel="mean weight")
-    errors = np.array([group.baseline_error for group in found.groups])
+    errors = np.array([group.unweighted_error for group in found.groups])
     if np.isfinite(errors).any():
         beside = ax.twinx()
         beside.spines["top"].set_visible(False)
-        beside.plot(places, errors, "D", color=ORANGE, label="baseline's validation error")
+        beside.plot(places, errors, "D", color=ORANGE, label="unweighted model's validation error")
         beside.set_ylim(bottom=0)
         beside.set_ylabel("validation error" if found.is_classes else "mean absolute error, validation")
         handles = [*ax.get_legend_handles_labels()[0], *beside.get_legend_handles_labels()[0]]

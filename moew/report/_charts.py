@@ -49,7 +49,7 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data]) -> str:
     horizontal_axis(picture, scale, bottom, 8, metric)
     for place, row in enumerate(rows):
         y = 24 + 30.0 * place
-        style = {"moew": "a", "baseline": "b", "uniform": "b"}.get(row["name"], "c")
+        style = {"moew": "a", "unweighted": "b", "uniform": "b"}.get(row["name"], "c")
         picture.name_of(84, y + 4, row["name"], 12)
         if row["best"] is not None:
             picture.dot(scale(row["best"]), y, 4.5, f"hollow {style}", f"as chosen: {number(row['best'])}")
@@ -64,12 +64,12 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data]) -> str:
 
 
 def history(data: Data) -> str:
-    """Every candidate, the best so far, the baseline and the honest score."""
+    """Every candidate, the best so far, the unweighted model and the honest score."""
     search, metric = data["search"], data["metric"]
     values, numbers = search["values"], search["numbers"]
-    baseline, honest = data["scores"][0]["best"], data["scores"][1]["honest"]
+    unweighted, honest = data["scores"][0]["best"], data["scores"][-1]["honest"]
     shown = _without_far_ones(values, metric["greater_is_better"])
-    also = [value for value in (baseline, honest) if value is not None]
+    also = [value for value in (unweighted, honest) if value is not None]
     picture = Picture(
         "history",
         "The search over time",
@@ -81,7 +81,7 @@ def history(data: Data) -> str:
     up = Scale(*padded([*shown, *also]), 238, 14)
     vertical_axis(picture, up, _LEFT, _RIGHT)
     horizontal_axis(picture, across, 242, 14, "candidate", grid=False)
-    for level, style in ((baseline, "level b"), (honest, "level a")):
+    for level, style in ((unweighted, "level b"), (honest, "level a")):
         if level is not None:
             picture.line(_LEFT, up(level), _RIGHT, up(level), style)
     for n, value in zip(numbers, values, strict=True):

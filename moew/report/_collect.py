@@ -18,15 +18,16 @@ from moew.insight import (
     effective_size,
     groups_by_label,
     landscape,
+    on_test_rows,
     trace,
     trained_rows,
 )
 from moew.protocols import FloatArray, Labels, Rows
 from moew.report._plain import clipped, plain, setting_text
 from moew.report._rows import example_rows, sliced
-from moew.report._verdict import comparison_table, verdict_of
+from moew.report._verdict import verdict_of
 
-FORMAT = 1  # of the dict; a page that needs other entries gets another number
+FORMAT = 2  # of the dict; a page that needs other entries gets another number
 MOST_GROUPS = 200  # classes that are shown
 _GRID = 41  # points of the landscape along each dimension
 _BINS = 24  # of the histogram of weights
@@ -41,6 +42,12 @@ def collect(
     *,
     X_val: Rows = None,
     y_val: Labels = None,
+    X_test: Rows = None,
+    y_test: Labels = None,
+    sample_weight_test: Any = None,
+    metadata: Mapping[str, Any] | None = None,
+    metadata_val: Mapping[str, Any] | None = None,
+    metadata_test: Mapping[str, Any] | None = None,
     columns: Mapping[str, Any] | None = None,
     row_ids: Any = None,
     comparison: Any = None,
@@ -52,8 +59,9 @@ def collect(
     ----------
     search : fitted ExampleWeightSearch
     X, y : the rows and labels that it was fitted with, array or data frame
-    X_val, y_val : the validation rows that it was fitted with, for errors by class. These also need the
-        baseline's model, which is trained once again.
+    X_val, y_val : the validation rows that it was fitted with, for errors by class
+    X_test, y_test, sample_weight_test : rows that no choice was made on, to judge both models on
+    metadata, metadata_val, metadata_test : columns that the metric or the decision needs
     columns : further columns (n,) of the rows by name, to cut the weights by
     row_ids : (n,), what to call the rows; None is a data frame's index, or numbers from 0
     comparison : what `moew.compare` returned, or None
@@ -63,7 +71,10 @@ def collect(
     rows = trained_rows(search, X, y)
     result = search.result_
     slices = sliced(rows, len(y), columns)
-    groups = groups_by_label(search, X, y, X_val, y_val)
+    groups = groups_by_label(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
+    tested = None
+    if X_test is not None:
+        tested = on_test_rows(search, X_test, y_test, sample_weight_test, metadata_test)
     honest = None if search.honest is None else "halves" if search.honest == "halves" else "holdout"
     return plain(  # type: ignore[no-any-return]
         {
@@ -73,15 +84,16 @@ def collect(
                 "name": clipped(result.metric),
                 "greater_is_better": result.greater_is_better,
                 "n_validation": result.n_validation,
+                "n_holdout": result.n_holdout,
                 "honest": honest,
             },
-            "verdict": verdict_of(result, comparison, search.study_.baseline_repeats),
+            "verdict": verdict_of(result, comparison, tested, search.study_.baseline_repeats),
             "scores": [
                 {"name": name, "best": score.best, "honest": score.value, "error": score.standard_error}
-                for name, score in (("baseline", result.baseline), ("moew", result.honest))
+                for name, score in result.scores.items()
             ],
-            "gain_error": result.gain_error,
-            "comparison": None if comparison is None else comparison_table(comparison),
+            "tested": None if tested is None else asdict(tested),
+            "comparison": None if comparison is None else comparison.record,
             "search": {**asdict(trace(search)), "winner": result.best_number, "batch": search.batch_size},
             "landscape": _landscape(search),
             "labels": {**asdict(groups), "groups": [asdict(group) for group in groups.groups[:MOST_GROUPS]]}
@@ -159,11 +171,14 @@ def _warnings(search: Any, rows: TrainedRows) -> list[str]:
             f"{effective_size(rows.weights):,.0f} rows of equal weight: the model may vary more from one "
             "training set to the next."
         )
-    if search.result_.n_validation < _FEW_ROWS:
+    few, held = search.result_.n_validation, search.result_.n_holdout
+    if few < _FEW_ROWS:
         notes.append(
-            f"there are only {search.result_.n_validation} validation rows: scores on so few rows vary "
-            "much by chance, and so does what the search finds."
+            f"there are only {few} validation rows{' to search on' if held else ''}: scores on so few rows "
+            "vary much by chance, and so does what the search finds."
         )
+    if 0 < held < _FEW_ROWS:
+        notes.append(f"only {held} rows were set aside: honest scores on so few rows vary much by chance.")
     return notes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -35,7 +35,7 @@ def _before_and_after(data: Data) -> str:
         return ""
     without, learned = alike([before, after])
     return (
-        f'<p class="figures"><span><b>{without}</b><br>without</span><span aria-hidden="true">→</span>'
+        f'<p class="figures"><span><b>{without}</b><br>unweighted</span><span aria-hidden="true">→</span>'
         f'<span class="with"><b>{learned}</b><br>with learned weights</span></p>'
     )
 
@@ -49,11 +49,11 @@ def notes(data: Data) -> str:
 
 
 def comparison(data: Data) -> str:
-    """Scores of both models, and of all methods on test rows where there are some."""
-    metric = data["metric"]["name"]
+    """Scores of the models, and of all methods on test rows where they were compared."""
+    metric, tested = data["metric"]["name"], data["tested"]
     own = [
         {
-            "name": row["name"],
+            "name": row["name"].removesuffix(" (alpha = 0)"),
             "value": row["honest"],
             "margin": None if row["error"] is None else _ERROR_MARGIN * row["error"],
             "best": row["best"],
@@ -61,43 +61,72 @@ def comparison(data: Data) -> str:
         for row in data["scores"]
     ]
     drawn = figure(
-        charts.intervals("scores", "Honest validation scores", f"{metric}, validation", own),
-        "Filled: honest score with its 95 % interval. Hollow: the score as it was chosen. The two "
-        "models are judged on the same rows, so their gain is surer than these intervals look.",
+        charts.intervals("scores", "Honest validation scores", f"{metric}, validation", own), _caption(own)
     )
-    rows = [[row["name"], row["best"], row["value"], row["margin"]] for row in own]
     heads = ["model", "as chosen", "honest", "± 95 %"]
-    shown = table("scores-table", f"{metric} on validation rows", heads, rows)
-    tested = data["comparison"]
-    if tested is None:
-        return section("comparison", "The two models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
-    on_test = [
-        {"name": row["method"], "value": row["test"], "margin": row["margin"], "best": None}
-        for row in tested["rows"]
+    rows = [[row["name"], row["best"], row["value"], row["margin"]] for row in own]
+    where = "on validation rows"
+    if tested is not None:
+        heads.append("test")
+        where = f"on validation rows and on {count(tested['n_rows'], 'test row')}"
+        rows = [[*row, tested.get(row[0])] for row in rows]
+    shown = table("scores-table", f"{metric} {where}", heads, rows) + _zero(data)
+    if data["comparison"] is None:
+        return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
+    body = f'<div class="beside">{_tested_methods(data)}{drawn}</div>{_by_method(data)}{shown}'
+    return section("comparison", "Against other weights", body)
+
+
+def _caption(own: Sequence[Data]) -> str:
+    if any(row["margin"] is not None for row in own):
+        return (
+            "Filled: honest score with its 95 % interval. Hollow: the score as it was chosen. The models are "
+            "judged on the same rows, so their gain is surer than these intervals look."
+        )
+    return "Filled: honest score. Hollow: the score as it was chosen."
+
+
+def _zero(data: Data) -> str:
+    """What the third model is, where there is one."""
+    if len(data["scores"]) < 3:
+        return ""
+    words = "baseline: weights for the shift between training and validation rows alone, where alpha is 0."
+    return f'<p class="small">{words}</p>'
+
+
+def _tested_methods(data: Data) -> str:
+    compared, metric = data["comparison"], data["metric"]["name"]
+    drawn = [
+        {"name": name, "value": _mean(row["test"]), "margin": row["margin"], "best": None}
+        for name, row in compared["methods"].items()
     ]
-    drawn_test = figure(
-        charts.intervals("tested", "Test scores by method", f"{metric}, test", on_test),
-        f"Every method may train as many models; {count(tested['repeats'], 'repeat')}, "
-        f"{count(tested['n_test'], 'test row')}. Lines are 95 % intervals over the repeats.",
+    return figure(
+        charts.intervals("tested", "Test scores by method", f"{metric}, test", drawn),
+        f"Every method may train as many models; {count(compared['repeats'], 'repeat')}, "
+        f"{count(compared['n_test'], 'test row')}. Lines are 95 % intervals over the repeats.",
     )
+
+
+def _by_method(data: Data) -> str:
+    methods, metric = data["comparison"]["methods"], data["metric"]["name"]
     rows = [
-        [row["method"], row["n_models"], row["best"], row["honest"], row["test"], row["margin"]]
-        for row in tested["rows"]
+        [name, row["models"], *(_mean(row[of]) for of in ("best", "honest", "test")), row["margin"]]
+        for name, row in methods.items()
     ]
     heads = ["weights", "models", "as chosen", "honest", "test", "± 95 %"]
-    by_method = table(
-        "comparison-table",
-        f"{metric} by kind of weights; as chosen and honest: on validation rows",
-        heads,
-        rows,
-    )
+    caption = f"{metric} by kind of weights; as chosen and honest: on validation rows"
     remarks = "".join(
-        f'<p class="small">{escape(row["method"])}: {escape(row["note"])}</p>'
-        for row in tested["rows"]
+        f'<p class="small">{escape(name)}: {escape(row["note"])}</p>'
+        for name, row in methods.items()
         if row["note"]
     )
-    body = f'<div class="beside">{drawn_test}{drawn}</div>{by_method}{remarks}{shown}'
-    return section("comparison", "Against other weights", body)
+    return table("comparison-table", caption, heads, rows) + remarks
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over the repeats; none where one has none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) and known else None
 
 
 def search(data: Data) -> str:
@@ -105,8 +134,8 @@ def search(data: Data) -> str:
     seen = data["landscape"]
     over_time = figure(
         charts.history(data),
-        "Grey: candidates. Blue line: best so far; star: the winner. Dashed: the baseline without "
-        "learned weights. Dotted: the winner's honest score.",
+        "Grey: candidates. Blue line: best so far; star: the winner. Dashed: the model "
+        "without weights. Dotted: the winner's honest score.",
     )
     if seen is None:
         return section("search", "The search", over_time)

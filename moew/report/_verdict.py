@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-import numpy as np
-
+from moew.insight import Tested
 from moew.margins import margin
 from moew.result import SearchResult
 
@@ -14,8 +13,11 @@ Kind = Literal["better", "maybe", "no", "worse", "none", "unknown"]
 _TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval
 
 
-def verdict_of(result: SearchResult, comparison: Any, baseline_repeats: int) -> dict[str, Any]:
-    """The verdict with its evidence: test rows where there is a comparison, else honest validation scores.
+def verdict_of(
+    result: SearchResult, comparison: Any, tested: Tested | None, baseline_repeats: int
+) -> dict[str, Any]:
+    """The verdict with the strongest evidence there is: a comparison over repeats on test rows, the two
+    models on test rows, or honest validation scores.
 
     `gain` and its interval are positive where weights help, whatever the metric's direction.
     """
@@ -24,13 +26,17 @@ def verdict_of(result: SearchResult, comparison: Any, baseline_repeats: int) -> 
         before, after = (float(comparison[method].test.mean()) for method in ("uniform", "moew"))
         # Two sources of chance that have nothing to do with each other: the seeds, and the test rows.
         half = math.hypot(margin(comparison.gain), comparison.test_rows_margin)  # NaN: not known
-        return _verdict("test", before, after, sign, half)
-    before, after = result.baseline.value, result.honest.value
-    if result.best_number < baseline_repeats:
-        return {**_verdict("honest", before, before, sign, math.nan), "kind": "none"}
-    found = _verdict("honest", before, after, sign, _TWO_SIDED * result.gain_error)
-    # On these rows the winner did score best: that the correction for luck is larger makes it no worse.
-    return {**found, "kind": "no"} if found["kind"] == "worse" else found
+        return _verdict("comparison", before, after, sign, half)
+    is_same = result.baseline_is_unweighted and result.best_number < baseline_repeats
+    if tested is not None:
+        found = _verdict("test", tested.unweighted, tested.moew, sign, _TWO_SIDED * tested.gain_error)
+    else:
+        before, after = result.unweighted.value, result.honest.value
+        found = _verdict("honest", before, after, sign, _TWO_SIDED * result.gain_error)
+        if found["kind"] == "worse" and not result.is_below_unweighted:
+            # On these rows the winner did score better: that the correction for luck is larger is no proof.
+            found["kind"] = "no"
+    return {**found, "kind": "none"} if is_same else found
 
 
 def _verdict(evidence: str, before: float, after: float, sign: float, half: float) -> dict[str, Any]:
@@ -56,27 +62,3 @@ def _kind(gain: float, half: float) -> Kind:
     if gain + half < 0:
         return "worse"
     return "maybe" if gain > 0 else "no"
-
-
-def comparison_table(comparison: Any) -> dict[str, Any]:
-    """A `Comparison` as plain values."""
-    return {
-        "metric": comparison.metric,
-        "repeats": comparison.repeats,
-        "n_test": comparison.n_test,
-        "gain": float(comparison.gain.mean()),
-        "gain_margin": margin(comparison.gain),
-        "test_rows_margin": float(comparison.test_rows_margin),
-        "rows": [
-            {
-                "method": row.method,
-                "n_models": row.n_models,
-                "best": float(np.mean(row.best)),
-                "honest": float(np.mean(row.honest)),
-                "test": float(np.mean(row.test)),
-                "margin": row.margin,
-                "note": row.note,
-            }
-            for row in comparison.rows
-        ],
-    }

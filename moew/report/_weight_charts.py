@@ -16,7 +16,7 @@ _ROW = 24.0
 def by_label(labels: Data) -> str:
     """Figure 3b: a bar of weight for each class, and its error without and with learned weights beside it."""
     groups = _extremes(labels["groups"])
-    errors = [e for g in groups for e in (g["baseline_error"], g["winner_error"]) if e is not None]
+    errors = [e for g in groups for e in (g["unweighted_error"], g["winner_error"]) if e is not None]
     bottom = 30 + _ROW * len(groups)
     described = "; ".join(f"{g['name']} {number(g['mean_weight'], 3)}" for g in groups)
     kind = "class" if labels["is_classes"] else "target"
@@ -35,7 +35,7 @@ def by_label(labels: Data) -> str:
         picture.name_of(86, y + 12, group["name"], 12)
         hint = f"{group['name']}: weight {number(group['mean_weight'])}, {count(group['n_rows'], 'row')}"
         picture.bar(92, y, weight(group["mean_weight"]) - 92, 15, "a", hint)
-        before, after = group["baseline_error"], group["winner_error"]
+        before, after = group["unweighted_error"], group["winner_error"]
         if before is not None and after is not None:
             hint = f"{group['name']}: error {number(before, 3)} without, {number(after, 3)} with weights"
             picture.line(error(before), y + 7.5, error(after), y + 7.5, "link")

@@ -20,10 +20,11 @@ def labels(data: Data) -> str:
     found = data["labels"]
     if not found["groups"]:
         return ""
-    errors = any(group["baseline_error"] is not None for group in found["groups"])
+    errors = any(group["unweighted_error"] is not None for group in found["groups"])
     kind = "class" if found["is_classes"] else "target"
     words = (
-        "Blue bars: mean weight. Diamond: error on validation rows without learned weights; dot: with them."
+        "Blue bars: mean weight. Diamond: the unweighted model's error on validation rows; dot: that with "
+        "learned weights."
         if errors
         else f"Errors are not shown: {found['reason'].rstrip('.')}."
     )
@@ -32,7 +33,7 @@ def labels(data: Data) -> str:
         [
             g["name"],
             g["mean_weight"],
-            _error(g["baseline_error"], found["is_classes"]),
+            _error(g["unweighted_error"], found["is_classes"]),
             _error(g["winner_error"], found["is_classes"]),
             g["n_rows"],
             g["n_validation"],
@@ -91,7 +92,7 @@ def weights(data: Data) -> str:
     facts = [
         ("Training rows", f"{found['n']:,}"),
         ("Effective number of rows", f"{found['effective']:,.0f} ({percent(share)})"),
-        ("Effective without learned weights", f"{found['effective_before']:,.0f}"),
+        ("Effective at alpha = 0", f"{found['effective_before']:,.0f}"),
         ("Lowest, median, highest weight", " · ".join(number(v, 3) for v in (low, median, high))),
     ]
     words = (

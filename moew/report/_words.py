@@ -49,7 +49,7 @@ HEADLINES = {
     "maybe": "Perhaps better, but that is not certain.",
     "no": "No: the weighted model is not better.",
     "worse": "No: the weighted model is worse.",
-    "none": "No weighting beat the plain model.",
+    "none": "No weighting beat the unweighted model.",
     "unknown": "This cannot be told.",
 }
 MARKS = {"better": "↑", "maybe": "?", "no": "=", "worse": "↓", "none": "=", "unknown": "?"}
@@ -59,13 +59,18 @@ def how_much(data: Mapping[str, Any]) -> str:
     """The two scores, and their difference as a share."""
     verdict, name = data["verdict"], data["metric"]["name"]
     before, after = verdict["before"], verdict["after"]
-    where = "on the test rows" if verdict["evidence"] == "test" else "by honest scores on the validation rows"
+    where = {
+        "comparison": "on the test rows",
+        "test": "on the test rows",
+        "honest": "by honest scores on "
+        + ("rows set aside" if data["metric"]["n_holdout"] else "the validation rows"),
+    }[verdict["evidence"]]
     if verdict["kind"] == "none":
-        return f"None of {_candidates(data)} scored better than the model without learned weights."
+        return f"None of {_candidates(data)} scored better than the unweighted model."
     if before is None or after is None:
         return "There is no honest score of both models to set side by side."
     shown = alike([after, before])
-    share = "" if before == 0 else f" ({signed(100 * (after - before) / abs(before))} %)"
+    share = "" if before in (0, after) else f" ({signed(100 * (after - before) / abs(before))} %)"
     way = "higher" if data["metric"]["greater_is_better"] else "lower"
     return (
         f"With learned weights the {name} is {shown[0]}, without them {shown[1]}{share}, "
@@ -81,6 +86,8 @@ def how_sure(data: Mapping[str, Any]) -> str:
     low, high = verdict["low"], verdict["high"]
     if low is None or high is None:
         return "How sure that is cannot be said: the scores have no interval here."
+    if low == high == 0:
+        return "Both score the same, whichever of these rows are looked at."
     interval = f"The 95 % interval of the gain goes from {signed(low)} to {signed(high)}"
     if low > 0 or high < 0:
         return f"{interval}: it lies wholly {'above' if low > 0 else 'below'} zero."
@@ -91,18 +98,19 @@ def how_sure(data: Mapping[str, Any]) -> str:
 def from_what(data: Mapping[str, Any]) -> str:
     """Where the evidence comes from, and what it leaves open."""
     verdict, metric, comparison = data["verdict"], data["metric"], data["comparison"]
-    if verdict["evidence"] == "test" and comparison is not None:
+    if verdict["evidence"] == "comparison" and comparison is not None:
         return (
             f"From {count(comparison['repeats'], 'repeat')} of the whole search with other seeds, each "
             f"judged on {count(comparison['n_test'], 'test row')} that no choice was made on. The gain "
             "is against uniform weights; its interval holds the chance of the seeds and of the test rows."
         )
-    rows = count(metric["n_validation"], "validation row")
+    these = "The interval is for these two models; another search would end with others."
+    if verdict["evidence"] == "test":
+        return f"From {count(data['tested']['n_rows'], 'test row')} that no choice was made on. {these}"
     if metric["honest"] == "holdout":
-        return (
-            "From rows set aside that no search saw. The interval is for these two models; another "
-            "training set would give others."
-        )
+        sure = "" if verdict["low"] is None else f" {these}"
+        return f"From {count(metric['n_holdout'], 'row')} set aside that no search saw.{sure}"
+    rows = count(metric["n_validation"], "validation row")
     if metric["honest"] is None:
         return f"The search was asked for no honest score; the best of many scores on {rows} flatters itself."
     return (
@@ -111,16 +119,22 @@ def from_what(data: Mapping[str, Any]) -> str:
     )
 
 
+def told(data: Mapping[str, Any]) -> list[str]:
+    """The verdict in a few sentences, for a terminal."""
+    lines = (HEADLINES[data["verdict"]["kind"]], how_much(data), how_sure(data), from_what(data))
+    return [line for line in lines if line]
+
+
 def advice(data: Mapping[str, Any]) -> str:
     """What to do now."""
-    compared = data["comparison"] is not None
+    tested = data["verdict"]["evidence"] != "honest"
     return {
         "better": "Use the weighted model, after a look at who loses weight, below.",
         "maybe": "Before you switch, get more "
-        + ("test rows or repeats." if compared else "validation rows, or compare on test rows of their own."),
-        "no": "Keep the model without learned weights; it is simpler, and no worse as far as can be seen.",
-        "worse": "Keep the model without learned weights.",
-        "none": "Keep the model without learned weights. A larger radius, another embedding or more "
+        + ("test rows." if tested else "validation rows, or test rows that no choice is made on."),
+        "no": "Keep the unweighted model; it is simpler, and no worse as far as can be seen.",
+        "worse": "Keep the unweighted model.",
+        "none": "Keep the unweighted model. A larger radius, another embedding or more "
         "candidates might find more; a model that is flexible enough may have nothing to gain.",
         "unknown": "Give more validation rows, so that the metric is defined on parts of them."
         if data["metric"]["honest"]
