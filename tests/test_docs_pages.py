@@ -24,8 +24,8 @@ def test_every_python_block_runs(page, monkeypatch, capsys):
     """With smaller searches than on the page."""
     search = ExampleWeightSearch.fit_prepared
 
-    def small_search(self, *parts):
-        return search(self.set_params(n_batches=1, batch_size=2), *parts)
+    def small_search(self, *parts, **more):
+        return search(self.set_params(n_batches=1, batch_size=2), *parts, **more)
 
     monkeypatch.setattr(ExampleWeightSearch, "fit_prepared", small_search)
     text = (DOCS / page).read_text(encoding="utf-8")

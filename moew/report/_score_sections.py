@@ -63,13 +63,15 @@ def comparison(data: Data) -> str:
     drawn = figure(
         charts.intervals("scores", "Honest validation scores", f"{metric}, validation", own), _caption(own)
     )
-    heads = ["model", "as chosen", "honest", "± 95 %"]
-    rows = [[row["name"], row["best"], row["value"], row["margin"]] for row in own]
-    where = "on validation rows"
+    heads, where = ["model", "as chosen", "honest"], "on validation rows"
+    rows = [[row["name"], row["best"], row["value"]] for row in own]
+    if any(row["margin"] is not None for row in own):
+        heads.append("± 95 %")
+        rows = [[*cells, row["margin"]] for cells, row in zip(rows, own, strict=True)]
     if tested is not None:
         heads.append("test")
         where = f"on validation rows and on {count(tested['n_rows'], 'test row')}"
-        rows = [[*row, tested.get(row[0])] for row in rows]
+        rows = [[*cells, tested.get(cells[0])] for cells in rows]
     shown = table("scores-table", f"{metric} {where}", heads, rows) + _zero(data)
     if data["comparison"] is None:
         return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
