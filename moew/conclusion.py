@@ -74,7 +74,7 @@ def conclude(
         baseline_is_unweighted=is_same,
         n_validation=len(setup.problem.validation),
         n_holdout=0 if setup.problem.holdout is None else len(setup.problem.holdout),
-        gain_error=judge.gain_error(winner, plain) if beside_unweighted else math.nan,
+        gain_error=judge.gain_error(winner, plain, score) if beside_unweighted else math.nan,
     )
     notes = _notes(outcome, study, result, plain if beside_unweighted else None)
     delivered = plain.delivered_if_possible() if beside_unweighted else None
@@ -175,8 +175,12 @@ class _Judge:
         self.on_holdout[id(contender)] = answers
         return honest_from_holdout(contender.value, value, evaluator)
 
-    def gain_error(self, winner: _Contender, plain: _Contender) -> float:
-        """Standard error of the winner's gain, on the rows that the honest scores are from."""
+    def gain_error(self, winner: _Contender, plain: _Contender, score: HonestScore) -> float:
+        """Standard error of the winner's gain, on the rows that the honest scores are from.
+
+        Beside the chance of the rows, what was taken off for the luck of the choice is an estimate, and
+        about as uncertain as it is large (benchmarks/gain_interval.py); rows set aside need no such thing.
+        """
         problem = self.setup.problem
         part, answers = problem.validation, [winner.observation, plain.observation]
         if problem.holdout is not None:
@@ -186,7 +190,8 @@ class _Judge:
         if one is None or other is None or self.honest is None:
             return math.nan
         rng = generator(self.setup.seed, "gain")
-        return gain_error(one, other, part, self.setup.evaluator, problem.task, rng)
+        error = gain_error(one, other, part, self.setup.evaluator, problem.task, rng)
+        return math.hypot(error, score.optimism) if problem.holdout is None else error
 
 
 def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult, plain: _Contender | None) -> list[str]:
