@@ -55,11 +55,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--table", choices=TABLES, nargs="+", default=list(TABLES))
+    parser.add_argument("--problem", choices=PROBLEMS, nargs="+", default=list(PROBLEMS))
     given = parser.parse_args()
     for table in given.table:
         arms = TABLES[table]
         print(f"\n{table:14}" + "".join(f"{name:>17}" for name in arms))
-        for name in PROBLEMS:
+        for name in given.problem:
             jobs = (delayed(run_repeat)(name, n, list(arms.values())) for n in range(given.repeats))
             scores = np.array(Parallel(n_jobs=given.jobs)(jobs))
             cells = [f"{column.mean():.3g} ± {margin(column):.2g}" for column in scores.T]

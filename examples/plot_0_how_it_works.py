@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from moew import ExampleWeightSearch
 from moew.metrics import precision_at_recall
 from moew.paper.toy import draw
+from moew.plotting import landscape, weight_contours
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 rng = np.random.default_rng(1)
@@ -43,8 +44,9 @@ plt.show()
 # y)ᵀα). So that α can be drawn, the embedding z has two dimensions here: x₁ and x₂, standardised. For each
 # α a model is trained with these weights and scored on the validation rows.
 #
-# The first batch is random. After it a Gaussian process guesses the score of every α, and the next
-# batches go where it may be high (GP-BUCB): dark points are late ones, and they gather.
+# The first batch is random. After it a Gaussian process guesses the score of every α (right: its guess at the
+# end), and the next batches go where it may be high (GP-BUCB): on the left, dark points are late ones, and
+# they gather.
 
 search = ExampleWeightSearch(
     LogisticRegression(),
@@ -58,42 +60,28 @@ search = ExampleWeightSearch(
 search.fit(X, y, X_val=X_val, y_val=y_val)
 print(search.result_)
 
-told = search.result_.candidates
-alphas = np.array([each.candidate.alpha for each in told])
-scores = 100 * np.array([each.value for each in told])
+alphas = np.array([told.candidate.alpha for told in search.result_.candidates])
 batch = np.concatenate([[0], np.repeat(np.arange(1, 7), 15)])
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-for ax, colour, label, cmap in (
-    (axes[0], batch, "batch", "Greys"),
-    (axes[1], scores, "validation precision at 95 % recall, %", "viridis"),
-):
-    points = ax.scatter(*alphas.T, c=colour, cmap=cmap, s=36, edgecolors="#666666", linewidths=0.5)
-    ax.add_patch(plt.Circle((0, 0), 3.0, fill=False, color="#999999"))
-    ax.plot(*search.best_alpha_, marker="*", markersize=16, color=ORANGE, linestyle="none", label="winner")
-    ax.plot(0, 0, marker="+", markersize=12, color="black", linestyle="none", label="α = 0")
-    ax.set(xlabel="α₁", ylabel="α₂", aspect="equal")
-    fig.colorbar(points, ax=ax, label=label)
-axes[0].legend(frameon=False, loc="upper left")
+fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
+points = axes[0].scatter(*alphas.T, c=batch, cmap="Greys", s=36, edgecolors="#666666", linewidths=0.5)
+axes[0].add_patch(plt.Circle((0, 0), 3.0, fill=False, color="#999999"))
+axes[0].plot(*search.best_alpha_, marker="*", markersize=16, color=ORANGE, linestyle="none")
+axes[0].set(title="where the batches went", xlabel="α1", ylabel="α2", aspect="equal")
+fig.colorbar(points, ax=axes[0], label="batch", shrink=0.85)
+landscape(search, ax=axes[1])
 plt.show()
 
 # %%
 # The weights
 # -----------
-# The winner's weights are a function of any row: here for negatives and for positives over the unit square,
-# as in the paper's Figure 1 (c) and (d). Their ratio is the same everywhere, because this z does not look
-# at the label: π(y), the label shift, alone tells them apart.
+# The winner's weights are a function of any row: here for negatives and for positives, on top of the training
+# rows, as in the paper's Figure 1 (c) and (d). Their ratio is the same everywhere, because this z does not
+# look at the label: π(y), the label shift, alone tells them apart.
 
-side = np.linspace(0, 1, 101)
-grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 fig, axes = plt.subplots(1, 2, figsize=(8.5, 4), layout="constrained", sharey=True)
 for ax, label, name in ((axes[0], False, "weights of negatives"), (axes[1], True, "weights of positives")):
-    weights = search.example_weights(grid, np.full(len(grid), label)).reshape(101, 101)
-    levels = np.geomspace(weights.min() * 1.01, weights.max() * 0.99, 9)
-    lines = ax.contour(side, side, weights, levels=levels, norm="log", cmap="viridis")
-    ax.clabel(lines, fmt="%.2g", fontsize=8)
-    ax.set(title=name, xlabel="x₁", aspect="equal")
-axes[0].set_ylabel("x₂")
+    weight_contours(search, X, y, label, ax=ax).set(title=name, aspect="equal")
 plt.show()
 
 # %%
@@ -103,6 +91,7 @@ plt.show()
 # right side, at the threshold that finds 95 % of the positives.
 
 plain = LogisticRegression().fit(X, y)
+side = np.array([0.0, 1.0])
 fig, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
 ax.scatter(*X_test[:1_500].T, s=5, c=np.where(y_test[:1_500], ORANGE, BLUE), alpha=0.35)
 for name, model, style in (("unweighted", plain, "--"), ("moew", search.best_estimator_, "-")):

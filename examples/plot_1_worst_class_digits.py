@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, compare
 from moew.metrics import worst_class_error
+from moew.plotting import weights_by_class
 
 rng = np.random.default_rng(0)
 X, y = load_digits(return_X_y=True)
@@ -51,20 +52,14 @@ print(search.result_)
 
 # %%
 # What was learned is one weight for each digit, because the embedding knows nothing else (left: beside it
-# what the label shift alone would give). On the right the errors on the test rows; dotted lines are the
-# worst ones. The peer is what one would try first, ``class_weight="balanced"``.
+# the errors of the model with the label shift alone, which the search had to mend). On the right the errors
+# on the test rows; dotted lines are the worst ones. The peer is what one would try first,
+# ``class_weight="balanced"``.
+
+fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
+weights_by_class(search, X[train], y[train], X[validation], y[validation], ax=axes[0])
 
 digits = np.arange(10)
-learned = np.array([search.example_weights(X[train], y[train])[y[train] == digit][0] for digit in digits])
-shift = np.bincount(y[validation], minlength=10) / np.bincount(y[train], minlength=10)
-shift /= (shift * np.bincount(y[train])).sum() / len(train)
-
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-axes[0].bar(digits - 0.2, shift, 0.4, label="label shift", color="#56B4E9")
-axes[0].bar(digits + 0.2, learned, 0.4, label="learned", color="#D55E00")
-axes[0].set(xticks=digits, xlabel="digit", ylabel="weight of a training row")
-axes[0].legend(frameon=False)
-
 balanced = LogisticRegression(max_iter=200, class_weight="balanced").fit(X[train], y[train])
 arms = (("class_weight='balanced'", balanced, "#0072B2", -0.2), ("moew", search, "#D55E00", 0.2))
 for name, model, colour, step in arms:

@@ -17,6 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from moew import ExampleWeightSearch
 from moew.metrics import worst_class_error
+from moew.plotting import history
 
 try:
     from dask.distributed import Client, LocalCluster
@@ -75,13 +76,7 @@ if __name__ == "__main__":
 # What the search tried, candidate by candidate, in the order of their numbers:
 
 if __name__ == "__main__":
-    values = np.array([told.value for told in search.result_.candidates])
-    fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
-    ax.plot(values, ".", color="#999999", label="candidate")
-    ax.plot(np.minimum.accumulate(values), color="#D55E00", drawstyle="steps-post", label="best so far")
-    ax.axhline(search.honest_score_, color="#0072B2", linestyle="--", label="honest score of the winner")
-    ax.set(xlabel="candidate", ylabel="worst class error, validation")
-    ax.legend(frameon=False)
+    history(search)
     plt.show()
     plain = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X_train, y_train)
     print(f"worst class error on the test rows: {search.metric_value(X_test, y_test):.3f}")

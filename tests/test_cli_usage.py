@@ -223,14 +223,3 @@ def test_every_option_of_fit_is_a_setting():
     command = cli.commands().commands["fit"]
     assert {p.name for p in command.params} >= {"train", "out", "metric_command", "honest", "jobs"}
     assert all(p.help for p in command.params if p.name in ("metric", "model", "decision", "embedding"))
-
-
-def test_the_demo_says_where_its_files_are(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "moew.paper.toy.main", lambda options, **more: seen.append((options, more)) or "table"
-    )
-    shown = moew("demo", "--out", "there").stdout
-    assert shown.startswith("table\n") and "there/toy/figure-1.png" in shown and "there/toy/toy.json" in shown
-    ((options, more),) = seen
-    assert (options.n_jobs, options.repeats, more) == (2, 30, {"model": "logistic", "search": "gp_bucb"})

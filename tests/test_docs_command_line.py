@@ -2,61 +2,28 @@
 
 import re
 import shlex
-import subprocess
-import sys
-from importlib import invalidate_caches
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from tables import moew
+from pages import DOCS, blocks, commands, run_command
 
 from moew import cli
 
-TEXT = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
-
-
-def commands(block):
-    """(command, text of its here-document) one after another."""
-    place = 0
-    lines = block.split("\n")
-    while place < len(lines):
-        line = lines[place]
-        place += 1
-        while line.endswith("\\"):
-            line = line[:-1] + lines[place]
-            place += 1
-        text = None
-        if line.endswith("<<'EOF'"):
-            end = lines.index("EOF", place)
-            text = "\n".join(lines[place:end]) + "\n"
-            line, place = line.removesuffix("<<'EOF'").strip(), end + 1
-        if line.strip():
-            yield line, text
-
-
-def run(command, text):
-    words = shlex.split(command)
-    if words[0] == "moew":  # in this process, where everything is loaded already
-        moew(*words[1:])
-    elif words[:2] == ["cat", ">"]:
-        Path(words[2]).write_text(text)
-        invalidate_caches()
-    else:
-        assert words[0] == "python"
-        subprocess.run([sys.executable, *words[1:]], input=text, text=True, check=True)
+PAGE = DOCS / "command-line.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("own_folder")
 def test_every_command_runs():
-    blocks = re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
-    done = [command for block in blocks for command in commands(block)]
+    done = [command for block in blocks(PAGE) for command in commands(block.code)]
     for command, text in done:
-        run(command, text)
+        run_command(command, text)
     assert {shlex.split(command)[1] for command, _ in done if command.startswith("moew ")} == {
         "fit",
         "predict",
         "weights",
+        "report",
         "compare",
     }
     test = pd.read_csv("test.csv")

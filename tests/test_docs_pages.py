@@ -1,16 +1,12 @@
-"""The code on the documentation's pages runs, and prints what the pages say but for the numbers."""
+"""Code and commands on the documentation's pages run, and print what the pages say but for the numbers."""
 
 import re
-import warnings
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
+from pages import DOCS, blocks, commands, make_searches_small, run_command, run_python
 
-from moew import ExampleWeightSearch
-
-DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["start.md", "migration.md", "when-weights-cannot-help.md"]
+PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]  # report goes on
 
 
 def without_numbers(output: str) -> list[list[str]]:
@@ -19,30 +15,21 @@ def without_numbers(output: str) -> list[list[str]]:
     return [re.sub(r"[-+]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_python_block_runs(page, monkeypatch, capsys):
+@pytest.mark.parametrize("pages", PAGES, ids=" and ".join)
+def test_every_block_runs(pages, own_folder, monkeypatch, capsys):
     """With smaller searches than on the page."""
-    search = ExampleWeightSearch.fit_prepared
-
-    def small_search(self, *parts, **more):
-        return search(self.set_params(n_batches=1, batch_size=2), *parts, **more)
-
-    monkeypatch.setattr(ExampleWeightSearch, "fit_prepared", small_search)
-    text = (DOCS / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, flags=re.DOTALL)
-    assert blocks
+    make_searches_small(monkeypatch)
     names: dict[str, object] = {}
-    for code, output in blocks:
-        of_fairlearn = "fairlearn" in code
-        if of_fairlearn and find_spec("fairlearn") is None:
-            continue  # tests/heavy/test_documentation.py needs it
-        with warnings.catch_warnings():
-            if of_fairlearn:
-                warnings.simplefilter("ignore")  # pandas complains about fairlearn's own code
-            exec(compile(code.replace("repeats=5", "repeats=2"), page, "exec"), names)
-        printed = capsys.readouterr().out
-        if output:
-            assert without_numbers(printed) == without_numbers(output)
+    for page in pages:
+        for language, code, output in blocks(DOCS / page):
+            if language == "sh":
+                for command, text in commands(code.replace("--repeats 5", "--repeats 2")):
+                    run_command(command, text)
+            elif "fairlearn" not in code or find_spec("fairlearn"):  # heavy/test_documentation.py has it
+                run_python(code.replace("repeats=5", "repeats=2"), page, names)
+                printed = capsys.readouterr().out
+                if output:
+                    assert without_numbers(printed) == without_numbers(output)
 
 
 def test_every_page_is_in_a_table_of_contents():
@@ -52,3 +39,10 @@ def test_every_page_is_in_a_table_of_contents():
         for entries in re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL):
             listed |= set(entries.split())
     assert {path.stem for path in DOCS.glob("*.md")} - {"index"} <= listed
+
+
+def test_every_picture_is_there_and_shown():
+    shown = {
+        name for page in DOCS.glob("*.md") for name in re.findall(r"\]\(images/([^)]+)\)", page.read_text())
+    }
+    assert shown == {path.name for path in (DOCS / "images").iterdir()}

@@ -24,6 +24,8 @@ def test_the_table_is_returned_and_the_panels_are_drawn(tmp_path, monkeypatch):
         assert row in text
     assert (tmp_path / "toy" / "figure-1.png").stat().st_size > 20_000
     assert len((tmp_path / "toy" / "toy.csv").read_text().splitlines()) == 3
+    for name in ("figure-1.png", "toy.csv"):
+        assert text.count(str(tmp_path / "toy" / name)) == 1
 
 
 def test_repeats_depend_on_seed_and_number_only(monkeypatch):

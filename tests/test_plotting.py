@@ -7,13 +7,15 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import searches
+from problems import shifted_classes
+from sklearn.linear_model import LogisticRegression
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from moew import plotting
+from moew import ExampleWeightSearch, plotting
 from moew.colours import COLOURS, viridis
 from moew.exceptions import InvalidInputError
 
@@ -111,11 +113,25 @@ def test_contours_are_of_the_weights_of_one_label():
     assert len(points.get_offsets()) == (rows.y == 1).sum()
     on_line = np.concatenate([path.vertices for path in contours.get_paths()[1:]])
     assert np.allclose(search.example_weights(on_line, np.ones(len(on_line), dtype=int)), 1.0, atol=0.02)
+    levels = plotting.weight_contours(search, rows.X, rows.y, 1, levels=5).collections[1].levels
+    assert len(levels) == 5
+    assert np.allclose(np.diff(np.log(levels)), np.log(levels[1] / levels[0]))
     with pytest.raises(InvalidInputError, match="label 9"):
         plotting.weight_contours(search, rows.X, rows.y, 9)
     regression, more = searches.regression()
     with pytest.raises(InvalidInputError, match="has 3"):
         plotting.weight_contours(regression, np.c_[more.X, more.y], more.y, more.y[0])
+
+
+def test_there_are_no_contours_where_the_label_alone_decides():
+    rows = shifted_classes(120)
+    search = ExampleWeightSearch(
+        LogisticRegression(), metric="accuracy", embedding="label", n_batches=1, batch_size=3, random_state=0
+    )
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    ax = plotting.weight_contours(search, rows.X, rows.y, 1)
+    assert len(ax.collections) == 1
+    assert ax.get_title().startswith("all rows labelled 1 have the weight ")
 
 
 def test_validation_stands_against_test():

@@ -1,37 +1,75 @@
-"""The README's code runs as it stands there, given rows of the reader's own."""
+"""The README's code and commands run as they stand there, given rows of the reader's own."""
 
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from pages import (
+    ROOT,
+    blocks,
+    commands,
+    extras,
+    known_extras,
+    make_searches_small,
+    make_targets,
+    run_command,
+    run_python,
+)
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
+from tables import write_classes
 
-import moew
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
-
-def test_every_python_block_runs(monkeypatch, capsys):
+def test_every_block_runs(own_folder, monkeypatch, capsys):
+    make_searches_small(monkeypatch)
     rows = shifted_classes(120)
-    small = moew.ExampleWeightSearch.__init__.__kwdefaults__ | {"n_batches": 1, "batch_size": 3}
-    monkeypatch.setattr(moew.ExampleWeightSearch.__init__, "__kwdefaults__", small)
     model = LogisticRegression()
     names = {
         **rows._asdict(),
         "train_and_score": lambda weights: model.fit(rows.X, rows.y, weights).score(rows.X_val, rows.y_val),
     }
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
+    write_classes(own_folder)
+    Path("test.csv").rename("new.csv")
+    seen = []
+    for language, code, _ in blocks(README):
+        seen.append(language)
+        if language == "python":
+            run_python(code, "README.md", names)
+            continue
+        for command, text in commands(code):
+            run_command(command, text)
+    assert seen == ["sh", "python", "sh", "python"]
     text = capsys.readouterr().out
     assert "precision at 95% recall on" in text
     assert "Told(candidate=Candidate(number=" in text
     assert np.isfinite(names["search"].honest_score_)
+    assert Path("run/report.html").exists()
+    assert len(pd.read_csv("predictions.csv")) == len(pd.read_csv("new.csv"))
 
 
 def test_the_first_screen_has_the_two_commands():
-    first_screen = "\n".join(README.splitlines()[:40])
+    first_screen = "\n".join(TEXT.splitlines()[:40])
     assert "make demo" in first_screen
     assert "make test" in first_screen
+
+
+def test_commands_within_the_text_exist():
+    """They take too long to be run, or set up a machine."""
+    scripts = re.findall(r"`python (benchmarks/\S+\.py)([^`]*)`", TEXT)
+    assert len(scripts) >= 7
+    for path, options in scripts:
+        code = (ROOT / path).read_text(encoding="utf-8")
+        for option in re.findall(r"--[a-z-]+", options):
+            assert f'"{option}"' in code
+    assert set(re.findall(r"`make ([a-z-]+)`", TEXT)) <= set(make_targets())
+    for requirement in re.findall(r"`pip install ([^`]+)`", TEXT):
+        assert set(extras(requirement)) <= set(known_extras())
+
+
+def test_every_file_that_is_linked_exists():
+    for target in re.findall(r"\]\(([^)#]+)", TEXT):
+        assert (ROOT / target).exists(), target

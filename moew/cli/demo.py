@@ -1,4 +1,4 @@
-"""`moew demo`: Figure 1 of the paper."""
+"""`moew demo`: Figure 1 of the paper, and the report of one of its searches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from moew.cli._ending import one_line_errors
 from moew.cli.paper import EXPERIMENTS, run
 
 
@@ -29,18 +30,32 @@ def command() -> click.Command:
     )
     @click.pass_context
     def demo(ctx: click.Context, jobs: int, repeats: int, out: Path) -> None:
-        """Figure 1 of the paper: a table here, a picture in a folder.
+        """Figure 1 of the paper: a table here, a picture and a report in a folder.
 
         Precision at 95 % recall with uniform, random, importance and learned
-        weights. Run again, it goes on where it was interrupted.
+        weights. The report is of the first of all searches. Run again, it goes on
+        where it was interrupted.
         """
         given = {"repeats": repeats, "n_jobs": jobs, "out": out, "model": "logistic", "search": "gp_bucb"}
         status, line = run("toy", given, click.echo)
         if line:
             click.echo(f"moew: {line}", err=True)
-        else:
-            folder = out / "toy"
-            click.echo(f"\nThe picture: {folder / 'figure-1.png'}\nThe numbers: {folder / 'toy.json'}")
-        ctx.exit(status)
+            ctx.exit(status)
+        with one_line_errors("run the same command again to go on"):
+            click.echo(f"The report: {_write_report(out / 'toy' / 'report.html')}")
 
     return demo
+
+
+def _write_report(path: Path) -> Path:
+    """The report of the first repeat's search, which is fitted again for it: a second, and the same bits."""
+    import pandas as pd
+
+    from moew.paper import toy
+    from moew.paper._experiment import Options
+    from moew.report import write_report
+
+    search, (X, y), (X_val, y_val) = toy.first_search(Options(repeats=1))
+    X, X_val = (pd.DataFrame(part, columns=["x₁", "x₂"]) for part in (X, X_val))
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    return write_report(search, X, y, path, X_val=X_val, y_val=y_val)

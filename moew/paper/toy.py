@@ -69,6 +69,21 @@ def draw(rng: np.random.Generator, n: int, a: float, b: float) -> Rows:
     return X, rng.random(n) < probability(X)
 
 
+def draw_parts(rng: np.random.Generator) -> tuple[Rows, Rows, Rows]:
+    """Training, validation and test rows of one repeat."""
+    return draw(rng, N_TRAIN, 2, 1), draw(rng, N_VALIDATION, 1, 2), draw(rng, N_TEST, 1, 2)
+
+
+def first_search(options: Options) -> tuple[ExampleWeightSearch, Rows, Rows]:
+    """The search of the first repeat, not fitted, and the training and validation rows it is made for."""
+    train, validation, _ = draw_parts(generator(options.seed, "toy", 0))
+    return (
+        make_search(options, "logistic", "gp_bucb", integer_seed(options.seed, "search", 0)),
+        train,
+        validation,
+    )
+
+
 def make_search(options: Options, model: str, search: str, seed: int) -> ExampleWeightSearch:
     """The search of the demo, with logistic regression or a network 2-20-10-1 inside."""
     network = NetworkClassifier(
@@ -97,7 +112,7 @@ def run_repeat(number: int, options: Options, model: str, search: str) -> Repeat
     """All methods on fresh data, at the same number of trained models, tested on the same rows."""
     seed = options.seed
     rng = generator(seed, "toy", number)
-    train, validation, test = draw(rng, N_TRAIN, 2, 1), draw(rng, N_VALIDATION, 1, 2), draw(rng, N_TEST, 1, 2)
+    train, validation, test = draw_parts(rng)
     own = make_search(options, model, search, integer_seed(seed, "search", number))
     contest = Contest(own, Given(*train), Given(*validation), Given(*test))
     exact = np.prod((1 - train[0]) / train[0], axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
@@ -214,10 +229,10 @@ def main(options: Options, model: str = "logistic", search: str = "gp_bucb") -> 
     repeats = run(this, model, search)
     methods = list(repeats[0].precision)
     values = {method: np.array([repeat.precision[method] for repeat in repeats]) for method in methods}
-    this.write_values([(f"{model} {search}", values)])
+    numbers = this.write_values([(f"{model} {search}", values)])
     picture = this.folder / "figure-1.png"
     draw_figure(repeats, options.seed, picture)
     lines = [Line(method, values[method], True, PAPER.get(method)) for method in methods]
     precisions = table("Test precision at 95 % recall, in percent", lines)
     text = this.conclude(f"{precisions}\n\n{remarks(repeats)}")
-    return f"{text}\n\nThe four panels of Figure 1 are in {picture}"
+    return f"{text}\n\nThe figure: {picture}\nThe numbers: {numbers}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,11 +83,19 @@ def weights_by_column(search: Any, X: Rows, y: Labels, column: Any, *, ax: Any =
 
 
 def weight_contours(
-    search: Any, X: Rows, y: Labels, label: Any, *, points: int = 101, levels: int = 8, ax: Any = None
+    search: Any,
+    X: Rows,
+    y: Labels,
+    label: Any,
+    *,
+    points: int = 101,
+    levels: int | Sequence[float] = 8,
+    ax: Any = None,
 ) -> Any:
     """Contours of the weight over two features, for rows of one label, on top of those rows.
 
-    X (n, 2) are the rows that the search was fitted with, numbers only.
+    X (n, 2) are the rows that the search was fitted with, numbers only. `levels` says how many contours, or
+    of which weights.
     """
     rows = trained_rows(search, X, y)
     features = np.asarray(rows.X, dtype=np.float64)
@@ -106,8 +114,14 @@ def weight_contours(
         frame = type(rows.X)(dict(zip(rows.X.columns, grid.T, strict=True)))
     weights = search.example_weights(frame, np.full(len(grid), label, dtype=rows.y.dtype))
     ax = axes_or_new(ax, (5.4, 4.6))
-    ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.4, linewidth=0)
-    lines = ax.contour(*sides, weights.reshape(points, points), levels=levels, cmap="viridis")
-    ax.clabel(lines, fontsize=8)
+    ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.2, linewidth=0)
     ax.set(xlabel=names[0], ylabel=names[1], title=f"weight of rows labelled {label}")
+    lowest, highest = float(weights.min()), float(weights.max())
+    if highest < 1.001 * lowest:
+        ax.set_title(f"all rows labelled {label} have the weight {highest:.3g}")
+        return ax
+    # Weights are ratios: from 0.1 to 0.2 is as far as from 1 to 2.
+    at = np.geomspace(lowest, highest, levels + 2)[1:-1] if isinstance(levels, int) else levels
+    lines = ax.contour(*sides, weights.reshape(points, points), levels=at, norm="log", cmap="viridis")
+    ax.clabel(lines, fmt=lambda weight: f"{weight:.2g}", fontsize=9)
     return ax

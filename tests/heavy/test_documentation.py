@@ -1,17 +1,17 @@
-"""The documentation builds without a warning, and its gallery runs."""
+"""The documentation builds without a warning, its gallery runs, and its pages print what they say."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from pages import DOCS, ROOT, blocks, run_python
 
 pytestmark = pytest.mark.heavy
 
-ROOT = Path(__file__).parents[2]
+NUMBER = re.compile(r"[-+]?\d[\d,.]*(?:e-?\d+)?")
 for library in ("sphinx", "sphinx_gallery", "pydata_sphinx_theme", "numpydoc", "myst_parser", "fairlearn"):
     pytest.importorskip(library, reason=f"the documentation needs {library}: pip install '.[docs]'")
 pytest.importorskip("torch", reason="the reference of moew.torch needs PyTorch")
@@ -78,3 +78,23 @@ def test_an_example_without_its_data_says_what_it_needs(tmp_path):
         assert done.stderr.startswith("This example needs data that is not here.")
         assert "MOEW_DATA" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("page", ["start.md", "migration.md", "when-weights-cannot-help.md"])
+def test_numbers_on_a_page_are_what_its_code_prints(page, own_folder, capsys):
+    """With searches as on the page; machines round differently."""
+    names: dict[str, object] = {}
+    told = 0
+    for language, code, output in blocks(DOCS / page):
+        if language == "sh":
+            continue
+        run_python(code, page, names)
+        printed = capsys.readouterr().out
+        if output:
+            found, expected = (
+                [float(number.replace(",", "")) for number in NUMBER.findall(text)]
+                for text in (printed, output)
+            )
+            assert found == pytest.approx(expected, rel=0.05, abs=0.02)
+            told += 1
+    assert told >= 1

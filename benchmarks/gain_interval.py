@@ -1,0 +1,96 @@
+"""How often the gain's 95 % interval holds the true gain, and how often the verdict is wrong.
+
+Every repeat draws training and validation rows, searches, and compares the interval of `result_.gain` with
+the difference of the two models, winner and unweighted, on 100,000 rows of the population. The table is in
+docs/honest-score.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one process per core does the work
+
+import math
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from moew import ExampleWeightSearch
+from moew.metrics import accuracy, precision_at_recall, worst_class_error
+
+METRICS = {"accuracy": accuracy, "worst class error": worst_class_error, "precision at recall": None}
+SIZES = (100, 400, 1600)
+N_TRAINING, N_POPULATION = 400, 100_000
+
+
+def rows(n: int, shares: np.ndarray, curved: bool, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian classes in four dimensions; where `curved`, no linear model is right."""
+    y = rng.choice(len(shares), size=n, p=shares)
+    X = rng.standard_normal((n, 4)) + 1.2 * np.eye(4)[y % 4]
+    return (np.where(X > 0.5, X**2, X) if curved else X), y
+
+
+def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float, float, float, float]:
+    """(gain, low, high, true gain) of one search."""
+    rng = np.random.default_rng([seed, size, shifted, list(METRICS).index(metric)])
+    n_classes = 2 if metric == "precision at recall" else 3
+    matters = np.full(n_classes, 1 / n_classes)
+    training = np.array([0.7, 0.3] if n_classes == 2 else [0.6, 0.3, 0.1]) if shifted else matters
+    X, y = rows(N_TRAINING, training, shifted, rng)
+    X_val, y_val = rows(size, matters, shifted, rng)
+    X_all, y_all = rows(N_POPULATION, matters, shifted, rng)
+    judged = precision_at_recall(0.9) if METRICS[metric] is None else METRICS[metric]()
+    search = ExampleWeightSearch(
+        LogisticRegression(), metric=judged, embedding="label", n_batches=3, batch_size=10, random_state=seed
+    )
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    evaluator = search.evaluator_
+    values = []
+    for model in (search.best_estimator_, search.unweighted_estimator_):
+        outputs = evaluator.metric.respond(model, X_all, pos_label=evaluator.pos_label)
+        values.append(evaluator.metric.value(outputs, X_all, y_all, pos_label=evaluator.pos_label))
+    sign = 1 if judged.greater_is_better else -1
+    return search.result_.gain, *search.result_.gain_interval, sign * (values[0] - values[1])
+
+
+def line(metric: str, shifted: bool, size: int, found: np.ndarray) -> str:
+    known = np.isfinite(found).all(axis=1)
+    gain, low, high, truth = found[known].T
+    error = gain - truth
+    margin = 1.96 * error.std(ddof=1) / math.sqrt(len(error))
+    held = 100 * np.mean((low <= truth) & (truth <= high))
+    called = low > 0
+    wrong = np.sum(called & (truth <= 0))
+    return (
+        f"| {metric} | {'shift' if shifted else 'none'} | {size} | {100 * truth.mean():+.1f} | "
+        f"{100 * error.mean():+.1f} ± {100 * margin:.1f} | {held:.0f} % | "
+        f"{called.sum()} | {wrong} | {len(known)} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    print("Gains × 100 over the unweighted model; positive is better")
+    print(
+        "| metric | shift | validation rows | true gain | gain − true | held | called better | wrongly | of |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(options.workers) as pool:
+        for metric in METRICS:
+            for shifted in (False, True):
+                for size in SIZES:
+                    done = [
+                        pool.submit(one_repeat, metric, shifted, size, seed)
+                        for seed in range(options.repeats)
+                    ]
+                    print(line(metric, shifted, size, np.array([job.result() for job in done])), flush=True)
+
+
+if __name__ == "__main__":
+    main()
