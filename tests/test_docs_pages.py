@@ -3,8 +3,12 @@
 import re
 from importlib.util import find_spec
 
+import numpy as np
+import pandas as pd
 import pytest
 from pages import DOCS, blocks, commands, make_searches_small, run_command, run_python
+from problems import shifted_classes
+from sklearn.linear_model import LogisticRegression
 
 PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]  # report goes on
 
@@ -30,6 +34,44 @@ def test_every_block_runs(pages, own_folder, monkeypatch, capsys):
                 printed = capsys.readouterr().out
                 if output:
                     assert without_numbers(printed) == without_numbers(output)
+
+
+def test_every_block_on_models_runs():
+    names: dict[str, object] = {}
+    kinds = []
+    for language, code, _ in blocks(DOCS / "models.md"):
+        if language == "sh":
+            run_command(code.strip())
+        elif "torch" not in code or find_spec("torch"):
+            run_python(code, "models.md", names)
+            kinds.append(type(names["search"].estimator).__name__)
+    assert kinds[:1] == ["Pipeline"] and kinds[-1] in ("Pipeline", "TorchClassifier")
+
+
+def test_every_block_on_large_data_runs(own_folder, monkeypatch):
+    make_searches_small(monkeypatch)
+    rows = shifted_classes(200)
+    X, X_val = (
+        pd.DataFrame(part, columns=[f"c{i}" for i in range(part.shape[1])]) for part in (rows.X, rows.X_val)
+    )
+    X.assign(bought=rows.y).to_parquet("rows.parquet")
+    names = {
+        "model": LogisticRegression(),
+        "metric": "balanced_accuracy",
+        "X_sample": X[:100],
+        "y_sample": rows.y[:100],
+        "X_val": X_val,
+        "y_val": rows.y_val,
+    }
+    found = blocks(DOCS / "large-data.md")
+    for _, code, _ in found[:2]:
+        run_python(code, "large-data.md", names)
+    written = np.fromfile("weights.f8")
+    np.testing.assert_allclose(written, names["search"].example_weights(X, rows.y), rtol=1e-6)
+    names |= {"X": rows.X[:100], "y": rows.y[:100]}
+    run_python(found[2].code, "large-data.md", names)
+    assert len(names["rows"]) == pytest.approx(20, abs=1) and hasattr(names["model"], "coef_")
+    assert len(found) == 3
 
 
 def test_every_page_is_in_a_table_of_contents():

@@ -1,0 +1,41 @@
+"""A real database server for the tests that need one."""
+
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def _program(name):
+    places = [shutil.which(name), *sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)]
+    found = next((str(place) for place in places if place), None)
+    return found or pytest.skip(f"PostgreSQL's {name} is not installed")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The URL of a server of our own. PostgreSQL refuses to run as root, so root becomes `postgres`."""
+    folder = tmp_path_factory.mktemp("postgresql")
+    user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+    if user:
+        for place in (folder, folder.parent, folder.parent.parent):
+            place.chmod(0o755)
+        shutil.chown(folder, **user)
+    port = free_port()
+    data, log = folder / "data", folder / "log"
+    initdb, pg_ctl = _program("initdb"), _program("pg_ctl")
+    quiet = {"check": True, "capture_output": True, "cwd": folder, **user}
+    subprocess.run([initdb, "-D", data, "-U", "moew", "-A", "trust"], **quiet)
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
+    subprocess.run([pg_ctl, "-D", data, "-o", options, "-l", log, "-w", "start"], **quiet)
+    yield f"postgresql+psycopg://moew@127.0.0.1:{port}/postgres"
+    subprocess.run([pg_ctl, "-D", data, "-m", "immediate", "stop"], **quiet)
