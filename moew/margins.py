@@ -13,4 +13,6 @@ from moew.protocols import FloatArray
 def margin(values: FloatArray) -> float:
     """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
     n = len(values)
+    if n > 1 and np.ptp(values) == 0:
+        return 0.0  # and not what the mean's rounding leaves of it
     return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))

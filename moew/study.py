@@ -362,7 +362,7 @@ def _consecutive(trials: list[Trial]) -> Iterator[list[Trial]]:
 
 def _resolve_storage(storage: Storage) -> str | BaseStorage | None:
     if isinstance(storage, str) and "://" in storage:
-        return storage
+        return _database(storage)
     if isinstance(storage, str | Path):
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
@@ -370,6 +370,24 @@ def _resolve_storage(storage: Storage) -> str | BaseStorage | None:
         # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
         return JournalStorage(JournalFileBackend(str(Path(storage).absolute())))
     return storage
+
+
+def _database(url: str) -> BaseStorage:
+    """Optuna's storage of a database.
+
+    Where several processes begin on an empty one, each would make its tables, and all but one fail; when
+    they look again, the tables are there.
+    """
+    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+
+    for wait in (0.2, 1.0, 5.0):
+        try:
+            return optuna.storages.get_storage(url)
+        except (IntegrityError, OperationalError, ProgrammingError) as error:
+            if "exists" not in str(error):  # such as a server that does not answer
+                raise
+            time.sleep(wait)
+    return optuna.storages.get_storage(url)
 
 
 @contextlib.contextmanager

@@ -86,3 +86,8 @@ def test_mistakes():
         compare(LogisticRegression(), repeats=1)
     with pytest.raises(InvalidInputError, match="without a storage"):
         compare(LogisticRegression(), storage="run.log", random_state=0)
+
+
+def test_values_that_are_all_the_same_have_no_margin():
+    assert margin(np.full(5, 0.8525)) == 0  # its mean is not 0.8525 to the last bit
+    assert margin(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.484, rel=1e-3)

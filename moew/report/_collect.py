@@ -83,6 +83,9 @@ def collect(
             "metric": {
                 "name": clipped(result.metric),
                 "greater_is_better": result.greater_is_better,
+                "response": getattr(
+                    search.evaluator_.metric, "response", None
+                ),  # None: a scorer's own business
                 "n_validation": result.n_validation,
                 "n_holdout": result.n_holdout,
                 "honest": honest,

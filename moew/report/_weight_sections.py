@@ -24,7 +24,7 @@ def labels(data: Data) -> str:
     kind = "class" if found["is_classes"] else "target"
     words = (
         "Blue bars: mean weight. Diamond: the unweighted model's error on validation rows; dot: that with "
-        "learned weights."
+        "learned weights." + _of_scores(data)
         if errors
         else f"Errors are not shown: {found['reason'].rstrip('.')}."
     )
@@ -51,6 +51,12 @@ def labels(data: Data) -> str:
     return section(
         "labels", title, f"{body}<div>{table('labels-table', caption, heads, rows)}{more}</div></div>"
     )
+
+
+def _of_scores(data: Data) -> str:
+    if data["metric"]["response"] not in ("score", "proba"):
+        return ""
+    return " These errors are those of the models' decisions; the metric looks at their scores instead."
 
 
 def slices(data: Data) -> str:

@@ -21,7 +21,7 @@ def _program(name):
     return found or pytest.skip(f"PostgreSQL's {name} is not installed")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """The URL of a server of our own. PostgreSQL refuses to run as root, so root becomes `postgres`."""
     folder = tmp_path_factory.mktemp("postgresql")

@@ -39,9 +39,16 @@ class Runner:
 
     def run(self, command: str, **places: object) -> str:
         """What it prints; `places` are filled in."""
-        done = subprocess.run(**self._call(command, places), capture_output=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
+        printed, said = self.folder / "printed", self.folder / "said"
+        with (
+            printed.open("w") as out,
+            said.open("w") as err,
+        ):  # not pipes, which what it starts would keep open
+            done = subprocess.run(
+                **self._call(command, places), stdout=out, stderr=err, timeout=300, check=False
+            )
+        assert done.returncode == 0, said.read_text()[-3000:]
+        return printed.read_text()
 
     @contextmanager
     def running(self, command: str, **places: object):
