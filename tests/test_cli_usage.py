@@ -119,6 +119,7 @@ def test_wrong_options_are_clicks_errors(arguments, words):
             "1 of 3 rows have no label in column 'y' (the first is row 1)",
         ),
         ("ragged.csv", "a,b,y\n1,2,no\n3,4,5,6,no\n", "ragged.csv cannot be read as csv"),
+        ("longer.csv", "a,b,y\n1,2,3,no\n1,2,3,no\n", "rows have more cells than its first line has names"),
         ("bytes.csv", b"a,b,y\n\xff\xfe,2,no\n", "bytes.csv cannot be read as csv"),
         ("fake.parquet", "no parquet", "fake.parquet cannot be read as parquet"),
         ("table.xlsx", "", "told by their ending"),

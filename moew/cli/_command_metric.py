@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 import shlex
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ from moew.exceptions import InvalidInputError
 
 PREDICTIONS = "{predictions}"
 ROW_ID = "row_id"
-_TAKEN = (ROW_ID, "label", "decision", "score", "proba")
+_TAKEN = re.compile(rf"{ROW_ID}|label|(decision|score|proba)(_\d+)?")  # names of the file's own columns
 _SHOWN = 300  # characters of a failed program's message
 
 
@@ -97,8 +98,11 @@ def command_metric(text: str, response: str, columns: Sequence[str], timeout: fl
             f"--metric-command needs the word {PREDICTIONS}, where the name of the file goes: "
             f'"./score {PREDICTIONS}".'
         )
-    if taken := [name for name in columns if name in _TAKEN]:
-        raise InvalidInputError(f"--metric-column cannot be called {taken[0]!r}, which the file has already.")
+    if taken := [name for name in columns if _TAKEN.fullmatch(name)]:
+        raise InvalidInputError(
+            f"--metric-column {taken[0]}=…: the program's file has a column {taken[0]!r} of its own; call "
+            "yours something else."
+        )
     files = [Path(word) for word in words if PREDICTIONS not in word and Path(word).is_file()]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     return CommandMetric(words, response, tuple(columns), timeout, digest)

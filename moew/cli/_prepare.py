@@ -72,7 +72,7 @@ def prepare(settings: dict[str, Any]) -> Prepared:
             "--compare needs rows that no method has chosen on: give them with --test FILE."
         )
     path, label = settings["train"], settings["label"]
-    frame = read_table(path)
+    frame = read_table(path, label=label, ids=settings["id"])
     y = labels_of(frame, label, path)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
     metric = metric_from(settings, list(columns), positive_label(settings["positive"], y))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from moew.cli._ending import one_line_errors
-from moew.cli.predict import _FILE, _FOLDER, deliver
+from moew.cli.predict import _FILE, _FOLDER, deliver, say_how_rows_are_named
 
 
 def command() -> click.Command:
@@ -29,9 +29,10 @@ def command() -> click.Command:
             from moew.runs import load_run
 
             found = load_run(run)
-            rows = found.schema.read(table, columns=())
+            rows = found.rows_to_weigh(table)
+            say_how_rows_are_named(found.schema, rows, table)
             columns = {
-                found.schema.id_name: rows.ids,
+                rows.id_name: rows.ids,
                 "weight": found.weights(rows, _users_function(run, found.weight_state, trust)),
             }
             deliver(columns, out, as_json, "weights")

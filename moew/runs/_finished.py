@@ -38,12 +38,16 @@ class FinishedRun:
         """The rows of a file, with those of the metric's columns that the decision looks at."""
         needed = () if self.decision is None else self.decision.columns
         given = [name for name in needed if name in self.schema.columns]
-        return self.schema.read(path, labels=False, columns=given)
+        return self.schema.read(path, labels=False, ids=False, columns=given)
+
+    def rows_to_weigh(self, path: Path) -> TableRows:
+        """The labelled rows of a file; the metric's columns play no part."""
+        return self.schema.read(path, ids=False, columns=())
 
     def predict(self, rows: TableRows, *, trust: bool = False) -> dict[str, Any]:
         """Columns: the rows' ids, the prediction, and the score or the probability of each class."""
         model = self.model(trust)
-        columns: dict[str, Any] = {self.schema.id_name: rows.ids}
+        columns: dict[str, Any] = {rows.id_name: rows.ids}
         if self.decision is None:
             columns["prediction"] = np.asarray(model.predict(rows.X))
         else:

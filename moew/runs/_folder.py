@@ -99,7 +99,7 @@ class RunFolder:
     def save(self, search: Any, schema: Schema, rows: TableRows, result: State) -> State:
         """Put a fitted search into the folder; the result, completed, that is written there."""
         write_table(
-            {schema.id_name: rows.ids[search.training_rows_], "weight": search.sample_weight_},
+            {rows.id_name: rows.ids[search.training_rows_], "weight": search.sample_weight_},
             self.path / WEIGHTS,
         )
         self._write_json(PARTS, parts_of(search, schema))
