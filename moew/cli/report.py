@@ -19,10 +19,13 @@ def command() -> click.Command:
             from importlib import import_module
 
             from moew.runs import RunFolder
+            from moew.runs._damage import reading
             from moew.runs._folder import REPORT, REPORT_DATA
 
             data = RunFolder(run).read_json(REPORT_DATA)
-            (run / REPORT).write_text(import_module("moew.report").render(data), encoding="utf-8")
+            with reading(run / REPORT_DATA):
+                page = import_module("moew.report").render(data)
+            (run / REPORT).write_text(page, encoding="utf-8")
             click.echo(f"The report: {run / REPORT}")
 
     return report

@@ -44,8 +44,11 @@ def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  
     """The user's own embedding by the name it has in the state; nothing is imported without trust."""
     from moew.cli._objects import find_object
     from moew.exceptions import InvalidInputError
+    from moew.runs._damage import reading
+    from moew.runs._folder import PARTS
 
-    name = state.get("embedding", {}).get("fitted", {}).get("function")
+    with reading(run / PARTS):
+        name = state["embedding"].get("fitted", {}).get("function")
     if name is None:
         return {}
     if not trust:

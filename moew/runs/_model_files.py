@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError, StateError
+from moew.runs._damage import reading
 from moew.state import Stateful, load_state
 
 JSON, SKOPS, PICKLE = "model.json", "model.skops", "model.pickle"
@@ -56,7 +57,8 @@ def save_model(model: Any, folder: Path, X: Any) -> str:
 def load_model(folder: Path, trust: bool = False) -> Any:
     """The model of a run; what could execute code only where `trust` says so."""
     if (folder / JSON).exists():
-        return load_state(_json(folder / JSON))
+        with reading(folder / JSON):
+            return load_state(json.loads((folder / JSON).read_text(encoding="utf-8")))
     if (folder / SKOPS).exists():
         return _load_skops(folder / SKOPS, trust)
     if not (folder / PICKLE).exists():
@@ -116,10 +118,3 @@ def _untrusted(content: bytes) -> list[str]:
         return [name for name in skops.io.get_untrusted_types(data=content) if name not in _READ_AS_DATA]
     except Exception as error:
         raise StateError(f"the model's file is damaged: {error}") from error
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StateError(f"{path} cannot be read: {error}") from error

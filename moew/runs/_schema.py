@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, StateError
 from moew.runs._tables import read_table
 from moew.state import State
 
 Array = np.ndarray[Any, Any]
 NUMBERED = "row"  # what ids are called that are the numbers of the rows
+_FEATURE_KINDS, _LABEL_KINDS = {"number", "text"}, {"number", "text", "truth"}
 _WRITTEN = ("weight", "prediction", "score")  # columns that stand beside the ids in tables that are written
 
 
@@ -93,7 +94,13 @@ class Schema:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        return cls(**state)
+        made = cls(**state)
+        texts = [*made.features, *made.columns, *made.columns.values(), made.label]
+        texts += [name for name in (made.id, made.sample_weight) if name is not None]
+        kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
+        if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
+            raise StateError("its schema must name columns by texts, and features as number or text.")
+        return made
 
     def _features(self, frame: Any, path: Path) -> Any:
         columns = {
