@@ -11,6 +11,7 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, StateError
 from moew.runs._damage import reading
+from moew.runs._trees import check_trees
 from moew.state import Stateful, load_state
 
 JSON, SKOPS, PICKLE = "model.json", "model.skops", "model.pickle"
@@ -102,7 +103,10 @@ def _load_skops(path: Path, trust: bool) -> Any:
             "and runs that code. If you made this run yourself, or trust who did, add --trust."
         )
     try:
-        return skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
+        model = skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
+        if not trust:
+            check_trees(model)
+        return model
     except ModuleNotFoundError as missing:
         raise StateError(
             f"{path} needs the module {missing.name!r}; run from the folder that holds it, or install it."
