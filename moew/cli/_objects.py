@@ -37,6 +37,8 @@ def find_object(text: str, option: str) -> Any:
         ) from error
     except AttributeError as error:
         raise InvalidInputError(f"{option} {text}: {error}.") from error
-    except Exception as error:  # the user's own module, with an error of its own
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's own module, with an error of its own; or its `sys.exit()`
         kind = type(error).__name__
         raise InvalidInputError(f"{option} {text}: importing {module} failed: {kind}: {error}") from error

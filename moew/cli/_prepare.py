@@ -13,6 +13,7 @@ from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
+from moew.cli._users_code import users_code
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning
 from moew.protocols import Task
 from moew.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
@@ -58,6 +59,7 @@ class Prepared:
         }
 
 
+@users_code()
 def prepare(settings: dict[str, Any]) -> Prepared:
     """Read the files and make the search; raises on anything that cannot work."""
     for name in ("train", "label"):

@@ -10,6 +10,7 @@ import click
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._objects import look_in_this_folder
+from moew.cli._users_code import users_code
 
 if TYPE_CHECKING:
     from moew.runs._schema import Schema, TableRows
@@ -40,7 +41,9 @@ def command() -> click.Command:
             found = load_run(run)
             rows = found.rows_to_predict(table)
             say_how_rows_are_named(found.schema, rows, table)
-            deliver(found.predict(rows, trust=trust), out, as_json, "predictions")
+            with users_code():
+                predictions = found.predict(rows, trust=trust)
+            deliver(predictions, out, as_json, "predictions")
 
     return predict
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from moew.cli._ending import one_line_errors
+from moew.cli._users_code import users_code
 from moew.cli.predict import _FILE, _FOLDER, deliver, say_how_rows_are_named
 
 
@@ -31,11 +32,9 @@ def command() -> click.Command:
             found = load_run(run)
             rows = found.rows_to_weigh(table)
             say_how_rows_are_named(found.schema, rows, table)
-            columns = {
-                rows.id_name: rows.ids,
-                "weight": found.weights(rows, _users_function(run, found.weight_state, trust)),
-            }
-            deliver(columns, out, as_json, "weights")
+            with users_code():
+                found_weights = found.weights(rows, _users_function(run, found.weight_state, trust))
+            deliver({rows.id_name: rows.ids, "weight": found_weights}, out, as_json, "weights")
 
     return weights
 
