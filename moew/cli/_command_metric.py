@@ -37,6 +37,7 @@ class CommandMetric:
     columns: tuple[str, ...]
     timeout: float
     digest: str  # of the files named in the command, so that a changed program is another metric
+    folder: Path  # where it is run
 
     @property
     def __signature__(self) -> Signature:
@@ -60,6 +61,7 @@ class CommandMetric:
                 text=True,
                 timeout=self.timeout,
                 stdin=subprocess.DEVNULL,
+                cwd=self.folder,
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -69,7 +71,7 @@ class CommandMetric:
             ) from None
         except (OSError, ValueError) as error:
             raise InvalidInputError(
-                f"the metric's program {self.words[0]!r} cannot be run: {error}"
+                f"the metric's program {self.words[0]!r} cannot be run in the folder {self.folder}: {error}"
             ) from error
         if done.returncode:
             said = _end_of(done.stderr) or _end_of(done.stdout) or "it said nothing"
@@ -87,7 +89,9 @@ class CommandMetric:
             ) from None
 
 
-def command_metric(text: str, response: str, columns: Sequence[str], timeout: float) -> CommandMetric:
+def command_metric(
+    text: str, response: str, columns: Sequence[str], timeout: float, folder: Path
+) -> CommandMetric:
     """The metric of a command line with `{predictions}` in it."""
     try:
         words = tuple(shlex.split(text))
@@ -103,9 +107,9 @@ def command_metric(text: str, response: str, columns: Sequence[str], timeout: fl
             f"--metric-column {taken[0]}=…: the program's file has a column {taken[0]!r} of its own; call "
             "yours something else."
         )
-    files = [Path(word) for word in words if PREDICTIONS not in word and Path(word).is_file()]
+    files = [folder / word for word in words if PREDICTIONS not in word and (folder / word).is_file()]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-    return CommandMetric(words, response, tuple(columns), timeout, digest)
+    return CommandMetric(words, response, tuple(columns), timeout, digest, folder)
 
 
 def _outputs(response: str, output: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -42,10 +42,12 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
         "pos_label": pos_label,
     }
     if program is not None:
-        function = command_metric(program, response or "decision", columns, settings["metric_timeout"])
+        function = command_metric(
+            program, response or "decision", columns, settings["metric_timeout"], settings["folder"]
+        )
         return make_metric(function, name=program.replace(PREDICTIONS, "").strip(), **own)
     if is_reference(name):
-        return _users(find_object(name, "--metric"), name, own, settings)
+        return _users(find_object(name, "--metric", settings["folder"]), name, own, settings)
     _check_fixed(name, settings)
     base, _, value = name.partition("=")
     if base in OURS:

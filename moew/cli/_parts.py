@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def decision_from(text: str | None) -> Any:
     return getattr(decision, DECISIONS[name])(*numbers, **where)
 
 
-def embedding_from(text: str, features: Mapping[str, str]) -> Any:
+def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
     """A name, `columns=a,b`, or a function or an embedding of the user's as `module:object`."""
     from moew.embedding import resolve_embedding
 
@@ -55,7 +56,7 @@ def embedding_from(text: str, features: Mapping[str, str]) -> Any:
     if not is_reference(text):
         resolve_embedding(text)  # raises before a folder is made
         return text
-    found = find_object(text, "--embedding")
+    found = find_object(text, "--embedding", folder)
     if hasattr(found, "transform"):
         raise InvalidInputError(
             f"--embedding {text}: a transformer cannot be kept in a run folder; wrap it in a function of "
@@ -124,7 +125,7 @@ def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
         raise InvalidInputError(
             f"there is no model {name!r}; {hint} {', '.join(MODELS)}, or module:object of yours."
         )
-    model = find_object(name, "--model")
+    model = find_object(name, "--model", settings["folder"])
     if isinstance(model, type) or (callable(model) and not hasattr(model, "fit")):
         model = model()
     if not (hasattr(model, "fit") and hasattr(model, "get_params")):

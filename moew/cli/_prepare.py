@@ -176,7 +176,7 @@ def _search(
         model,
         metric=metric,
         decision=rule,
-        embedding=_parts.embedding_from(settings["embedding"], schema.features),
+        embedding=_parts.embedding_from(settings["embedding"], schema.features, settings["folder"]),
         baseline=settings["baseline"],
         search=settings["search"],
         radius=settings["radius"],

@@ -20,16 +20,11 @@ def users_code() -> Iterator[None]:
         except (Exception, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise MoewError(ended_by(error)) from error
-
-
-def ended_by(error: BaseException) -> str:
-    """A line on code that wanted to end the program, and where."""
-    place = extract_tb(error.__traceback__)[-1]
-    return (
-        f"code of yours wanted to end the program, with {type(error).__name__}: {error} ({place.filename}, line "
-        f"{place.lineno}). Let it raise an error such as ValueError, or return."
-    )
+            place = extract_tb(error.__traceback__)[-1]
+            raise MoewError(
+                f"code of yours wanted to end the program, with {type(error).__name__}: {error} "
+                f"({place.filename}, line {place.lineno}). Let it raise a ValueError, or return."
+            ) from error
 
 
 @contextmanager

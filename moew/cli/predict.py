@@ -9,7 +9,7 @@ import click
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
-from moew.cli._objects import look_in_this_folder
+from moew.cli._objects import look_in
 from moew.cli._users_code import users_code
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command() -> click.Command:
             from moew.runs import load_run
 
             if trust:
-                look_in_this_folder()  # where the model's own class may be
+                look_in(Path.cwd())  # where the model's own class may be
             found = load_run(run)
             rows = found.rows_to_predict(table)
             say_how_rows_are_named(found.schema, rows, table)

@@ -55,4 +55,4 @@ def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  
             f"the weights of {run} use the function {name!r}: it is imported, and its code run, only with "
             "--trust."
         )
-    return {name: find_object(name, "--embedding")}
+    return {name: find_object(name, "--embedding", Path.cwd())}
