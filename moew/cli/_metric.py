@@ -99,7 +99,7 @@ def _scorer(name: str, pos_label: Any) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
     if name not in (known := get_scorer_names()):
-        near = get_close_matches(name.partition("=")[0], [*OURS, *known], n=3, cutoff=0.5)
+        near = get_close_matches(name.partition("=")[0], {**OURS, **dict.fromkeys(known)}, n=3, cutoff=0.5)
         hint = f"; perhaps {', '.join(near)}?" if near else "."
         raise InvalidInputError(f"there is no metric {name!r}{hint} `moew metrics` lists all.")
     if pos_label is None:

@@ -26,6 +26,8 @@ def look_in(folder: Path) -> None:
 def find_object(text: str, option: str, folder: Path) -> Any:
     """The object named `module:object`, from the folder or an installed package."""
     module, _, path = text.partition(":")
+    if not (module and path):
+        raise InvalidInputError(f"{option} {text!r} must be module:object, with a name on either side.")
     look_in(folder)
     try:
         return reduce(getattr, path.split("."), import_module(module))

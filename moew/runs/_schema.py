@@ -158,7 +158,10 @@ def _check_there(frame: Any, names: Sequence[str], path: Path) -> None:
     if missing := [name for name in dict.fromkeys(names) if name not in frame]:
         there = [str(name) for name in frame.columns]
         shown = f"{there[:12]}{' …' if len(there) > 12 else ''}"
-        raise InvalidInputError(f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.")
+        hint = " Are its columns separated by something else than commas?" if len(there) == 1 else ""
+        raise InvalidInputError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.{hint}"
+        )
 
 
 def _kind(series: Any, path: Path) -> str:
@@ -196,8 +199,8 @@ def _as_number(series: Any, path: Path) -> Any:
         odd = series[series.notna() & to_numeric(series, errors="coerce").isna()]
         if len(odd):
             raise InvalidInputError(
-                f"{path}: column {series.name!r} must hold numbers, as in the training file, but row "
-                f"{odd.index[0]} holds {odd.iloc[0]!r}."
+                f"{path}: column {series.name!r} must hold numbers, but row {odd.index[0]} holds "
+                f"{odd.iloc[0]!r}."
             )
     return to_numeric(series.astype(object).where(series.notna(), None)).astype(np.float64)
 
@@ -212,8 +215,9 @@ def _labels(series: Any, kind: str, path: Path) -> Array:
     missing = np.flatnonzero(series.isna().to_numpy())
     if len(missing):
         raise InvalidInputError(
-            f"{path}: {len(missing)} of {len(series)} rows have no label in column {series.name!r} (the "
-            f"first is row {missing[0]}); fill or remove them."
+            f"{path}: {len(missing)} of {len(series)} rows have no label in column {series.name!r}: rows "
+            f"{', '.join(map(str, missing[:5]))}{' …' if len(missing) > 5 else ''}, counted from 0. Fill in "
+            "their labels or remove them. (In a CSV file NA, None and null are read as no label, too.)"
         )
     if kind == "text":
         return np.asarray([str(value) for value in series])
