@@ -80,7 +80,7 @@ def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
         raise
     except KeyError as error:
         raise StateError(f"the state of kind {kind!r} has no entry {error}; it is not complete.") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except Exception as error:  # a state comes from outside, and may be wrong in any way
         raise StateError(f"the state of kind {kind!r} is damaged: {error}.") from error
 
 

@@ -136,11 +136,6 @@ def test_a_program_that_was_changed_is_another_metric(folder):
     assert "other settings" in refused("fit", *DATA, *program, "--resume")
 
 
-def test_columns_of_a_program_have_names_of_their_own():
-    line = refused("fit", *DATA, "--metric-command", "x {predictions}", "--metric-column", "label=amount")
-    assert "cannot be called 'label'" in line
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

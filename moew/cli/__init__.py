@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moew import __version__
 from moew.cli.paper import EXPERIMENTS as EXPERIMENTS
@@ -35,12 +35,21 @@ def commands() -> click.Group:
     import click
 
     from moew.cli import compare, demo, fit, metrics, paper, predict, report, weights
+    from moew.cli._ending import one_line_usage
 
     class InOrder(click.Group):
-        """Commands in the order in which people meet them."""
+        """Commands in the order in which people meet them; wrong usage is told in one line."""
 
         def list_commands(self, ctx: click.Context) -> list[str]:
             return list(self.commands)
+
+        def make_context(self, *args: Any, **more: Any) -> click.Context:
+            with one_line_usage():
+                return super().make_context(*args, **more)
+
+        def invoke(self, ctx: click.Context) -> Any:
+            with one_line_usage():
+                return super().invoke(ctx)
 
     settings = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 import shlex
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ from moew.exceptions import InvalidInputError
 
 PREDICTIONS = "{predictions}"
 ROW_ID = "row_id"
-_TAKEN = (ROW_ID, "label", "decision", "score", "proba")
+_TAKEN = re.compile(rf"{ROW_ID}|label|(decision|score|proba)(_\d+)?")  # names of the file's own columns
 _SHOWN = 300  # characters of a failed program's message
 
 
@@ -36,6 +37,7 @@ class CommandMetric:
     columns: tuple[str, ...]
     timeout: float
     digest: str  # of the files named in the command, so that a changed program is another metric
+    folder: Path  # where it is run
 
     @property
     def __signature__(self) -> Signature:
@@ -59,6 +61,7 @@ class CommandMetric:
                 text=True,
                 timeout=self.timeout,
                 stdin=subprocess.DEVNULL,
+                cwd=self.folder,
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -68,7 +71,7 @@ class CommandMetric:
             ) from None
         except (OSError, ValueError) as error:
             raise InvalidInputError(
-                f"the metric's program {self.words[0]!r} cannot be run: {error}"
+                f"the metric's program {self.words[0]!r} cannot be run in the folder {self.folder}: {error}"
             ) from error
         if done.returncode:
             said = _end_of(done.stderr) or _end_of(done.stdout) or "it said nothing"
@@ -86,7 +89,9 @@ class CommandMetric:
             ) from None
 
 
-def command_metric(text: str, response: str, columns: Sequence[str], timeout: float) -> CommandMetric:
+def command_metric(
+    text: str, response: str, columns: Sequence[str], timeout: float, folder: Path
+) -> CommandMetric:
     """The metric of a command line with `{predictions}` in it."""
     try:
         words = tuple(shlex.split(text))
@@ -97,11 +102,14 @@ def command_metric(text: str, response: str, columns: Sequence[str], timeout: fl
             f"--metric-command needs the word {PREDICTIONS}, where the name of the file goes: "
             f'"./score {PREDICTIONS}".'
         )
-    if taken := [name for name in columns if name in _TAKEN]:
-        raise InvalidInputError(f"--metric-column cannot be called {taken[0]!r}, which the file has already.")
-    files = [Path(word) for word in words if PREDICTIONS not in word and Path(word).is_file()]
+    if taken := [name for name in columns if _TAKEN.fullmatch(name)]:
+        raise InvalidInputError(
+            f"--metric-column {taken[0]}=…: the program's file has a column {taken[0]!r} of its own; call "
+            "yours something else."
+        )
+    files = [folder / word for word in words if PREDICTIONS not in word and (folder / word).is_file()]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-    return CommandMetric(words, response, tuple(columns), timeout, digest)
+    return CommandMetric(words, response, tuple(columns), timeout, digest, folder)
 
 
 def _outputs(response: str, output: np.ndarray[Any, Any]) -> dict[str, Any]:

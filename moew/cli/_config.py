@@ -1,4 +1,7 @@
-"""`--config run.toml`: every option from a file; the command line wins."""
+"""`--config run.toml`: every option from a file; the command line wins.
+
+Whatever is relative in the file, is so to its own folder: it means the same wherever the command is run.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +44,17 @@ def read_config(path: Path, command: click.Command) -> dict[str, Any]:
             content = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"{path} is no TOML: {error}") from error
+    folder = path.parent.resolve()
     known = {parameter.name: parameter for parameter in command.params if parameter.name != "config"}
-    found = {}
+    found: dict[str, Any] = {"folder": str(folder)} if "folder" in known else {}
     for key, value in content.items():
         parameter = known.get(key.replace("-", "_"))
         if parameter is None:
             names = [str(name).replace("_", "-") for name in known]
             near = get_close_matches(key, names, n=1, cutoff=0.0)
             raise InvalidInputError(f"{path}: there is no setting {key!r}; the nearest is {near[0]!r}.")
-        found[str(parameter.name)] = _value(value, parameter, f"{path}: {key}")
+        read = _value(value, parameter, f"{path}: {key}")
+        found[str(parameter.name)] = str(folder / read) if isinstance(parameter.type, click.Path) else read
     return found
 
 

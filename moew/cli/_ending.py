@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from moew.cli._wording import on_the_command_line
 from moew.cli.paper import FAILED, INTERRUPTED
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
 
@@ -34,9 +35,29 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
             _end(FAILED, str(error) or type(error).__name__)
 
 
+class _WrongUsage(click.UsageError):
+    """What click says of wrong usage, as a line like all others."""
+
+    def show(self, file: Any = None) -> None:
+        path = self.ctx.command_path if self.ctx is not None else "moew"
+        said = self.format_message()
+        tell(f"{said if said.endswith(('.', '?')) else f'{said}.'} See `{path} --help`.")
+
+
+@contextmanager
+def one_line_usage() -> Iterator[None]:
+    """Wrong options and arguments in one line, where click would show four."""
+    try:
+        yield
+    except (_WrongUsage, click.exceptions.NoArgsIsHelpError):
+        raise
+    except click.UsageError as error:
+        raise _WrongUsage(error.format_message(), error.ctx) from error
+
+
 def tell(line: str) -> None:
     """A line for a person; standard output is for results."""
-    click.echo(f"moew: {' '.join(line.split())}", err=True)
+    click.echo(f"moew: {on_the_command_line(line)}", err=True)
 
 
 def _end(status: int, line: str) -> None:

@@ -42,11 +42,13 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
         "pos_label": pos_label,
     }
     if program is not None:
-        function = command_metric(program, response or "decision", columns, settings["metric_timeout"])
+        function = command_metric(
+            program, response or "decision", columns, settings["metric_timeout"], settings["folder"]
+        )
         name = program.replace(PREDICTIONS, "").strip()
         return make_metric(function, name=name, slow=True, **own)
     if is_reference(name):
-        return _users(find_object(name, "--metric"), name, own, settings)
+        return _users(find_object(name, "--metric", settings["folder"]), name, own, settings)
     _check_fixed(name, settings)
     base, _, value = name.partition("=")
     if base in OURS:
@@ -98,7 +100,7 @@ def _scorer(name: str, pos_label: Any) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
     if name not in (known := get_scorer_names()):
-        near = get_close_matches(name.partition("=")[0], [*OURS, *known], n=3, cutoff=0.5)
+        near = get_close_matches(name.partition("=")[0], {**OURS, **dict.fromkeys(known)}, n=3, cutoff=0.5)
         hint = f"; perhaps {', '.join(near)}?" if near else "."
         raise InvalidInputError(f"there is no metric {name!r}{hint} `moew metrics` lists all.")
     if pos_label is None:

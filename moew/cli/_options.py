@@ -212,15 +212,26 @@ def training_parameters(
                 help="Of every method, for margins.",
             ),
         ),
-        *_section("Output", *output, config_option(SectionOption)),
+        *_section(
+            "Output",
+            *output,
+            config_option(SectionOption),
+            _option(
+                "folder",
+                type=click.Path(exists=True, file_okay=False, path_type=Path),
+                metavar="FOLDER",
+                help="Of your modules and programs; default: this one, or that of the --config file.",
+            ),
+        ),
     ]
 
 
 def completed(given: dict[str, Any], command: click.Command) -> dict[str, Any]:
-    """The settings in the order of the help, with the default that depends on another setting."""
+    """The settings in the order of the help, with the defaults that depend on something else."""
+    folder = (given["folder"] or Path()).absolute()
     honest = given["honest"] or ("halves" if given["metric_command"] is None else "holdout")
     names = [str(parameter.name) for parameter in command.params if parameter.name in given]
-    return {name: given[name] for name in names} | {"honest": honest}
+    return {name: given[name] for name in names} | {"honest": honest, "folder": folder}
 
 
 def recorded(settings: dict[str, Any]) -> dict[str, Any]:

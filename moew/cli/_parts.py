@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ DECISIONS = {
     "recall": "RecallReached",
     "equal_fpr": "EqualFalsePositiveRates",
 }
+_EMBEDDINGS = ("autoencoder", "label", "discriminative")
 _MOST_CLASSES = 20  # different whole numbers that are taken for classes unless told
 
 
@@ -43,19 +45,22 @@ def decision_from(text: str | None) -> Any:
     return getattr(decision, DECISIONS[name])(*numbers, **where)
 
 
-def embedding_from(text: str, features: Mapping[str, str]) -> Any:
+def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
     """A name, `columns=a,b`, or a function or an embedding of the user's as `module:object`."""
-    from moew.embedding import resolve_embedding
-
     if text.startswith("columns="):
         columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
+        if not columns:
+            raise InvalidInputError(f"--embedding {text}: name at least one feature, of {[*features]}.")
         if missing := [name for name in columns if name not in features]:
             raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
         return columns
     if not is_reference(text):
-        resolve_embedding(text)  # raises before a folder is made
+        if text not in _EMBEDDINGS:
+            raise InvalidInputError(
+                f"--embedding {text!r} is none of {', '.join(_EMBEDDINGS)}, columns=A,B and module:function."
+            )
         return text
-    found = find_object(text, "--embedding")
+    found = find_object(text, "--embedding", folder)
     if hasattr(found, "transform"):
         raise InvalidInputError(
             f"--embedding {text}: a transformer cannot be kept in a run folder; wrap it in a function of "
@@ -68,7 +73,12 @@ def honest_from(text: str) -> Any:
     """How the honest score is found, as the estimator takes it."""
     if text in ("halves", "holdout"):
         return text
-    return None if text == "none" else _number(text, "--honest (halves, holdout, none or a share)")
+    if text == "none":
+        return None
+    share = _number(text, "--honest (halves, holdout, none or a share)")
+    if not 0 < share < 1:
+        raise InvalidInputError(f"--honest {text}: a share to hold out is above 0 and below 1.")
+    return share
 
 
 def validation_from(settings: dict[str, Any]) -> Any:
@@ -113,26 +123,44 @@ def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
     values = {key: option_value(value) for key, value in options.items()}
     if name in MODELS:
         task = task_from(settings["task"], name, y)
-        if task == "regression" and np.asarray(y).dtype.kind not in "iufb":
-            raise InvalidInputError(
-                f"the labels are texts, such as {str(y[0])!r}, and a regression predicts numbers."
-            )
-        return built_in_model(name, X, task, values), task
+        model = built_in_model(name, X, task, values)
+        _check_labels(y, task, name)
+        return model, task
     if not is_reference(name):
         near = get_close_matches(name, MODELS, n=1, cutoff=0.5)
         hint = f"perhaps {near[0]}? They are" if near else "they are"
         raise InvalidInputError(
             f"there is no model {name!r}; {hint} {', '.join(MODELS)}, or module:object of yours."
         )
-    model = find_object(name, "--model")
+    model = find_object(name, "--model", settings["folder"])
     if isinstance(model, type) or (callable(model) and not hasattr(model, "fit")):
-        model = model()
+        try:
+            model = model()
+        except Exception as error:  # the user's own code
+            raise InvalidInputError(
+                f"--model {name}: {name.partition(':')[2]}() failed: {type(error).__name__}: {error}"
+            ) from error
     if not (hasattr(model, "fit") and hasattr(model, "get_params")):
         raise InvalidInputError(f"--model {name} is no scikit-learn estimator, but {type(model).__name__}.")
     found = task_of(model)
     if settings["task"] not in ("auto", found):
         raise InvalidInputError(f"--model {name} is for {found}, but --task says {settings['task']}.")
+    _check_labels(y, found, name)
     return with_options(model, values), found
+
+
+def _check_labels(y: Any, task: Task, model: str) -> None:
+    labels = np.asarray(y)
+    if task == "regression" and labels.dtype.kind not in "iufb":
+        raise InvalidInputError(
+            f"the labels are texts, such as {str(labels[0])!r}, and --model {model} predicts numbers here."
+        )
+    if task == "classification" and labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        odd = float(labels[labels != np.floor(labels)][0])
+        raise InvalidInputError(
+            f"the labels are numbers, such as {odd:g}, and --model {model} predicts classes here. For "
+            "numbers take a model such as ridge or hist_gradient_boosting, without --task classification."
+        )
 
 
 def weight_name_of(model: Any) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
-from moew.exceptions import InvalidInputError, MoewError, MoewWarning
+from moew.cli._rehearsal import rehearse
+from moew.cli._users_code import users_code
+from moew.exceptions import InvalidInputError
 from moew.protocols import Task
 from moew.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
 from moew.runs._tables import read_table
@@ -58,6 +57,7 @@ class Prepared:
         }
 
 
+@users_code()
 def prepare(settings: dict[str, Any]) -> Prepared:
     """Read the files and make the search; raises on anything that cannot work."""
     for name in ("train", "label"):
@@ -72,7 +72,7 @@ def prepare(settings: dict[str, Any]) -> Prepared:
             "--compare needs rows that no method has chosen on: give them with --test FILE."
         )
     path, label = settings["train"], settings["label"]
-    frame = read_table(path)
+    frame = read_table(path, label=label, ids=settings["id"])
     y = labels_of(frame, label, path)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
     metric = metric_from(settings, list(columns), positive_label(settings["positive"], y))
@@ -101,38 +101,8 @@ def prepare(settings: dict[str, Any]) -> Prepared:
         _other(schema, settings["test"], "test"),
         search,
     )
-    _rehearse(prepared)
+    rehearse(prepared)
     return prepared
-
-
-def _rehearse(prepared: Prepared) -> None:
-    """Raise now what the search would raise before its first model, while no folder is made yet."""
-    from moew.setup import Given, set_up
-
-    rows = prepared.rows
-    names = ("X", "y", "sample_weight", "metadata")
-    parts = [Given(*(rows.get(f"{name}{suffix}") for name in names)) for suffix in ("", "_val")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MoewWarning)  # the search will give them
-        try:
-            setup = set_up(prepared.search, *parts)
-        except MoewError as error:
-            if "takes 1 for the positive label" in str(error):  # its advice is for Python
-                labels = np.unique(np.asarray(prepared.training.y)).tolist()
-                raise InvalidInputError(
-                    f"--metric {prepared.settings['metric']} needs to know which label is the positive one: "
-                    f"--positive LABEL, one of {labels[:10]}."
-                ) from error
-            raise
-        except (ValueError, TypeError) as error:  # scikit-learn's words for data that do not fit
-            raise InvalidInputError(str(error)) from error
-    positive = positive_label(prepared.settings["positive"], prepared.training.y)
-    if positive is not None and setup.evaluator.rule is not None and setup.evaluator.pos_label != positive:
-        raise InvalidInputError(
-            f"with a scorer of scikit-learn, --decision decides for the second label "
-            f"{str(setup.evaluator.pos_label)!r}, not for --positive {positive!r}; take a metric of "
-            "moew's, or a function of yours."
-        )
 
 
 def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
@@ -174,7 +144,7 @@ def _search(
         model,
         metric=metric,
         decision=rule,
-        embedding=_parts.embedding_from(settings["embedding"], schema.features),
+        embedding=_parts.embedding_from(settings["embedding"], schema.features, settings["folder"]),
         baseline=settings["baseline"],
         search=settings["search"],
         radius=settings["radius"],

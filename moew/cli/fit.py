@@ -9,6 +9,7 @@ import click
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import completed, recorded, run_parameters, training_parameters, with_parameters
+from moew.cli._users_code import users_code
 from moew.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -49,15 +50,17 @@ def _fit(settings: dict[str, Any]) -> None:
     folder.begin(text, **how)
     search = prepared.search.set_params(storage=folder.study, show_progress=True)
     try:
-        search.fit(**prepared.rows)
+        with users_code():
+            search.fit(**prepared.rows)
     except InvalidInputError:
         if not folder.study.exists():
             folder.take_back()  # wrong usage, found before anything was trained, leaves no trace
         raise
     folder.write_settings(text)
-    result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
-    comparison = run_comparison(prepared) if settings["compare"] else None
-    report = _report_data(prepared, comparison, recorded_settings)
+    with users_code():
+        result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
+        comparison = run_comparison(prepared) if settings["compare"] else None
+        report = _report_data(prepared, comparison, recorded_settings)
     result |= {name: report[name] for name in ("verdict", "tested", "comparison")}
     folder.write_result(result)
     folder.write_report(report, render(report))
@@ -74,6 +77,7 @@ def _fit(settings: dict[str, Any]) -> None:
         click.echo("The model can only be kept as code: `moew predict` will ask for --trust.")
 
 
+@users_code()
 def run_comparison(prepared: Prepared) -> Any:
     """`moew.compare` with the settings of the command."""
     from sklearn.base import clone

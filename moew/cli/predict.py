@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from moew.cli import _shown
-from moew.cli._ending import one_line_errors
-from moew.cli._objects import look_in_this_folder
+from moew.cli._ending import one_line_errors, tell
+from moew.cli._objects import look_in
+from moew.cli._users_code import users_code
+
+if TYPE_CHECKING:
+    from moew.runs._schema import Schema, TableRows
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -33,11 +37,21 @@ def command() -> click.Command:
             from moew.runs import load_run
 
             if trust:
-                look_in_this_folder()  # where the model's own class may be
+                look_in(Path.cwd())  # where the model's own class may be
             found = load_run(run)
-            deliver(found.predict(found.rows_to_predict(table), trust=trust), out, as_json, "predictions")
+            rows = found.rows_to_predict(table)
+            say_how_rows_are_named(found.schema, rows, table)
+            with users_code():
+                predictions = found.predict(rows, trust=trust)
+            deliver(predictions, out, as_json, "predictions")
 
     return predict
+
+
+def say_how_rows_are_named(schema: Schema, rows: TableRows, table: Path) -> None:
+    """A note where a file has no ids, though the run's own files had."""
+    if schema.id is not None and rows.id_name != schema.id:
+        tell(f"note: {table} has no column {schema.id!r}, so its rows are named by their numbers, from 0")
 
 
 def deliver(columns: dict[str, Any], out: Path | None, as_json: bool, what: str) -> None:

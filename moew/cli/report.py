@@ -18,10 +18,13 @@ def command() -> click.Command:
         with one_line_errors():
             from moew.report import render
             from moew.runs import RunFolder
+            from moew.runs._damage import reading
             from moew.runs._folder import REPORT, REPORT_DATA
 
             data = RunFolder(run).read_json(REPORT_DATA)
-            (run / REPORT).write_text(render(data), encoding="utf-8")
+            with reading(run / REPORT_DATA):
+                page = render(data)
+            (run / REPORT).write_text(page, encoding="utf-8")
             click.echo(f"The report: {run / REPORT}")
 
     return report

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from moew.cli._ending import one_line_errors
-from moew.cli.predict import _FILE, _FOLDER, deliver
+from moew.cli._users_code import users_code
+from moew.cli.predict import _FILE, _FOLDER, deliver, say_how_rows_are_named
 
 
 def command() -> click.Command:
@@ -29,12 +30,11 @@ def command() -> click.Command:
             from moew.runs import load_run
 
             found = load_run(run)
-            rows = found.schema.read(table, columns=())
-            columns = {
-                found.schema.id_name: rows.ids,
-                "weight": found.weights(rows, _users_function(run, found.weight_state, trust)),
-            }
-            deliver(columns, out, as_json, "weights")
+            rows = found.rows_to_weigh(table)
+            say_how_rows_are_named(found.schema, rows, table)
+            with users_code():
+                found_weights = found.weights(rows, _users_function(run, found.weight_state, trust))
+            deliver({rows.id_name: rows.ids, "weight": found_weights}, out, as_json, "weights")
 
     return weights
 
@@ -43,8 +43,11 @@ def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  
     """The user's own embedding by the name it has in the state; nothing is imported without trust."""
     from moew.cli._objects import find_object
     from moew.exceptions import InvalidInputError
+    from moew.runs._damage import reading
+    from moew.runs._folder import PARTS
 
-    name = state.get("embedding", {}).get("fitted", {}).get("function")
+    with reading(run / PARTS):
+        name = state["embedding"].get("fitted", {}).get("function")
     if name is None:
         return {}
     if not trust:
@@ -52,4 +55,4 @@ def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  
             f"the weights of {run} use the function {name!r}: it is imported, and its code run, only with "
             "--trust."
         )
-    return {name: find_object(name, "--embedding")}
+    return {name: find_object(name, "--embedding", Path.cwd())}

@@ -88,8 +88,9 @@ class _FprGap:
         if not n_negative.all():
             occurring = np.bincount(codes, minlength=n_groups) > 0
             if empty := names[occurring & (n_negative == 0)].tolist():
+                shown = f"{', '.join(map(repr, empty[:5]))}{', …' if len(empty) > 5 else ''}"
                 raise UndefinedMetricError(
-                    f"no false-positive rate for group {', '.join(map(repr, empty))}: no negative rows, all "
+                    f"no false-positive rate for group {shown}: no negative rows, all "
                     f"are {shown_positive(y_true, pos_label)}."
                 )
         n_wrong = np.bincount(codes[wrong], minlength=n_groups)

@@ -14,9 +14,12 @@ from moew.exceptions import InvalidInputError, StateError
 from moew.metrics import accuracy
 from moew.protocols import DecisionRule, FloatArray
 from moew.runs import _model_files
+from moew.runs._damage import reading, using
 from moew.runs._folder import PARTS, RunFolder
 from moew.runs._schema import Schema, TableRows
 from moew.state import State, load_state
+
+_PARTS = {"schema", "weight_function", "decision", "classes", "pos_label"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,23 @@ class FinishedRun:
         """The rows of a file, with those of the metric's columns that the decision looks at."""
         needed = () if self.decision is None else self.decision.columns
         given = [name for name in needed if name in self.schema.columns]
-        return self.schema.read(path, labels=False, columns=given)
+        return self.schema.read(path, labels=False, ids=False, columns=given)
+
+    def rows_to_weigh(self, path: Path) -> TableRows:
+        """The labelled rows of a file; the metric's columns play no part."""
+        return self.schema.read(path, ids=False, columns=())
 
     def predict(self, rows: TableRows, *, trust: bool = False) -> dict[str, Any]:
         """Columns: the rows' ids, the prediction, and the score or the probability of each class."""
         model = self.model(trust)
-        columns: dict[str, Any] = {self.schema.id_name: rows.ids}
+        with using(self.folder):
+            columns = self._answers(model, rows)
+            if odd := [name for name, of_rows in columns.items() if of_rows.shape != (len(rows),)]:
+                raise ValueError(f"it gives no column {odd[0]!r} of {len(rows)} rows")
+            return columns
+
+    def _answers(self, model: Any, rows: TableRows) -> dict[str, Any]:
+        columns: dict[str, Any] = {rows.id_name: rows.ids}
         if self.decision is None:
             columns["prediction"] = np.asarray(model.predict(rows.X))
         else:
@@ -60,7 +74,12 @@ class FinishedRun:
         """The learned weights of labelled rows; `objects` are functions of the user's own."""
         if rows.y is None:
             raise InvalidInputError("weights are of labelled rows; read them with their labels.")
-        weights: FloatArray = load_state(self.weight_state, objects)(rows.X, rows.y)
+        with reading(self.folder / PARTS):
+            function = load_state(self.weight_state, objects)
+        with using(self.folder / PARTS):
+            weights = np.asarray(function(rows.X, rows.y), dtype=np.float64)
+            if weights.shape != (len(rows),):
+                raise ValueError(f"its weights of {len(rows)} rows have the shape {weights.shape}")
         return weights
 
     def _evaluator(self) -> Evaluator:
@@ -71,16 +90,33 @@ class FinishedRun:
 def load_run(folder: Path) -> FinishedRun:
     """The run in a folder of `moew fit`; nothing of it is executed."""
     parts = RunFolder(folder).read_json(PARTS)
-    try:
+    with reading(folder / PARTS):
+        if not (isinstance(parts, dict) and set(parts) == _PARTS):
+            raise StateError(f"it must hold {', '.join(sorted(_PARTS))}, and nothing else.")
         rule = parts["decision"]
-        classes = parts["classes"]
         return FinishedRun(
             folder,
             Schema.from_state(parts["schema"]),
-            None if rule is None else load_state(rule),
-            None if classes is None else np.asarray(classes),
+            None if rule is None else _rule(rule),
+            _classes(parts["classes"], parts["pos_label"]),
             parts["pos_label"],
             parts["weight_function"],
         )
-    except (KeyError, TypeError) as error:
-        raise StateError(f"{folder / PARTS} is damaged: {error}.") from error
+
+
+def _rule(state: State) -> DecisionRule:
+    rule = load_state(state)
+    if not isinstance(rule, DecisionRule):
+        raise StateError(f"its decision is a {type(rule).__name__}, no decision rule.")
+    return rule
+
+
+def _classes(classes: Any, pos_label: Any) -> np.ndarray[Any, Any] | None:
+    if classes is None:
+        return None
+    kinds = {type(name) for name in classes} if isinstance(classes, list) else set()
+    if len(kinds) != 1 or not kinds <= {bool, int, float, str} or len(set(classes)) != len(classes):
+        raise StateError(f"its classes must be a list of different labels of one kind, got {classes!r}.")
+    if pos_label is not None and pos_label not in classes:
+        raise StateError(f"its positive label {pos_label!r} is none of its classes.")
+    return np.asarray(classes)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError, StateError
+from moew.exceptions import InvalidInputError
 from moew.runs import _model_files
+from moew.runs._damage import reading
 from moew.runs._schema import Schema, TableRows
 from moew.runs._tables import write_table
 from moew.state import State
@@ -99,7 +100,7 @@ class RunFolder:
     def save(self, search: Any, schema: Schema, rows: TableRows, result: State) -> State:
         """Put a fitted search into the folder; the result, completed, that is written there."""
         write_table(
-            {schema.id_name: rows.ids[search.training_rows_], "weight": search.sample_weight_},
+            {rows.id_name: rows.ids[search.training_rows_], "weight": search.sample_weight_},
             self.path / WEIGHTS,
         )
         self._write_json(PARTS, parts_of(search, schema))
@@ -130,10 +131,8 @@ class RunFolder:
                 f"{self.path} holds no {name}; it is no finished run of `moew fit`"
                 f"{' (the same `moew fit` with --resume finishes it)' if self.study.exists() else ''}."
             )
-        try:
+        with reading(self.path / name):
             return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise StateError(f"{self.path / name} is damaged: {error}") from error
 
     def _write_json(self, name: str, content: Any) -> None:
         text = json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False)

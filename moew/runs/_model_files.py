@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError, StateError
+from moew.runs._damage import reading
+from moew.runs._trees import check_trees
 from moew.state import Stateful, load_state
 
 JSON, SKOPS, PICKLE = "model.json", "model.skops", "model.pickle"
@@ -56,7 +58,8 @@ def save_model(model: Any, folder: Path, X: Any) -> str:
 def load_model(folder: Path, trust: bool = False) -> Any:
     """The model of a run; what could execute code only where `trust` says so."""
     if (folder / JSON).exists():
-        return load_state(_json(folder / JSON))
+        with reading(folder / JSON):
+            return load_state(json.loads((folder / JSON).read_text(encoding="utf-8")))
     if (folder / SKOPS).exists():
         return _load_skops(folder / SKOPS, trust)
     if not (folder / PICKLE).exists():
@@ -100,7 +103,10 @@ def _load_skops(path: Path, trust: bool) -> Any:
             "and runs that code. If you made this run yourself, or trust who did, add --trust."
         )
     try:
-        return skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
+        model = skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
+        if not trust:
+            check_trees(model)
+        return model
     except ModuleNotFoundError as missing:
         raise StateError(
             f"{path} needs the module {missing.name!r}; run from the folder that holds it, or install it."
@@ -116,10 +122,3 @@ def _untrusted(content: bytes) -> list[str]:
         return [name for name in skops.io.get_untrusted_types(data=content) if name not in _READ_AS_DATA]
     except Exception as error:
         raise StateError(f"the model's file is damaged: {error}") from error
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StateError(f"{path} cannot be read: {error}") from error

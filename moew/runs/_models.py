@@ -93,7 +93,13 @@ def with_options(model: Any, options: Mapping[str, Any]) -> Any:
             near = get_close_matches(name, known, n=1, cutoff=0.0)
             hint = f"; the nearest is {near[0]!r}" if near else ""
             raise InvalidInputError(f"{type(model).__name__} has no setting {name!r}{hint}.")
-    return model.set_params(**options)
+    model = model.set_params(**options)
+    if options and hasattr(model, "_parameter_constraints"):  # scikit-learn's own, which would say so in fit
+        try:
+            model._validate_params()
+        except ValueError as error:
+            raise InvalidInputError(f"--model-option: {error}") from error
+    return model
 
 
 def option_value(text: str) -> Any:

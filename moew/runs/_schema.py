@@ -9,11 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, StateError
 from moew.runs._tables import read_table
 from moew.state import State
 
 Array = np.ndarray[Any, Any]
+NUMBERED = "row"  # what ids are called that are the numbers of the rows
+_FEATURE_KINDS, _LABEL_KINDS = {"number", "text"}, {"number", "text", "truth"}
+_WRITTEN = ("weight", "prediction", "score")  # columns that stand beside the ids in tables that are written
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class TableRows:
     X: Any
     y: Array | None
     ids: Array
+    id_name: str  # what the ids are called in tables that are written
     sample_weight: Array | None
     columns: dict[str, Array]
     frame: Any  # the whole file
@@ -45,30 +49,36 @@ class Schema:
     sample_weight: str | None
     columns: dict[str, str]
 
-    @property
-    def id_name(self) -> str:
-        """What row ids are called in tables that are written."""
-        return self.id or "row"
-
-    def read(self, path: Path, *, labels: bool = True, columns: Sequence[str] | None = None) -> TableRows:
-        """The rows of a file; `labels`: whether it must hold them, `columns`: those of the metric that it
-        must hold (None: all; those that are there are taken in any case)."""
+    def read(
+        self, path: Path, *, labels: bool = True, ids: bool = True, columns: Sequence[str] | None = None
+    ) -> TableRows:
+        """The rows of a file; `labels` and `ids`: whether it must hold them (rows without ids have numbers),
+        `columns`: those of the metric that it must hold (None: all; those that are there are taken)."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
         texts += [self.label] if self.label_kind == "text" else []
-        return self.rows(read_table(path, texts), path, labels=labels, columns=columns)
+        frame = read_table(path, texts, ids=self.id)
+        return self.rows(frame, path, labels=labels, ids=ids, columns=columns)
 
     def rows(
-        self, frame: Any, path: Path, *, labels: bool = True, columns: Sequence[str] | None = None
+        self,
+        frame: Any,
+        path: Path,
+        *,
+        labels: bool = True,
+        ids: bool = True,
+        columns: Sequence[str] | None = None,
     ) -> TableRows:
         """As `read`, of a file that was read."""
-        needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id else [])]
+        needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id and ids else [])]
         needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
         _check_there(frame, needed, path)
+        id_column = self.id if self.id in frame else None
         weight = self.sample_weight if self.sample_weight in frame else None
         return TableRows(
             self._features(frame, path),
             _labels(frame[self.label], self.label_kind, path) if labels else None,
-            np.arange(len(frame)) if self.id is None else frame[self.id].to_numpy(),
+            np.arange(len(frame)) if id_column is None else frame[id_column].to_numpy(),
+            id_column or NUMBERED,
             None if weight is None else _as_number(frame[weight], path).to_numpy(dtype=np.float64),
             {name: frame[column].to_numpy() for name, column in self.columns.items() if column in frame},
             frame,
@@ -84,7 +94,13 @@ class Schema:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        return cls(**state)
+        made = cls(**state)
+        texts = [*made.features, *made.columns, *made.columns.values(), made.label]
+        texts += [name for name in (made.id, made.sample_weight) if name is not None]
+        kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
+        if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
+            raise StateError("its schema must name columns by texts, and features as number or text.")
+        return made
 
     def _features(self, frame: Any, path: Path) -> Any:
         columns = {
@@ -109,6 +125,11 @@ def learn_schema(
     of_metric = dict(columns or {})
     special = [name for name in (label, id_column, sample_weight) if name is not None]
     _check_there(frame, [*special, *features, *drop], path)
+    if id_column in _WRITTEN or str(id_column).startswith("probability_"):
+        raise InvalidInputError(
+            f"--id {id_column}: the files that come out have a column {id_column!r} of their own beside the "
+            "ids. Give the column of ids another name in your files, or leave out --id."
+        )
     if features:
         chosen = [name for name in features if name not in drop]
     else:
@@ -137,7 +158,10 @@ def _check_there(frame: Any, names: Sequence[str], path: Path) -> None:
     if missing := [name for name in dict.fromkeys(names) if name not in frame]:
         there = [str(name) for name in frame.columns]
         shown = f"{there[:12]}{' …' if len(there) > 12 else ''}"
-        raise InvalidInputError(f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.")
+        hint = " Are its columns separated by something else than commas?" if len(there) == 1 else ""
+        raise InvalidInputError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.{hint}"
+        )
 
 
 def _kind(series: Any, path: Path) -> str:
@@ -175,8 +199,8 @@ def _as_number(series: Any, path: Path) -> Any:
         odd = series[series.notna() & to_numeric(series, errors="coerce").isna()]
         if len(odd):
             raise InvalidInputError(
-                f"{path}: column {series.name!r} must hold numbers, as in the training file, but row "
-                f"{odd.index[0]} holds {odd.iloc[0]!r}."
+                f"{path}: column {series.name!r} must hold numbers, but row {odd.index[0]} holds "
+                f"{odd.iloc[0]!r}."
             )
     return to_numeric(series.astype(object).where(series.notna(), None)).astype(np.float64)
 
@@ -191,8 +215,9 @@ def _labels(series: Any, kind: str, path: Path) -> Array:
     missing = np.flatnonzero(series.isna().to_numpy())
     if len(missing):
         raise InvalidInputError(
-            f"{path}: {len(missing)} of {len(series)} rows have no label in column {series.name!r} (the "
-            f"first is row {missing[0]}); fill or remove them."
+            f"{path}: {len(missing)} of {len(series)} rows have no label in column {series.name!r}: rows "
+            f"{', '.join(map(str, missing[:5]))}{' …' if len(missing) > 5 else ''}, counted from 0. Fill in "
+            "their labels or remove them. (In a CSV file NA, None and null are read as no label, too.)"
         )
     if kind == "text":
         return np.asarray([str(value) for value in series])

@@ -18,16 +18,28 @@ _FORMATS = {
     ".feather": "feather",
     ".arrow": "feather",
 }
+_PADDED = r"^\s*[+-]?0\d"  # whole numbers written with zeros in front
 
 
-def read_table(path: Path, texts: Sequence[str] = ()) -> Any:
-    """The file as a data frame with rows; columns named in `texts` are read as text, digits or not."""
+def read_table(
+    path: Path, texts: Sequence[str] = (), *, label: str | None = None, ids: str | None = None
+) -> Any:
+    """The file as a data frame with rows; columns named in `texts` are read as text, digits or not.
+
+    A CSV does not say what is a number. Labels that begin with a zero too many, such as 007, are texts, and
+    so are ids, letter by letter, unless all are plain whole numbers.
+    """
     pandas, form = _pandas(), _format(path)
     try:
         if form == "csv":
             _check_header(path)
             # An unused name in dtype is not minded.
             frame = pandas.read_csv(path, low_memory=False, dtype=dict.fromkeys(texts, str))
+            if not isinstance(
+                frame.index, pandas.RangeIndex
+            ):  # pandas took the first column for names of rows
+                raise InvalidInputError(f"{path}: its rows have more cells than its first line has names.")
+            frame = _as_written(frame, path, label if label not in texts else None, ids)
         elif form == "parquet":
             frame = pandas.read_parquet(path)
         else:
@@ -65,6 +77,26 @@ def write_table(columns: dict[str, Any], path: Path | None) -> str:
     else:
         frame.to_feather(path)
     return ""
+
+
+def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> Any:
+    """The frame of a CSV, with the text of those labels and ids that are more than a number."""
+
+    def is_whole(name: str | None) -> bool:
+        return name in frame and frame[name].dtype.kind in "iu"
+
+    looked_at = {label} if is_whole(label) else set()
+    looked_at |= {ids} if ids in frame else set()
+    if not looked_at:
+        return frame
+    # Without pandas' list of words for "missing": an id may well be NA.
+    written = _pandas().read_csv(path, usecols=[*looked_at], dtype=str, keep_default_na=False)
+    changed: dict[Any, Any] = {}
+    if label in written and written[label].str.contains(_PADDED).any():
+        changed[label] = written[label]
+    if ids in written and not (is_whole(ids) and (written[ids] == frame[ids].astype(str)).all()):
+        changed[ids] = written[ids]
+    return frame.assign(**changed)
 
 
 def _check_header(path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import dask
-from distributed import WorkerPlugin, as_completed
+from distributed import Status, WorkerPlugin, as_completed
 
 from moew.exceptions import MoewError
 from moew.protocols import IntArray, Labels, Rows
@@ -40,6 +40,10 @@ class _Delivery(WorkerPlugin):
 
     def teardown(self, worker: Any) -> None:
         _delivered.pop(self.name, None)
+        if worker.status is Status.closing:
+            # It takes its plugins down first and goes on answering: a withdrawal that reaches it now, before
+            # or after, would find no plugin of this name, which Dask logs as a failure.
+            worker.plugins[self.name] = WorkerPlugin()
 
 
 class _Sent:

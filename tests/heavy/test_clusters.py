@@ -1,9 +1,11 @@
 """Real clusters on this machine: the same search, bit for bit, and workers that die."""
 
+import asyncio
 import contextlib
 import gc
 import os
 import signal
+import threading
 import time
 import warnings
 
@@ -180,6 +182,36 @@ def test_rows_travel_once_for_all_batches_and_folds(dask_client):
     while any(_names_on_workers(dask_client)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(_names_on_workers(dask_client))
+
+
+def test_rows_may_be_taken_back_from_a_worker_that_closes(caplog):
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    from moew.training._dask import _delivered, _Sent
+
+    released = threading.Event()
+
+    class HoldsTheDoor:
+        async def teardown(self, worker):
+            while not released.is_set():
+                await asyncio.sleep(0.01)
+
+    settings = {"processes": False, "n_workers": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        sent = _Sent(client, "rows")
+        worker = cluster.workers[0]
+        worker.plugins["door"] = HoldsTheDoor()
+        closing = asyncio.run_coroutine_threadsafe(worker.close(), client.loop.asyncio_loop)
+        while sent.name in _delivered:
+            time.sleep(0.01)
+        try:
+            answers = client.unregister_worker_plugin(sent.name)
+        finally:
+            released.set()
+        closing.result(60)
+    assert [answer["status"] for answer in answers.values()] == ["OK"]
+    assert not [
+        record for record in caplog.records if record.name == "distributed.worker" and record.exc_info
+    ]
 
 
 def waits(folder):
