@@ -80,7 +80,7 @@ def test_toy_has_defaults_and_options_of_its_own(called):
 def test_wrong_usage_ends_with_2(called, arguments):
     result = invoke(*arguments)
     assert result.exit_code == 2
-    assert "Error: " in result.stderr
+    assert result.stderr.startswith("moew: ") and result.stderr.count("\n") == 1
     assert not called
 
 

@@ -40,7 +40,8 @@ class _WrongUsage(click.UsageError):
 
     def show(self, file: Any = None) -> None:
         path = self.ctx.command_path if self.ctx is not None else "moew"
-        tell(f"{self.format_message().rstrip('.')}. See `{path} --help`.")
+        message = self.format_message()
+        tell(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{path} --help`.")
 
 
 @contextmanager
