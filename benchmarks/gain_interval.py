@@ -61,13 +61,13 @@ def line(metric: str, shifted: bool, size: int, found: np.ndarray) -> str:
     gain, low, high, truth = found[known].T
     error = gain - truth
     margin = 1.96 * error.std(ddof=1) / math.sqrt(len(error))
-    held = 100 * np.mean((low <= truth) & (truth <= high))
+    below, above = 100 * np.mean(truth < low), 100 * np.mean(truth > high)
     called = low > 0
     wrong = np.sum(called & (truth <= 0))
     return (
         f"| {metric} | {'shift' if shifted else 'none'} | {size} | {100 * truth.mean():+.1f} | "
-        f"{100 * error.mean():+.1f} ± {100 * margin:.1f} | {held:.0f} % | "
-        f"{called.sum()} | {wrong} | {len(known)} |"
+        f"{100 * error.mean():+.1f} ± {100 * margin:.1f} | {100 - below - above:.0f} % | "
+        f"{below:.1f} / {above:.1f} % | {called.sum()} | {wrong} | {len(known)} |"
     )
 
 
@@ -77,10 +77,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     print("Gains × 100 over the unweighted model; positive is better")
-    print(
-        "| metric | shift | validation rows | true gain | gain − true | held | called better | wrongly | of |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    heads = ["metric", "shift", "validation rows", "true gain", "gain − true", "held", "truth below / above"]
+    print("| " + " | ".join([*heads, "called better", "wrongly", "of"]) + " |")
+    print("|" + "---|" * 10)
     with ProcessPoolExecutor(options.workers) as pool:
         for metric in METRICS:
             for shifted in (False, True):

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from moew.evaluation import Observation, column_names
+from moew.evaluation import Observation
 from moew.exceptions import InvalidInputError
 from moew.loop import train_folds
 from moew.margins import margin
-from moew.problem import Part, check_same_rows
+from moew.problem import Part
 from moew.protocols import FloatArray, Labels, Rows
 from moew.result import shown
 from moew.seeds import generator, integer_seed
-from moew.setup import Given, Setup, fit_weighting, part_of, set_up
+from moew.setup import Given, Setup, fit_weighting, set_up, tested_part
 from moew.weighting import CovariateShift
 
 METHODS = ("uniform", "random", "importance", "moew")
@@ -193,11 +193,8 @@ class Contest:
         self.search = search
         self.setup: Setup = set_up(search, training, validation)
         evaluator, task = self.setup.evaluator, self.setup.problem.task
-        names = column_names(evaluator.metric, evaluator.rule)
-        self.test: Part = part_of(test, task, "test", names)
-        check_same_rows(self.setup.problem.training.X, test.X, "the test rows")
-        weighted = self.test.sample_weight is not None
-        evaluator.metric.check_columns(self.test.columns, len(self.test), "metadata_test", weighted=weighted)
+        self.test: Part = tested_part(test, evaluator, task)
+        evaluator.check_test(self.test, self.setup.problem, generator(self.setup.seed, "rehearsal"))
 
     def answer(self, method: str) -> Answer:
         """The choice of one of METHODS."""

@@ -57,7 +57,7 @@ def conclude(
         baseline_score = judge.score(baseline)
     own = _own_weights(setup)
     is_same = bool(np.allclose(baseline.weights, own, rtol=_SAME, atol=0))
-    plain, plain_score = baseline, baseline_score
+    plain, plain_score = baseline, baseline_score  # one and the same, where π = 1
     if not is_same:
         plain = _Contender(setup, own, baseline.seed, reason="not asked for")
         if beside_unweighted:
@@ -76,8 +76,12 @@ def conclude(
         n_holdout=0 if setup.problem.holdout is None else len(setup.problem.holdout),
         gain_error=judge.gain_error(winner, plain, score) if beside_unweighted else math.nan,
     )
-    notes = _notes(outcome, study, result, plain if beside_unweighted else None)
-    delivered = plain.delivered_if_possible() if beside_unweighted else None
+    notes, delivered = _notes(outcome, study, result), None
+    if beside_unweighted:
+        try:
+            delivered = plain.delivered
+        except Exception as error:  # what the search found is worth more than this model
+            notes.append(f"there is no unweighted model to set beside the winner: {error}")
     return Conclusion(winner.delivered, delivered, replace(result, notes=tuple(notes)))
 
 
@@ -92,23 +96,18 @@ class _Contender:
     value: float = math.nan
     observation: Observation | None = None
     models: list[Any] | None = None
-    reason: str | None = None
+    reason: str = "it has no value"
+    on_holdout: Observation | None = None  # its answers on rows set aside
 
     @cached_property
     def delivered(self) -> Delivered:
         """The model for new rows; trained now if there is none that was trained on all training rows."""
         problem, models = self.setup.problem, self.models
         if self.observation is None:
-            raise SearchFailedError(f"the model has no answers: {self.reason}")
+            raise SearchFailedError(self.reason)
         if models is None or problem.cross_validated:
             models = train_one(self.setup.trainer, problem.without_folds(), self.weights, self.seed)
         return Delivered(models[0], self.setup.evaluator.final_rule(models[0], self.observation, problem))
-
-    def delivered_if_possible(self) -> Delivered | None:
-        try:
-            return self.delivered
-        except Exception:  # what the search found is worth more than this model
-            return None
 
 
 def _candidate(number: int, outcome: Outcome, setup: Setup, weighting: Any) -> _Contender:
@@ -118,8 +117,8 @@ def _candidate(number: int, outcome: Outcome, setup: Setup, weighting: Any) -> _
     if number == outcome.best.candidate.number:
         models = outcome.best_models
     observation = outcome.observations.get(number)
-    reason = told.error or "it has no value"
-    return _Contender(setup, weights, told.candidate.seed, told.value, observation, models, reason)
+    contender = _Contender(setup, weights, told.candidate.seed, told.value, observation, models)
+    return contender if told.error is None else replace(contender, reason=told.error)
 
 
 def _trained(plain: _Contender) -> _Contender:
@@ -132,7 +131,7 @@ def _trained(plain: _Contender) -> _Contender:
     except Exception as error:  # what the search found is worth more than this model
         return replace(plain, reason=f"{type(error).__name__}: {error}")
     if not math.isfinite(value):
-        return replace(plain, value=value, reason="it has no value")
+        return replace(plain, value=value, reason="its metric is no finite number")
     return replace(plain, value=value, observation=observation, models=models)
 
 
@@ -147,7 +146,6 @@ class _Judge:
 
     def __init__(self, setup: Setup, honest: Any) -> None:
         self.setup, self.honest = setup, honest
-        self.on_holdout: dict[int, Observation] = {}  # by the contender's id
 
     def score(
         self,
@@ -157,7 +155,7 @@ class _Judge:
     ) -> HonestScore:
         """The honest score of a model that was chosen among `rivals`, or was not chosen at all."""
         if contender.observation is None:
-            return no_honest_score(contender.value, contender.reason or "it has no value")
+            return no_honest_score(contender.value, contender.reason)
         if self.honest is None:
             return no_honest_score(contender.value)
         problem, evaluator = self.setup.problem, self.setup.evaluator
@@ -172,21 +170,22 @@ class _Judge:
             value = evaluator.value(answers, problem.holdout)
         except Exception as error:  # what the search found is worth more than this number
             return no_honest_score(contender.value, f"undefined on the rows set aside: {error}")
-        self.on_holdout[id(contender)] = answers
+        contender.on_holdout = answers
         return honest_from_holdout(contender.value, value, evaluator)
 
     def gain_error(self, winner: _Contender, plain: _Contender, score: HonestScore) -> float:
         """Standard error of the winner's gain, on the rows that the honest scores are from.
 
-        Beside the chance of the rows, what was taken off for the luck of the choice is an estimate, and
-        about as uncertain as it is large (benchmarks/gain_interval.py); rows set aside need no such thing.
+        Beside the chance of the rows, what was taken off for the luck of the choice is an estimate, too.
+        That its error is about as large as itself is what benchmarks/gain_interval.py shows to be needed;
+        rows set aside need no such thing.
         """
+        if winner is plain:
+            return 0.0
         problem = self.setup.problem
-        part, answers = problem.validation, [winner.observation, plain.observation]
+        part, one, other = problem.validation, winner.observation, plain.observation
         if problem.holdout is not None:
-            part = problem.holdout
-            answers = [self.on_holdout.get(id(contender)) for contender in (winner, plain)]
-        one, other = answers
+            part, one, other = problem.holdout, winner.on_holdout, plain.on_holdout
         if one is None or other is None or self.honest is None:
             return math.nan
         rng = generator(self.setup.seed, "gain")
@@ -194,7 +193,7 @@ class _Judge:
         return math.hypot(error, score.optimism) if problem.holdout is None else error
 
 
-def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult, plain: _Contender | None) -> list[str]:
+def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
     notes = []
     best = outcome.best.candidate
     if best.number < study.baseline_repeats:
@@ -209,8 +208,6 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult, plain: _C
             f"the unweighted model scores better than the winner on these rows, {result.unweighted.best:.4g} "
             f'against {result.honest.best:.4g}: try the baseline "uniform".'
         )
-    if plain is not None and plain.observation is None:
-        notes.append(f"the unweighted model has no score: {plain.reason}")
     if _always_the_same(outcome.observations[best.number]):
         notes.append("the winner decides the same for every validation row.")
     failed = [told for told in outcome.candidates if told.error is not None]

@@ -15,7 +15,7 @@ from joblib import parallel_config
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, positive_score
-from moew.problem import Fold, Part, Problem
+from moew.problem import Fold, Part, Problem, check_same_rows
 from moew.protocols import BoolArray, Columns, DecisionRule, FloatArray, IntArray, Rows
 from moew.state import State, pack_array, unpack_array
 
@@ -101,8 +101,7 @@ class Evaluator:
         """Raise now what would fail for every candidate later, by a rehearsal on made-up answers."""
         validation, training = problem.validation, problem.training
         argument = "metadata_val" if problem.given_validation else "metadata"
-        weighted = validation.sample_weight is not None
-        self.metric.check_columns(validation.columns, len(validation), argument, weighted=weighted)
+        self.check_columns(validation, argument)
         decided = None
         if self.rule is not None:
             part = training if self.rule.fit_on == "train" else validation
@@ -111,10 +110,18 @@ class Evaluator:
             if self.rule.fit_on == "train":
                 scores = rng.standard_normal(len(validation))
                 decided = self._labels(fitted.decide(scores, validation.columns))
-        if isinstance(self.metric, Metric):
-            self._rehearse(self.metric, validation, training, decided, rng)
-        else:
-            self.metric.rehearse(validation.y, rng.choice(training.y, len(validation)))
+        self._rehearse_metric(validation, training, decided, rng)
+
+    def check_test(self, test: Part, problem: Problem, rng: np.random.Generator) -> None:
+        """Raise now what would fail for every model on the test rows; nothing is fitted on them."""
+        check_same_rows(problem.training.X, test.X, "the test rows")
+        self.check_columns(test, "metadata_test")
+        self._rehearse_metric(test, problem.training, None, rng)
+
+    def check_columns(self, part: Part, argument: str) -> None:
+        """Raise unless the metric finds its columns, which the user passes as `argument`."""
+        weighted = part.sample_weight is not None
+        self.metric.check_columns(part.columns, len(part), argument, weighted=weighted)
 
     def observe(self, models: Sequence[Any], problem: Problem) -> Observation:
         """Ask the models, one a fold, on the validation rows they score."""
@@ -161,8 +168,7 @@ class Evaluator:
 
     def observe_on(self, model: Any, rule: DecisionRule | None, part: Part) -> Observation:
         """What a model and its fitted rule answer on new rows."""
-        weighted = part.sample_weight is not None
-        self.metric.check_columns(part.columns, len(part), "metadata", weighted=weighted)
+        self.check_columns(part, "metadata")
         decided = None if rule is None else self.decide(model, rule, part.X, part.columns)
         return Observation(self._respond(model, part, decided))
 
@@ -219,6 +225,14 @@ class Evaluator:
                 f"{strange[:3].tolist()} are not among the classes {np.asarray(self.classes).tolist()}; "
                 "use a rule that needs no labels (ShareSelected, a fixed threshold), or one with on='train'."
             )
+
+    def _rehearse_metric(
+        self, part: Part, training: Part, decided: np.ndarray[Any, Any] | None, rng: np.random.Generator
+    ) -> None:
+        if isinstance(self.metric, Metric):
+            self._rehearse(self.metric, part, training, decided, rng)
+        else:
+            self.metric.rehearse(part.y, rng.choice(training.y, len(part)))
 
     def _rehearse(
         self,

@@ -31,8 +31,8 @@ def described(value: Any, depth: int = 0) -> str:
     """A text that is the same in every process for the same setting, and for another most likely not.
 
     A function counts by its name and its code, with its defaults and what it encloses, but without what it
-    calls; one of an installed library by its name. Estimators count by their parameters, records by their
-    fields, other things that can be called by their attributes, and all else by its type.
+    calls; one of an installed library by its name. Estimators count by their parameters, records by the
+    fields they are compared by, other things that can be called by their attributes, all else by its type.
     """
     if isinstance(value, _PLAIN):
         return repr(value)
@@ -62,7 +62,8 @@ def described(value: Any, depth: int = 0) -> str:
     if hasattr(value, "get_params"):
         return f"{name}({all_of(value.get_params(deep=False))})"
     if is_dataclass(value):
-        return f"{name}({all_of({field.name: getattr(value, field.name) for field in fields(value)})})"
+        counted = [field.name for field in fields(value) if field.compare]
+        return f"{name}({all_of({field: getattr(value, field) for field in counted})})"
     if isinstance(getattr(value, "__qualname__", None), str):  # a function that is not written in Python
         return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
     if callable(value):

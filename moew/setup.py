@@ -126,6 +126,13 @@ def part_of(given: Given, task: Task, what: str, names: tuple[str, ...]) -> Part
     return make_part(given.X, given.y, given.sample_weight, columns, task, what)
 
 
+def tested_part(given: Given, evaluator: Evaluator, task: Task) -> Part:
+    """The user's test rows, checked."""
+    if given.X is None or given.y is None:
+        raise InvalidInputError("test rows need both X_test and y_test.")
+    return part_of(given, task, "test", column_names(evaluator.metric, evaluator.rule))
+
+
 def _problem(
     search: Any, task: Task, training: Given, validation: Given, names: tuple[str, ...], seed: int
 ) -> Problem:

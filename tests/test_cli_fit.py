@@ -352,3 +352,32 @@ def test_a_real_interruption(folder):
         _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert said.splitlines()[-1].startswith("moew: interrupted;") and "Traceback" not in said
+
+
+def test_test_rows_that_cannot_be_judged_are_told_before_training(folder):
+    test = pd.read_csv("test.csv")
+    test[test["y"] == "no"].to_csv("no.csv", index=False)
+    test[:1].to_csv("one.csv", index=False)
+    recall = (*DATA, "--metric", "precision_at_recall=0.9", "--positive", "yes", "--model", "logistic")
+    assert "positive row" in refused("fit", *recall, *QUICK, "--test", "no.csv")
+    assert "the test rows need at least 2 samples" in refused("fit", *LOGISTIC, *QUICK, "--test", "one.csv")
+    assert not Path("run").exists()
+
+
+def test_a_metric_that_fails_on_test_rows_alone_leaves_a_whole_run(folder):
+    # Made-up answers are never all the same, real ones may be.
+    text = "import numpy as np\ndef mine(y, decision):\n"
+    text += "    if len(y) == 90 and np.mean(y == decision) > 0.6: raise RuntimeError('no such day')\n"
+    write_module(folder, "picky", text + "    return float(np.mean(y == decision))\n")
+    pd.concat([pd.read_csv("test.csv")] * 2)[:90].to_csv("ninety.csv", index=False)
+    run = ("--metric", "picky:mine", "--model", "logistic", "--test", "ninety.csv")
+    found = in_json("fit", *DATA, *QUICK, *run)
+    assert "no such day" in found["tested"]["reason"] and found["tested"]["moew"] is None
+    assert found["verdict"]["evidence"] == "honest"  # what there is
+    assert "no such day" in Path("run/report.html").read_text()
+
+
+def test_an_id_that_is_also_a_feature_or_a_cost_stays_a_number():
+    moew("fit", *DATA[:-1], "a", "--metric", "accuracy", "--model", "logistic", *QUICK, "--features", "a,b")
+    assert json.loads(Path("run/parts.json").read_text())["schema"]["features"]["a"] == "number"
+    moew("predict", "run", "test.csv", "--out", "predicted.csv")

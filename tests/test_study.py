@@ -5,6 +5,7 @@ import multiprocessing
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pytest
 
 from moew import WeightStudy
@@ -12,6 +13,7 @@ from moew.domain import Ball
 from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.search import GpBucb, RandomSearch
+from moew.study import _resolve_storage
 from moew.weighting import ExampleWeighting, UniformBaseline
 
 DOMAIN = Ball(3, 2.0)
@@ -237,3 +239,36 @@ def test_weights_of_a_candidate_are_the_weight_function():
 def test_search_by_name_or_object():
     assert isinstance(make(search="random").search, RandomSearch)
     assert make(search=GpBucb(p=95.0)).search.p == 95.0
+
+
+def _open(url: str) -> None:
+    WeightStudy(None, Ball(2, 1.0), seed=0, storage=url).close()
+
+
+def test_processes_may_begin_together_on_an_empty_database(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    processes = [context.Process(target=_open, args=(url,)) for _ in range(6)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * 6
+
+
+def test_a_database_that_others_are_making_is_looked_at_again(monkeypatch):
+    from sqlalchemy.exc import IntegrityError, OperationalError
+
+    def broken(error, times):
+        left = [error] * times
+        return lambda url: (_ for _ in ()).throw(left.pop()) if left else kept
+
+    kept = optuna.storages.InMemoryStorage()
+    monkeypatch.setattr("moew.study.time.sleep", lambda seconds: None)
+    twice = IntegrityError("INSERT", {}, Exception("UNIQUE constraint failed: alembic_version.version_num"))
+    monkeypatch.setattr(optuna.storages, "get_storage", broken(twice, 3))
+    assert _resolve_storage("sqlite:///a.db") is kept
+    gone = OperationalError("SELECT", {}, Exception("connection refused"))
+    monkeypatch.setattr(optuna.storages, "get_storage", broken(gone, 1))
+    with pytest.raises(OperationalError, match="refused"):
+        _resolve_storage("sqlite:///a.db")

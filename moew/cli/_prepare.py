@@ -37,13 +37,9 @@ class Prepared:
         return given | (self._of(self.validation, "_val") if self.validation is not None else {})
 
     @property
-    def rows_to_compare(self) -> dict[str, Any]:
-        """The arguments of `moew.compare` besides the search."""
-        if self.test is None:
-            raise InvalidInputError(
-                "a comparison needs rows that no method has chosen on: give them with --test FILE."
-            )
-        return self.rows | self._of(self.test, "_test")
+    def all_rows(self) -> dict[str, Any]:
+        """Those and the test rows, the arguments of `moew.compare` besides the search."""
+        return self.rows | (self._of(self.test, "_test") if self.test is not None else {})
 
     def _of(self, rows: TableRows, suffix: str) -> dict[str, Any]:
         columns = dict(rows.columns)
@@ -78,11 +74,14 @@ def prepare(settings: dict[str, Any]) -> Prepared:
     metric = metric_from(settings, list(columns), positive_label(settings["positive"], y))
     rule = _parts.decision_from(settings["decision"])
     columns |= _found_columns(metric, rule, columns, settings["validation"] or path)
+    features = named_columns(settings["features"], frame)
+    if settings["id"] in (*(features or ()), *columns.values()):
+        frame = read_table(path, label=label)  # the id is something else, too: it stays what it is there
     schema = learn_schema(
         frame,
         path,
         label=label,
-        features=named_columns(settings["features"], frame),
+        features=features,
         drop=named_columns(settings["drop"], frame),
         id_column=settings["id"],
         sample_weight=settings["sample_weight"],

@@ -9,7 +9,7 @@ import numpy as np
 
 from moew.cli._metric import positive_label
 from moew.cli._objects import is_reference
-from moew.exceptions import InvalidInputError, MoewError, MoewWarning
+from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UndefinedMetricError
 
 if TYPE_CHECKING:
     from moew.cli._prepare import Prepared
@@ -19,18 +19,26 @@ _OF_CLASSES = ("accuracy", "worst_class_error")  # whatever equals nothing is wr
 
 def rehearse(prepared: Prepared) -> None:
     """Raise now what the search would raise before its first model, or for all of its models alike."""
-    from moew.setup import Given, set_up
+    from moew.seeds import generator
+    from moew.setup import Given, set_up, tested_part
 
-    rows, settings = prepared.rows, prepared.settings
+    rows, settings = prepared.all_rows, prepared.settings
     names = ("X", "y", "sample_weight", "metadata")
-    parts = [Given(*(rows.get(f"{name}{suffix}") for name in names)) for suffix in ("", "_val")]
+    *parts, test = (
+        Given(*(rows.get(f"{name}{suffix}") for name in names)) for suffix in ("", "_val", "_test")
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MoewWarning)  # the search will give them
         try:
             setup = set_up(prepared.search, *parts)
+            if test.X is not None:
+                part = tested_part(test, setup.evaluator, setup.problem.task)
+                setup.evaluator.check_test(part, setup.problem, generator(setup.seed, "rehearsal"))
         except MoewError as error:
             if "takes 1 for the positive label" in str(error):  # its advice is for Python
                 raise _needs_positive(prepared) from error
+            if isinstance(error, UndefinedMetricError):  # these rows cannot be judged by this metric
+                raise InvalidInputError(str(error)) from error
             raise
         except (ValueError, TypeError) as error:  # scikit-learn's words for data that do not fit
             raise InvalidInputError(str(error)) from error

@@ -66,7 +66,7 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
         f"\n{len(result.candidates)} candidates trained ({result.n_failed} failed), the winner is number "
         f"{result.best_number}.\nbest is as chosen, honest is corrected for the choice."
     )
-    for note in result.notes:
+    for note in (*result.notes, *([] if tested is None or not tested["reason"] else [tested["reason"]])):
         click.echo(f"Note: {note}")
 
 

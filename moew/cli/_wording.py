@@ -28,7 +28,9 @@ _WORDS = [
     (r", --response", " --response"),
     (r"or the scorer's name: metric='(\w+)'", r"or name the scorer: --metric \1"),
 ]
-_NUMPY = re.compile(r"np\.\w+\(('[^']*'|\"[^\"]*\"|[^()]*)\)")  # as np.str_('a'), which NumPy shows for 'a'
+_NUMPY = re.compile(
+    r"np\.(?:str_|bool_?|u?int\d+|float\d+)\(('[^']*'|\"[^\"]*\"|[^()]*)\)"
+)  # as np.str_('a'), which NumPy shows for 'a'
 
 
 def on_the_command_line(message: str) -> str:

@@ -87,7 +87,7 @@ def run_comparison(prepared: Prepared) -> Any:
     settings = prepared.settings
     tell(f"comparing 4 methods, each {settings['repeats']} times")
     search = clone(prepared.search).set_params(storage=None, show_progress=None)
-    rows = prepared.rows_to_compare
+    rows = prepared.all_rows
     return compare(search, **rows, repeats=settings["repeats"], random_state=settings["seed"])
 
 
@@ -120,10 +120,10 @@ def _result(search: Any, prepared: Prepared) -> dict[str, Any]:
 def _report_data(prepared: Prepared, comparison: Any, settings: dict[str, Any]) -> dict[str, Any]:
     from moew.report import collect
 
-    training, test = prepared.training, prepared.test
-    rows = prepared.rows if test is None else prepared.rows_to_compare
-    taken = {"X_val", "y_val", "X_test", "y_test", "sample_weight_test"}
-    taken |= {"metadata", "metadata_val", "metadata_test"}
+    training = prepared.training
+    more = {**prepared.all_rows}
+    for name in ("X", "y", "sample_weight", "sample_weight_val"):
+        more.pop(name, None)
     further = [
         name for name in training.frame.columns if name not in {*training.X.columns, prepared.schema.label}
     ]
@@ -131,7 +131,7 @@ def _report_data(prepared: Prepared, comparison: Any, settings: dict[str, Any]) 
         prepared.search,
         training.X,
         training.y,
-        **{name: value for name, value in rows.items() if name in taken},
+        **more,
         columns={name: training.frame[name].to_numpy() for name in further if name != prepared.schema.id},
         row_ids=training.ids,
         comparison=comparison,

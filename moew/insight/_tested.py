@@ -9,21 +9,21 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from moew.evaluation import column_names
 from moew.honesty import gain_error
 from moew.protocols import Labels, Rows
 from moew.seeds import generator
-from moew.setup import Given, part_of, task_of
+from moew.setup import Given, task_of, tested_part
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The metric of both models; NaN for the unweighted one where it could not be trained."""
+    """The metric of both models; NaN where `reason` says why."""
 
     n_rows: int
-    unweighted: float
-    moew: float
-    gain_error: float  # standard error of their difference on such rows, both models fixed
+    unweighted: float = math.nan
+    moew: float = math.nan
+    gain_error: float = math.nan  # standard error of their difference on such rows, both models fixed
+    reason: str = ""
 
 
 def on_test_rows(
@@ -36,15 +36,16 @@ def on_test_rows(
     """Score the models of a fitted search on test rows."""
     check_is_fitted(search)
     evaluator, task = search.evaluator_, task_of(search.estimator)
-    names = column_names(evaluator.metric, evaluator.rule)
-    part = part_of(Given(X, y, sample_weight, metadata), task, "test", names)
-    weighted = part.sample_weight is not None
-    evaluator.metric.check_columns(part.columns, len(part), "metadata_test", weighted=weighted)
-    winner = evaluator.observe_on(search.best_estimator_, search.decision_, part)
-    value = evaluator.value(winner, part)
-    if search.unweighted_estimator_ is None:
-        return Tested(len(part), math.nan, value, math.nan)
-    plain = evaluator.observe_on(search.unweighted_estimator_, search.unweighted_decision_, part)
-    rng = generator(0, "test rows")
-    error = gain_error(winner, plain, part, evaluator, task, rng)
-    return Tested(len(part), evaluator.value(plain, part), value, error)
+    part = tested_part(Given(X, y, sample_weight, metadata), evaluator, task)
+    evaluator.check_columns(part, "metadata_test")
+    try:
+        winner = evaluator.observe_on(search.best_estimator_, search.decision_, part)
+        value = evaluator.value(winner, part)
+        if search.unweighted_estimator_ is None:
+            return Tested(len(part), moew=value, reason="there is no unweighted model")
+        plain = evaluator.observe_on(search.unweighted_estimator_, search.unweighted_decision_, part)
+        unweighted = evaluator.value(plain, part)
+    except Exception as problem:  # what the search found is worth more than these scores
+        return Tested(len(part), reason=f"the metric failed on the test rows: {problem}")
+    error = gain_error(winner, plain, part, evaluator, task, generator(0, "test rows"))
+    return Tested(len(part), unweighted, value, error)

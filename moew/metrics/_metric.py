@@ -43,7 +43,7 @@ class Metric:
     pos_label: Any = None
     needs_two_classes: bool = False
     bounds: tuple[float, float] | None = None
-    slow: bool = False
+    slow: bool = field(default=False, compare=False)  # it judges the same
     required_columns: tuple[str, ...] = field(init=False)
     optional_columns: tuple[str, ...] = field(init=False)
     takes_pos_label: bool = field(init=False)

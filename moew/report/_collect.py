@@ -73,7 +73,7 @@ def collect(
     slices = sliced(rows, len(y), columns)
     groups = groups_by_label(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
     tested = None
-    if X_test is not None:
+    if any(given is not None for given in (X_test, y_test, sample_weight_test, metadata_test)):
         tested = on_test_rows(search, X_test, y_test, sample_weight_test, metadata_test)
     honest = None if search.honest is None else "halves" if search.honest == "halves" else "holdout"
     return plain(  # type: ignore[no-any-return]
@@ -105,7 +105,11 @@ def collect(
             "rows": example_rows(X, rows, slices, columns, row_ids, len(y)),
             "weights": _weights(search, rows),
             "decision": _decision(search),
-            "notes": [*(clipped(note) for note in result.notes), *_warnings(search, rows)],
+            "notes": [
+                *(clipped(note) for note in result.notes),
+                *([clipped(tested.reason)] if tested is not None and tested.reason else []),
+                *_warnings(search, rows),
+            ],
             "settings": _settings(search, settings),
             "data": {
                 "n_training": len(rows.y),

@@ -28,12 +28,12 @@ def verdict_of(
         half = math.hypot(margin(comparison.gain), comparison.test_rows_margin)  # NaN: not known
         return _verdict("comparison", before, after, sign, half)
     is_same = result.baseline_is_unweighted and result.best_number < baseline_repeats
-    if tested is not None:
+    if tested is not None and math.isfinite(sign * (tested.moew - tested.unweighted)):
         found = _verdict("test", tested.unweighted, tested.moew, sign, _TWO_SIDED * tested.gain_error)
     else:
         before, after = result.unweighted.value, result.honest.value
         found = _verdict("honest", before, after, sign, _TWO_SIDED * result.gain_error)
-        if found["kind"] == "worse" and not result.is_below_unweighted:
+        if found["kind"] == "worse" and not (result.n_holdout or result.is_below_unweighted):
             # On these rows the winner did score better: that the correction for luck is larger is no proof.
             found["kind"] = "no"
     return {**found, "kind": "none"} if is_same else found

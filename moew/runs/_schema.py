@@ -56,7 +56,8 @@ class Schema:
         `columns`: those of the metric that it must hold (None: all; those that are there are taken)."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
         texts += [self.label] if self.label_kind == "text" else []
-        frame = read_table(path, texts, ids=self.id)
+        alone = self.id not in self.features and self.id not in self.columns.values()
+        frame = read_table(path, texts, ids=self.id if alone else None)
         return self.rows(frame, path, labels=labels, ids=ids, columns=columns)
 
     def rows(
