@@ -61,9 +61,14 @@ class Comparison:
         raise KeyError(f"{method!r} is not one of {', '.join(METHODS)}")
 
     @property
-    def gain(self) -> FloatArray:
+    def difference(self) -> FloatArray:
         """moew − uniform on the test rows, repeat by repeat (repeats,)."""
         return np.asarray(self["moew"].test - self["uniform"].test)
+
+    @property
+    def gain(self) -> FloatArray:
+        """The same, positive where moew is better, whatever the metric's direction."""
+        return self.difference if self.greater_is_better else -self.difference
 
     @property
     def record(self) -> dict[str, Any]:
@@ -101,8 +106,8 @@ class Comparison:
             for row in self.rows
         ]
         lines.append(
-            f"moew − uniform on test: {self.gain.mean():+.4g} ± {margin(self.gain):.2g} over the repeats, "
-            f"± {self.test_rows_margin:.2g} over the choice of test rows."
+            f"moew − uniform on test: {self.difference.mean():+.4g} ± {margin(self.gain):.2g} over the "
+            f"repeats, ± {self.test_rows_margin:.2g} over the choice of test rows."
         )
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
         return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])

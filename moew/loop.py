@@ -48,7 +48,7 @@ def search_weights(
     """Algorithm 1, on a study that may be new or interrupted."""
     ledger = _Ledger(study, evaluator, problem)
     total = study.baseline_repeats + n_batches * batch_size
-    with progress(total, n_batches, show_progress) as report:
+    with progress(total, n_batches, show_progress, ledger.n_done) as report:
         for number, batch in _batches(study, n_batches, batch_size):
             weights = weighting.training_weights(np.stack([candidate.alpha for candidate in batch]))
             seeds = [candidate.seed for candidate in batch]
@@ -58,11 +58,11 @@ def search_weights(
             ledger.raise_if_nothing_works()
     ledger.raise_if_nothing_works()
     best = study.best()
-    models = ledger.best_models
-    if best.candidate.number != ledger.best_number:  # trained before an interruption; the seed is known
+    best_models = ledger.best_models
+    if best_models is None:  # trained before an interruption; the seed is known
         weights = weighting.training_weights(best.candidate.alpha[None])[0]
-        models = train_one(trainer, problem, weights, best.candidate.seed)
-    return Outcome(study.told(), ledger.observations, best, models, ledger.first_models)
+        best_models = train_one(trainer, problem, weights, best.candidate.seed)
+    return Outcome(study.told(), ledger.observations, best, best_models, ledger.first_models)
 
 
 def train_folds(
@@ -113,11 +113,12 @@ class _Ledger:
         kept = study.kept().items()
         self.observations = {n: Observation.from_state(state).compact() for n, state in kept if n in scored}
         self.n_done = sum(not t.pending for t in told)
-        self.best_number, self.best_models = -1, list[Any]()
+        self.best_models: list[Any] | None = None
         self.first_models: list[Any] | None = None
-        self.best_value = math.nan
         self.first_error: Exception | None = None
         self._sign = 1.0 if study.greater_is_better else -1.0
+        values = [(self._sign * t.value, -t.candidate.number) for t in told if t.candidate.number in scored]
+        self._best = max(values, default=(-math.inf, 0))  # among equals the lowest number
 
     def enter(self, candidate: Candidate, models: list[Any] | Exception) -> None:
         """Score the candidate and tell the study; a failure is recorded with its message."""
@@ -139,8 +140,13 @@ class _Ledger:
         if candidate.number == 0:
             self.first_models = models
         new = (self._sign * value, -candidate.number)
-        if self.best_number < 0 or new > (self._sign * self.best_value, -self.best_number):
-            self.best_number, self.best_value, self.best_models = candidate.number, value, models
+        if new > self._best:
+            self._best, self.best_models = new, models
+
+    @property
+    def best_value(self) -> float:
+        """The best so far, also of what was told before an interruption."""
+        return self._sign * self._best[0] if self.observations else math.nan
 
     def raise_if_nothing_works(self) -> None:
         """After a whole batch without one value, more of the same would not help."""

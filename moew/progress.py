@@ -13,22 +13,23 @@ Report = Callable[[int, int, float], None]
 
 
 @contextlib.contextmanager
-def progress(total: int, n_batches: int, enabled: bool | None = None) -> Iterator[Report]:
+def progress(total: int, n_batches: int, enabled: bool | None = None, already: int = 0) -> Iterator[Report]:
     """Yield the function that the search calls after each candidate.
 
-    `enabled=None` shows a bar where standard error is a terminal; True shows lines elsewhere too.
+    `enabled=None` shows a bar where standard error is a terminal; True shows lines elsewhere too. `already`
+    are the candidates done before, which tell nothing of the pace.
     """
     on_terminal = sys.stderr.isatty()
     if enabled is False or (enabled is None and not on_terminal):
         yield lambda *_: None
-    elif on_terminal and (bar := _rich_bar(total, n_batches)) is not None:
+    elif on_terminal and (bar := _rich_bar(total, n_batches, already)) is not None:
         with bar as report:
             yield report
     else:
-        yield _plain_lines(total, n_batches)
+        yield _plain_lines(total, n_batches, already)
 
 
-def _rich_bar(total: int, n_batches: int) -> contextlib.AbstractContextManager[Report] | None:
+def _rich_bar(total: int, n_batches: int, already: int) -> contextlib.AbstractContextManager[Report] | None:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -45,7 +46,7 @@ def _rich_bar(total: int, n_batches: int) -> contextlib.AbstractContextManager[R
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-            task = shown.add_task("", total=total, batch=0, n_batches=n_batches, best="–")
+            task = shown.add_task("", total=total, completed=already, batch=0, n_batches=n_batches, best="–")
 
             def report(done: int, batch: int, best: float) -> None:
                 shown.update(task, completed=done, batch=batch, best=_shown(best))
@@ -55,7 +56,7 @@ def _rich_bar(total: int, n_batches: int) -> contextlib.AbstractContextManager[R
     return bar()
 
 
-def _plain_lines(total: int, n_batches: int) -> Report:
+def _plain_lines(total: int, n_batches: int, already: int) -> Report:
     """One line for each batch, with the time left at the pace so far."""
     start = time.monotonic()
     last_batch = -1
@@ -65,7 +66,7 @@ def _plain_lines(total: int, n_batches: int) -> Report:
         if batch == last_batch and done < total:
             return
         last_batch = batch
-        left = (time.monotonic() - start) / max(done, 1) * (total - done)
+        left = (time.monotonic() - start) / max(done - already, 1) * (total - done)
         line = (
             f"batch {batch}/{n_batches}: {done}/{total} candidates, best {_shown(best)}, {left:.0f} s left\n"
         )

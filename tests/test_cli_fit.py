@@ -79,6 +79,58 @@ def test_a_run_holds_what_it_promises():
     assert "holds no report.json" in refused("report", "run")
 
 
+def test_the_unweighted_model_is_kept_too():
+    moew("fit", *LOGISTIC, *QUICK, "--decision", "recall=0.9")
+    train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
+    plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
+    shares = in_json("predict", "run", "test.csv", "--unweighted")["predictions"]
+    np.testing.assert_allclose(
+        shares["probability_yes"], plain.predict_proba(test[["a", "b"]])[:, 1], rtol=1e-6
+    )
+    rule = load_run(Path("run")).unweighted_decision
+    decided = plain.decision_function(test[["a", "b"]]) >= rule.threshold_
+    assert (np.asarray(shares["prediction"]) == np.where(decided, "yes", "no")).all()
+    winner = in_json("predict", "run", "test.csv")["predictions"]
+    assert winner["probability_yes"] != shares["probability_yes"]
+    Path("run/unweighted.skops").unlink()
+    assert "holds no unweighted model" in refused("predict", "run", "test.csv", "--unweighted")
+
+
+def test_notes_and_names_are_the_same_everywhere():
+    found = in_json(
+        "fit",
+        *DATA,
+        *QUICK,
+        "--metric",
+        "recall",
+        "--positive",
+        "yes",
+        "--model",
+        "logistic",
+        "--honest",
+        "0.3",
+    )
+    assert found["metric"] == "recall of yes"
+    assert (
+        any("rows were set aside" in note for note in found["notes"])
+        and found["notes"] == report_data()["notes"]
+    )
+    shown = moew("fit", "--config", "run/settings.toml", "--out", "again").stdout
+    held = found["rows"]["set aside"]
+    assert (
+        f"honest is on {held} rows set aside" in shown and f"Note: only {held} rows were set aside" in shown
+    )
+    assert "Keep the unweighted model" in shown or "Use the weighted" in shown or "Before you switch" in shown
+
+
+def test_another_metric_does_not_go_on_with_a_run():
+    moew("fit", *LOGISTIC, *QUICK)
+    line = refused(
+        "fit", *DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *QUICK, "--resume"
+    )
+    assert "the run was begun with other data, another model or metric" in line and "fingerprint" not in line
+
+
 def test_test_rows_judge_the_delivered_and_the_unweighted_model():
     found = in_json("fit", *LOGISTIC, *QUICK, "--test", "test.csv")
     test = pd.read_csv("test.csv")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import searches
 from problems import shifted_classes
 from scipy.stats import ttest_1samp
 from sklearn.ensemble import RandomForestClassifier
@@ -91,3 +92,11 @@ def test_mistakes():
 def test_values_that_are_all_the_same_have_no_margin():
     assert margin(np.full(5, 0.8525)) == 0  # its mean is not 0.8525 to the last bit
     assert margin(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.484, rel=1e-3)
+
+
+def test_a_gain_is_positive_where_moew_is_better():
+    for greater in (True, False):
+        found = searches.comparison_of(0.1, 0.01, greater)
+        assert found.gain.mean() == pytest.approx(0.1)
+        np.testing.assert_array_equal(found.difference, found.gain if greater else -found.gain)
+        assert found.record["gain"] == found.gain.tolist()

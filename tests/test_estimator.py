@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -109,6 +110,19 @@ class Stumbling(LogisticRegression):
         if type(self).fits == 6:
             raise KeyboardInterrupt
         return super().fit(X, y, sample_weight)
+
+
+def test_progress_after_an_interruption_knows_the_best_before(tmp_path, capsys):
+    rows = shifted_classes()
+    settings = {"storage": tmp_path / "run.log", "show_progress": True}
+    data = {"X": rows.X, "y": rows.y, "X_val": rows.X_val, "y_val": rows.y_val}
+    small(LogisticRegression(), **settings).set_params(n_batches=1).fit(**data)
+    before = float(re.findall(r"best ([\d.]+)", capsys.readouterr().err)[-1])
+    search = small(LogisticRegression(), **settings).fit(**data)
+    after = [float(found) for found in re.findall(r"best ([\d.]+)", capsys.readouterr().err)]
+    better = max if search.result_.greater_is_better else min
+    assert all(better(value, before) == value for value in after)
+    assert after[-1] == pytest.approx(search.best_score_, rel=1e-3)
 
 
 def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path):

@@ -198,7 +198,7 @@ def test_two_models_on_test_rows_are_evidence():
     told = verdict["evidence"], verdict["before"], verdict["after"]
     assert told == ("test", found["unweighted"], found["moew"])
     words = Page(render(data)).words
-    assert "From 90 test rows that no choice was made on." in words and "and on 90 test rows" in words
+    assert "From 90 test rows that no choice was made on." in words and "test: on 90 test rows" in words
 
 
 def test_rows_set_aside_are_counted():

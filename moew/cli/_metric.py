@@ -45,7 +45,7 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
         function = command_metric(
             program, response or "decision", columns, settings["metric_timeout"], settings["folder"]
         )
-        name = program.replace(PREDICTIONS, "").strip()
+        name = f"number of `{' '.join(program.replace(PREDICTIONS, '').split())}`"
         return make_metric(function, name=name, slow=True, **own)
     if is_reference(name):
         return _users(find_object(name, "--metric", settings["folder"]), name, own, settings)
@@ -69,10 +69,10 @@ def _users(found: Any, name: str, own: dict[str, Any], settings: dict[str, Any])
 
 
 def _check_fixed(name: str, settings: dict[str, Any]) -> None:
-    if settings["lower_is_better"] or settings["response"] is not None:
+    if settings["lower_is_better"] is not None or settings["response"] is not None:
         raise InvalidInputError(
-            f"--metric {name} knows its direction and what it looks at; --lower-is-better and --response are "
-            "for functions of yours and --metric-command."
+            f"--metric {name} knows its direction and what it looks at; --lower-is-better, "
+            "--higher-is-better and --response are for functions of yours and --metric-command."
         )
 
 
@@ -99,6 +99,8 @@ def _ours(base: str, value: str, pos_label: Any) -> Any:
 def _scorer(name: str, pos_label: Any) -> Any:
     from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
+    from moew.metrics import ScorerMetric
+
     if name not in (known := get_scorer_names()):
         near = get_close_matches(name.partition("=")[0], {**OURS, **dict.fromkeys(known)}, n=3, cutoff=0.5)
         hint = f"; perhaps {', '.join(near)}?" if near else "."
@@ -109,12 +111,13 @@ def _scorer(name: str, pos_label: Any) -> Any:
     function = scorer._score_func
     if "pos_label" not in signature(function).parameters:
         raise InvalidInputError(f"--metric {name} has no positive label; leave out --positive.")
-    return make_scorer(
+    of_label = make_scorer(
         function,
         response_method=scorer._response_method,
         greater_is_better=scorer._sign > 0,
         **{**scorer._kwargs, "pos_label": pos_label},
     )
+    return ScorerMetric(of_label, f"{name} of {pos_label}")
 
 
 def positive_label(text: str | None, y: Any) -> Any:

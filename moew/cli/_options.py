@@ -62,7 +62,7 @@ def training_parameters(
                 help="Held out without --validation.  [default: 0.2]",
             ),
             _option("folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate instead."),
-            _option("test", type=_FILE, help="Rows for --compare."),
+            _option("test", type=_FILE, help="Rows that judge the models in the end; no choice sees them."),
             _option(
                 "features",
                 multiple=True,
@@ -105,7 +105,11 @@ def training_parameters(
                 type=click.Choice(["decision", "score", "proba"]),
                 help="What your function or program looks at; default: decision.",
             ),
-            _flag("--lower-is-better/--higher-is-better", "Of your function or program."),
+            SectionOption(
+                ["--lower-is-better/--higher-is-better"],
+                default=None,
+                help="Of your function or program; default: higher.",
+            ),
             _option("positive", metavar="LABEL", help="Default: the second of two labels."),
             _option(
                 "decision",

@@ -64,20 +64,29 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     show_table(("weights", "best", "honest", *([] if tested is None else ["test"])), rows)
     click.echo(
         f"\n{len(result.candidates)} candidates trained ({result.n_failed} failed), the winner is number "
-        f"{result.best_number}.\nbest is as chosen, honest is corrected for the choice."
+        f"{result.best_number}.\nbest is as chosen on validation rows, honest is {_honest(report)}."
     )
-    for note in (*result.notes, *([] if tested is None or not tested["reason"] else [tested["reason"]])):
+    for note in report["notes"]:
         click.echo(f"Note: {note}")
+
+
+def _honest(report: Mapping[str, Any]) -> str:
+    metric = report["metric"]
+    if metric["honest"] is None:
+        return "not asked for"
+    if metric["honest"] == "holdout":
+        return f"on {metric['n_holdout']:,} rows set aside"
+    return "corrected for the choice"
 
 
 def show_verdict(report: Mapping[str, Any]) -> None:
     """The report's verdict in words."""
     from textwrap import fill
 
-    from moew.report import told
+    from moew.report import advice, told
 
     headline, *more = told(report)
-    click.echo(f"\n{headline}\n{fill(' '.join(more), 80)}")
+    click.echo(f"\n{headline}\n{fill(' '.join(more), 80)}\n{fill(advice(report), 80)}")
 
 
 def show_comparison(comparison: Any) -> None:
@@ -102,8 +111,9 @@ def show_comparison(comparison: Any) -> None:
     ]
     show_table(("weights", "models", "best", "honest", "test", "± 95 %"), rows)
     click.echo(
-        f"\nmoew − uniform on test: {comparison.gain.mean():+.4g} ± {margin(comparison.gain):.2g} over the "
-        f"repeats,\n± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
+        f"\nmoew − uniform on test: {signed(comparison.difference.mean())} ± "
+        f"{margin(comparison.gain):.2g} over the repeats,\n"
+        f"± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
     )
     for row in comparison.rows:
         if row.note:
@@ -116,8 +126,17 @@ def show_files(folder: Any, names: Sequence[str]) -> None:
     order = [name for name in _WORDS if name in names]
     width = max(map(len, names))
     for name in [*order, *(name for name in names if name not in order)]:
-        words = _WORDS.get(name, "the model, for `moew predict`")
+        words = _WORDS.get(name) or (
+            "the model, for `moew predict`"
+            if name.startswith("model")
+            else "the model without learned weights, for `moew predict --unweighted`"
+        )
         click.echo(f"  {name:{width}}  {words}")
+
+
+def signed(value: float) -> str:
+    """A difference, with its sign."""
+    return f"{value:+.4g}".replace("-", "−")
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -25,6 +25,12 @@ _WORDS = [
     (r"\(on='(\w+)'\)", r"(@\1)"),
     (r"pass metric=make_metric\(\w+, (.*?)\)(?=[,.])", r"say \1"),
     (r"greater_is_better=False", "--lower-is-better"),
+    (
+        r"the storage already holds a study .*",
+        "the run was begun with other data, another model or metric, or other settings of the search; take "
+        "the same to go on with it, another --out, or --force to begin anew.",
+    ),
+    (r"not asked for \(honest=None\)", "not asked for"),
     (r", --response", " --response"),
     (r"or the scorer's name: metric='(\w+)'", r"or name the scorer: --metric \1"),
 ]

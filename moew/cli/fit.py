@@ -61,7 +61,7 @@ def _fit(settings: dict[str, Any]) -> None:
         result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
         comparison = run_comparison(prepared) if settings["compare"] else None
         report = _report_data(prepared, comparison, recorded_settings)
-    result |= {name: report[name] for name in ("verdict", "tested", "comparison")}
+    result |= {name: report[name] for name in ("verdict", "tested", "comparison", "notes")}
     folder.write_result(result)
     folder.write_report(report, render(report))
     # All is written before anything is shown: who reads the output may stop reading.

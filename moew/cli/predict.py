@@ -26,8 +26,11 @@ def command() -> click.Command:
     @click.argument("table", type=_FILE)
     @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: a CSV, printed.")
     @click.option("--trust", is_flag=True, help=_TRUST)
+    @click.option("--unweighted", is_flag=True, help="With the model without learned weights.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-    def predict(run: Path, table: Path, out: Path | None, trust: bool, as_json: bool) -> None:
+    def predict(
+        run: Path, table: Path, out: Path | None, trust: bool, unweighted: bool, as_json: bool
+    ) -> None:
         """Decide on the rows of a new file with the model of a run.
 
         \b
@@ -42,7 +45,7 @@ def command() -> click.Command:
             rows = found.rows_to_predict(table)
             say_how_rows_are_named(found.schema, rows, table)
             with users_code():
-                predictions = found.predict(rows, trust=trust)
+                predictions = found.predict(rows, trust=trust, unweighted=unweighted)
             deliver(predictions, out, as_json, "predictions")
 
     return predict

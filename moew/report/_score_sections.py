@@ -60,32 +60,45 @@ def comparison(data: Data) -> str:
         }
         for row in data["scores"]
     ]
-    drawn = figure(
-        charts.intervals("scores", "Honest validation scores", f"{metric}, validation", own), _caption(own)
-    )
-    heads, where = ["model", "as chosen", "honest"], "on validation rows"
-    rows = [[row["name"], row["best"], row["value"]] for row in own]
+    held = data["metric"]["n_holdout"]
+    axis = f"{metric}, validation" + (" and rows set aside" if held else "")
+    drawn = figure(charts.intervals("scores", "Honest scores", axis, own), _caption(own, held))
+    heads, rows = ["model", "honest", "best"], [[row["name"], row["value"], row["best"]] for row in own]
     if any(row["margin"] is not None for row in own):
-        heads.append("± 95 %")
-        rows = [[*cells, row["margin"]] for cells, row in zip(rows, own, strict=True)]
-    if tested is not None:
-        heads.append("test")
-        where = f"on validation rows and on {count(tested['n_rows'], 'test row')}"
-        rows = [[*cells, tested.get(cells[0])] for cells in rows]
-    shown = table("scores-table", f"{metric} {where}", heads, rows) + _zero(data)
+        heads.insert(2, "± 95 %")
+        rows = [[*cells[:2], row["margin"], cells[2]] for cells, row in zip(rows, own, strict=True)]
+    if tested is not None:  # the strongest evidence first: a phone shows the first columns
+        heads.insert(1, "test")
+        rows = [[name, tested.get(name), *cells] for name, *cells in rows]
+    shown = table("scores-table", f"{metric} {_where(data)}", heads, rows) + _zero(data)
     if data["comparison"] is None:
         return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
     body = f'<div class="beside">{_tested_methods(data)}{drawn}</div>{_by_method(data)}{shown}'
     return section("comparison", "Against other weights", body)
 
 
-def _caption(own: Sequence[Data]) -> str:
+def _caption(own: Sequence[Data], n_holdout: int) -> str:
+    if n_holdout:
+        return f"Filled: honest, on {count(n_holdout, 'row')} set aside. Hollow: best, on validation rows."
     if any(row["margin"] is not None for row in own):
         return (
-            "Filled: honest score with its 95 % interval. Hollow: the score as it was chosen. The models are "
-            "judged on the same rows, so their gain is surer than these intervals look."
+            "Filled: honest score with its 95 % interval. Hollow: best, the score as it was chosen. The "
+            "models are judged on the same rows, so their gain is surer than these intervals look."
         )
-    return "Filled: honest score. Hollow: the score as it was chosen."
+    return "Filled: honest score. Hollow: best, the score as it was chosen."
+
+
+def _where(data: Data) -> str:
+    """Which rows the columns of the table of scores are from."""
+    held, tested = data["metric"]["n_holdout"], data["tested"]
+    parts = [
+        f"honest: on {count(held, 'row')} set aside; best: on validation rows"
+        if held
+        else "on validation rows"
+    ]
+    if tested is not None:
+        parts.append(f"test: on {count(tested['n_rows'], 'test row')}")
+    return "; ".join(parts)
 
 
 def _zero(data: Data) -> str:
@@ -112,11 +125,11 @@ def _tested_methods(data: Data) -> str:
 def _by_method(data: Data) -> str:
     methods, metric = data["comparison"]["methods"], data["metric"]["name"]
     rows = [
-        [name, row["models"], *(_mean(row[of]) for of in ("best", "honest", "test")), row["margin"]]
+        [name, _mean(row["test"]), row["margin"], _mean(row["honest"]), _mean(row["best"]), row["models"]]
         for name, row in methods.items()
     ]
-    heads = ["weights", "models", "as chosen", "honest", "test", "± 95 %"]
-    caption = f"{metric} by kind of weights; as chosen and honest: on validation rows"
+    heads = ["weights", "test", "± 95 %", "honest", "best", "models"]
+    caption = f"{metric} by kind of weights; honest and best: on validation rows"
     remarks = "".join(
         f'<p class="small">{escape(name)}: {escape(row["note"])}</p>'
         for name, row in methods.items()

@@ -105,17 +105,17 @@ def from_what(data: Mapping[str, Any]) -> str:
             "is against uniform weights; its interval holds the chance of the seeds and of the test rows."
         )
     these = "The interval is for these two models; another search would end with others."
+    sure = "" if verdict["low"] is None or verdict["low"] == verdict["high"] else f" {these}"
     if verdict["evidence"] == "test":
-        return f"From {count(data['tested']['n_rows'], 'test row')} that no choice was made on. {these}"
+        return f"From {count(data['tested']['n_rows'], 'test row')} that no choice was made on.{sure}"
     if metric["honest"] == "holdout":
-        sure = "" if verdict["low"] is None else f" {these}"
         return f"From {count(metric['n_holdout'], 'row')} set aside that no search saw.{sure}"
     rows = count(metric["n_validation"], "validation row")
     if metric["honest"] is None:
         return f"The search was asked for no honest score; the best of many scores on {rows} flatters itself."
     return (
         f"From honest scores on {rows}: the luck of being the best of {_candidates(data)} is taken off. "
-        "The search itself has seen these rows, so test rows (moew.compare) are the stronger evidence."
+        "The search itself has seen these rows, so test rows would be the stronger evidence."
     )
 
 

@@ -19,7 +19,7 @@ from moew.runs._folder import PARTS, RunFolder
 from moew.runs._schema import Schema, TableRows
 from moew.state import State, load_state
 
-_PARTS = {"schema", "weight_function", "decision", "classes", "pos_label"}
+_PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "classes", "pos_label"}
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,15 @@ class FinishedRun:
     folder: Path
     schema: Schema
     decision: DecisionRule | None
+    unweighted_decision: DecisionRule | None
     classes: np.ndarray[Any, Any] | None
     pos_label: Any
     weight_state: State
 
-    def model(self, trust: bool = False) -> Any:
+    def model(self, trust: bool = False, *, unweighted: bool = False) -> Any:
         """The fitted model; one that only code can make again needs `trust`."""
-        return _model_files.load_model(self.folder, trust)
+        name = _model_files.UNWEIGHTED if unweighted else _model_files.MODEL
+        return _model_files.load_model(self.folder, trust, name)
 
     def rows_to_predict(self, path: Path) -> TableRows:
         """The rows of a file, with those of the metric's columns that the decision looks at."""
@@ -47,22 +49,24 @@ class FinishedRun:
         """The labelled rows of a file; the metric's columns play no part."""
         return self.schema.read(path, ids=False, columns=())
 
-    def predict(self, rows: TableRows, *, trust: bool = False) -> dict[str, Any]:
-        """Columns: the rows' ids, the prediction, and the score or the probability of each class."""
-        model = self.model(trust)
+    def predict(self, rows: TableRows, *, trust: bool = False, unweighted: bool = False) -> dict[str, Any]:
+        """Columns: the rows' ids, the prediction, and the score or the probability of each class; of the
+        winner, or of the model without learned weights."""
+        model = self.model(trust, unweighted=unweighted)
+        rule = self.unweighted_decision if unweighted else self.decision
         with using(self.folder):
-            columns = self._answers(model, rows)
+            columns = self._answers(model, rule, rows)
             if odd := [name for name, of_rows in columns.items() if of_rows.shape != (len(rows),)]:
                 raise ValueError(f"it gives no column {odd[0]!r} of {len(rows)} rows")
             return columns
 
-    def _answers(self, model: Any, rows: TableRows) -> dict[str, Any]:
+    def _answers(self, model: Any, rule: DecisionRule | None, rows: TableRows) -> dict[str, Any]:
         columns: dict[str, Any] = {rows.id_name: rows.ids}
-        if self.decision is None:
+        if rule is None:
             columns["prediction"] = np.asarray(model.predict(rows.X))
         else:
-            of_rule = {**rows.columns, **{n: rows.X[n] for n in self.decision.columns if n in rows.X}}
-            columns["prediction"] = self._evaluator().decide(model, self.decision, rows.X, of_rule)
+            of_rule = {**rows.columns, **{n: rows.X[n] for n in rule.columns if n in rows.X}}
+            columns["prediction"] = self._evaluator().decide(model, rule, rows.X, of_rule)
         if self.classes is not None and hasattr(model, "predict_proba"):
             shares = np.asarray(model.predict_proba(rows.X))
             columns |= {f"probability_{c}": shares[:, k] for k, c in enumerate(self.classes.tolist())}
@@ -93,18 +97,20 @@ def load_run(folder: Path) -> FinishedRun:
     with reading(folder / PARTS):
         if not (isinstance(parts, dict) and set(parts) == _PARTS):
             raise StateError(f"it must hold {', '.join(sorted(_PARTS))}, and nothing else.")
-        rule = parts["decision"]
         return FinishedRun(
             folder,
             Schema.from_state(parts["schema"]),
-            None if rule is None else _rule(rule),
+            _rule(parts["decision"]),
+            _rule(parts["unweighted_decision"]),
             _classes(parts["classes"], parts["pos_label"]),
             parts["pos_label"],
             parts["weight_function"],
         )
 
 
-def _rule(state: State) -> DecisionRule:
+def _rule(state: State | None) -> DecisionRule | None:
+    if state is None:
+        return None
     rule = load_state(state)
     if not isinstance(rule, DecisionRule):
         raise StateError(f"its decision is a {type(rule).__name__}, no decision rule.")

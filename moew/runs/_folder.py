@@ -104,7 +104,10 @@ class RunFolder:
             self.path / WEIGHTS,
         )
         self._write_json(PARTS, parts_of(search, schema))
-        name = _model_files.save_model(search.best_estimator_, self.path, rows.X.iloc[:200])
+        some = rows.X.iloc[:200]
+        name = _model_files.save_model(search.best_estimator_, self.path, some)
+        if search.unweighted_estimator_ is not None:
+            _model_files.save_model(search.unweighted_estimator_, self.path, some, _model_files.UNWEIGHTED)
         trusted = _model_files.needs_trust(self.path)
         result = {**result, "model": {"file": name, "needs_trust": trusted}, "versions": _versions()}
         self.write_result(result)
@@ -147,6 +150,9 @@ def parts_of(search: Any, schema: Schema) -> State:
         "schema": schema.state(),
         "weight_function": search.weight_function_.state(),
         "decision": None if search.decision_ is None else search.decision_.state(),
+        "unweighted_decision": None
+        if search.unweighted_decision_ is None
+        else search.unweighted_decision_.state(),
         "classes": classes,
         "pos_label": evaluator.pos_label,
     }

@@ -14,8 +14,9 @@ from moew.runs._damage import reading
 from moew.runs._trees import check_trees
 from moew.state import Stateful, load_state
 
-JSON, SKOPS, PICKLE = "model.json", "model.skops", "model.pickle"
-FILES = (JSON, SKOPS, PICKLE)
+MODEL, UNWEIGHTED = "model", "unweighted"  # the winner, and the one without learned weights
+JSON, SKOPS, PICKLE = ".json", ".skops", ".pickle"
+FILES = tuple(f"{name}{ending}" for name in (MODEL, UNWEIGHTED) for ending in (JSON, SKOPS, PICKLE))
 
 # Types beyond skops' own list whose content is data that their libraries read; none of them runs what a
 # file says. Anything else is the user's code, and is loaded only when trusted.
@@ -34,49 +35,52 @@ _READ_AS_DATA = (
 )
 
 
-def save_model(model: Any, folder: Path, X: Any) -> str:
-    """Save the model as safely as it can be, and give the file's name.
+def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
+    """Save the model as safely as it can be, and give the file's name, which begins with `name`.
 
     The file is read again and asked for the rows of X: a format that gives other answers is not used.
     """
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
+    for ending in (JSON, SKOPS, PICKLE):
+        (folder / f"{name}{ending}").unlink(missing_ok=True)
     if isinstance(model, Stateful):
-        (folder / JSON).write_text(json.dumps(model.state()), encoding="utf-8")
-        return JSON
+        (folder / f"{name}{JSON}").write_text(json.dumps(model.state()), encoding="utf-8")
+        return f"{name}{JSON}"
     content = _skops(model, X)
     if content is not None:
-        (folder / SKOPS).write_bytes(content)
-        return SKOPS
+        (folder / f"{name}{SKOPS}").write_bytes(content)
+        return f"{name}{SKOPS}"
     try:
-        (folder / PICKLE).write_bytes(pickle.dumps(model))
+        (folder / f"{name}{PICKLE}").write_bytes(pickle.dumps(model))
     except Exception as error:
         raise StateError(f"{type(model).__name__} cannot be saved, not even as a pickle: {error}") from error
-    return PICKLE
+    return f"{name}{PICKLE}"
 
 
-def load_model(folder: Path, trust: bool = False) -> Any:
-    """The model of a run; what could execute code only where `trust` says so."""
-    if (folder / JSON).exists():
-        with reading(folder / JSON):
-            return load_state(json.loads((folder / JSON).read_text(encoding="utf-8")))
-    if (folder / SKOPS).exists():
-        return _load_skops(folder / SKOPS, trust)
-    if not (folder / PICKLE).exists():
-        raise InvalidInputError(f"{folder} holds no model; it is no finished run of `moew fit`.")
+def load_model(folder: Path, trust: bool = False, name: str = MODEL) -> Any:
+    """A model of a run; what could execute code only where `trust` says so."""
+    as_json, as_skops, as_pickle = (folder / f"{name}{ending}" for ending in (JSON, SKOPS, PICKLE))
+    if as_json.exists():
+        with reading(as_json):
+            return load_state(json.loads(as_json.read_text(encoding="utf-8")))
+    if as_skops.exists():
+        return _load_skops(as_skops, trust)
+    if not as_pickle.exists():
+        what = "model" if name == MODEL else f"{name} model"
+        raise InvalidInputError(f"{folder} holds no {what}; it is no finished run of `moew fit`.")
     if not trust:
         raise InvalidInputError(
-            f"{folder / PICKLE} is a pickle: loading it runs whatever code its maker put in. If you made "
+            f"{as_pickle} is a pickle: loading it runs whatever code its maker put in. If you made "
             "this run yourself, or trust who did, add --trust."
         )
-    return pickle.loads((folder / PICKLE).read_bytes())
+    return pickle.loads(as_pickle.read_bytes())
 
 
 def needs_trust(folder: Path) -> bool:
     """Whether the model of a run is loaded only with --trust."""
-    if (folder / SKOPS).exists():
-        return bool(_untrusted((folder / SKOPS).read_bytes()))
-    return not (folder / JSON).exists()
+    as_skops = folder / f"{MODEL}{SKOPS}"
+    if as_skops.exists():
+        return bool(_untrusted(as_skops.read_bytes()))
+    return not (folder / f"{MODEL}{JSON}").exists()
 
 
 def _skops(model: Any, X: Any) -> bytes | None:
