@@ -70,7 +70,7 @@ def comparison(data: Data) -> str:
     if tested is not None:  # the strongest evidence first: a phone shows the first columns
         heads.insert(1, "test")
         rows = [[name, tested.get(name), *cells] for name, *cells in rows]
-    shown = table("scores-table", f"{metric} {_where(data)}", heads, rows) + _zero(data)
+    shown = table("scores-table", f"{metric}, {_where(data)}", heads, rows) + _zero(data)
     if data["comparison"] is None:
         return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
     body = f'<div class="beside">{_tested_methods(data)}{drawn}</div>{_by_method(data)}{shown}'
@@ -150,7 +150,8 @@ def search(data: Data) -> str:
     over_time = figure(
         charts.history(data),
         "Grey: candidates. Blue line: best so far; star: the winner. Dashed: the model "
-        "without weights. Dotted: the winner's honest score.",
+        "without weights. Dotted: the winner's honest score"
+        + (", on rows set aside." if data["metric"]["n_holdout"] else "."),
     )
     if seen is None:
         return section("search", "The search", over_time)
