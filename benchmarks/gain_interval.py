@@ -33,8 +33,8 @@ def rows(n: int, shares: np.ndarray, curved: bool, rng: np.random.Generator) -> 
     return (np.where(X > 0.5, X**2, X) if curved else X), y
 
 
-def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float, float, float, float]:
-    """(gain, low, high, true gain) of one search."""
+def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float, ...]:
+    """(gain, low, high, true gain, half the interval without the allowance for luck) of one search."""
     rng = np.random.default_rng([seed, size, shifted, list(METRICS).index(metric)])
     n_classes = 2 if metric == "precision at recall" else 3
     matters = np.full(n_classes, 1 / n_classes)
@@ -53,21 +53,25 @@ def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float,
         outputs = evaluator.metric.respond(model, X_all, pos_label=evaluator.pos_label)
         values.append(evaluator.metric.value(outputs, X_all, y_all, pos_label=evaluator.pos_label))
     sign = 1 if judged.greater_is_better else -1
-    return search.result_.gain, *search.result_.gain_interval, sign * (values[0] - values[1])
+    result = search.result_
+    of_rows = math.sqrt(max(result.gain_error**2 - result.honest.optimism**2, 0))
+    truth = sign * (values[0] - values[1])
+    return result.gain, *result.gain_interval, truth, 1.96 * of_rows
 
 
 def line(metric: str, shifted: bool, size: int, found: np.ndarray) -> str:
     known = np.isfinite(found).all(axis=1)
-    gain, low, high, truth = found[known].T
+    gain, low, high, truth, of_rows = found[known].T
     error = gain - truth
     margin = 1.96 * error.std(ddof=1) / math.sqrt(len(error))
     below, above = 100 * np.mean(truth < low), 100 * np.mean(truth > high)
+    without = 100 * np.mean(np.abs(error) <= of_rows)
     called = low > 0
     wrong = np.sum(called & (truth <= 0))
     return (
         f"| {metric} | {'shift' if shifted else 'none'} | {size} | {100 * truth.mean():+.1f} | "
         f"{100 * error.mean():+.1f} ± {100 * margin:.1f} | {100 - below - above:.0f} % | "
-        f"{below:.1f} / {above:.1f} % | {called.sum()} | {wrong} | {len(known)} |"
+        f"{below:.1f} / {above:.1f} % | {without:.0f} % | {called.sum()} | {wrong} | {len(known)} |"
     )
 
 
@@ -77,9 +81,18 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     print("Gains × 100 over the unweighted model; positive is better")
-    heads = ["metric", "shift", "validation rows", "true gain", "gain − true", "held", "truth below / above"]
+    heads = [
+        "metric",
+        "shift",
+        "validation rows",
+        "true gain",
+        "gain − true",
+        "held",
+        "truth below / above",
+        "held without",
+    ]
     print("| " + " | ".join([*heads, "called better", "wrongly", "of"]) + " |")
-    print("|" + "---|" * 10)
+    print("|" + "---|" * 11)
     with ProcessPoolExecutor(options.workers) as pool:
         for metric in METRICS:
             for shifted in (False, True):
