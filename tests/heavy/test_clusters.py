@@ -32,7 +32,7 @@ def dask_client():
     distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -195,7 +195,7 @@ def test_rows_may_be_taken_back_from_a_worker_that_closes(caplog):
             while not released.is_set():
                 await asyncio.sleep(0.01)
 
-    settings = {"processes": False, "n_workers": 1, "dashboard_address": None}
+    settings = {"processes": False, "n_workers": 1, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         sent = _Sent(client, "rows")
         worker = cluster.workers[0]
