@@ -88,3 +88,15 @@ def test_every_picture_is_there_and_shown():
         name for page in DOCS.glob("*.md") for name in re.findall(r"\]\(images/([^)]+)\)", page.read_text())
     }
     assert shown == {path.name for path in (DOCS / "images").iterdir()}
+
+
+def test_results_hold_the_tables_and_figures_that_the_commands_made():
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    folders = [path for path in (DOCS / "results").iterdir() if path.is_dir()]
+    assert folders
+    for folder in folders:
+        assert (folder / f"{folder.name}.txt").read_text(encoding="utf-8").strip() in page
+        assert f"`moew paper {folder.name} " in page
+        assert {f"results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
+            re.findall(r"\]\((results/[^)]+)\)", page)
+        )
