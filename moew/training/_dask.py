@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import dask
-from distributed import Status, WorkerPlugin, as_completed
+from distributed import KilledWorker, Status, WorkerPlugin, as_completed
 
 from moew.exceptions import MoewError
 from moew.protocols import IntArray, Labels, Rows
@@ -73,18 +73,28 @@ def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
 def train_on_dask(
     backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: Placed
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (k, model or exception) as they finish."""
+    """Yield (k, model or exception) as they finish.
+
+    Dask blames every task that a dead worker had been given, running or not. Where several have lost
+    too many workers, each is tried once more with the cluster to itself: that tells who killed them.
+    """
     client = backend.client
-    missing = {job.k: job for job in jobs}
+    missing, blamed = {job.k: job for job in jobs}, dict[int, tuple[Job, KilledWorker]]()
     with backend.retrieval_context():  # a search inside a Dask task must not hold the thread it waits for
         sent = placed.at(client, X, y, fold, lambda content: _Sent(client, content))
         rows, numbers = sent[0].name, None if fold is None else sent[1].name
         for _ in range(_TRIES):
             for k, outcome in _round(backend, rows, numbers, list(missing.values())):
-                del missing[k]
-                yield k, outcome
+                job = missing.pop(k)
+                if isinstance(outcome, KilledWorker):
+                    blamed[k] = job, outcome
+                else:
+                    yield k, outcome
             if not missing:
-                return
+                break
+        for k, (job, killed) in blamed.items():
+            alone = {} if len(blamed) == 1 else dict(_round(backend, rows, numbers, [job]))
+            yield k, alone.get(k, killed)
     lost = MoewError(f"the Dask cluster lost this candidate {_TRIES} times.")
     yield from ((k, lost) for k in missing)
 
