@@ -3,11 +3,12 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
+from tempfile import mkdtemp
 
 import pytest
 from conftest import free_port
@@ -22,7 +23,9 @@ ENVIRONMENT = {
     "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
     "PYTHONWARNINGS": "ignore",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "MOEW_TEST_CLUSTER": uuid4().hex,  # by which its processes are known
+    # A folder of its own (not pytest's: paths of sockets must be short), so that neither this cluster is
+    # taken for one of the user's nor the other way round; its processes are known by it.
+    "RAY_TMPDIR": mkdtemp(prefix="ray-"),
 }
 
 
@@ -91,8 +94,9 @@ def end_cluster() -> None:
 
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if process.environ().get("MOEW_TEST_CLUSTER") == ENVIRONMENT["MOEW_TEST_CLUSTER"]:
+            if process.environ().get("RAY_TMPDIR") == ENVIRONMENT["RAY_TMPDIR"]:
                 process.kill()
+    shutil.rmtree(ENVIRONMENT["RAY_TMPDIR"], ignore_errors=True)
 
 
 def found(printed: str) -> str:
