@@ -8,7 +8,8 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir
+from uuid import uuid4
 
 import pytest
 from conftest import free_port
@@ -25,7 +26,7 @@ ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     # A folder of its own (not pytest's: paths of sockets must be short), so that neither this cluster is
     # taken for one of the user's nor the other way round; its processes are known by it.
-    "RAY_TMPDIR": mkdtemp(prefix="ray-"),
+    "RAY_TMPDIR": f"{gettempdir()}/ray-{uuid4().hex[:8]}",
 }
 
 
@@ -80,7 +81,9 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scale")
     for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         (folder / re.match(r"# (\w+\.py)\n", code)[1]).write_text(code, encoding="utf-8")
-    return Runner(folder)
+    Path(ENVIRONMENT["RAY_TMPDIR"]).mkdir()
+    yield Runner(folder)
+    shutil.rmtree(ENVIRONMENT["RAY_TMPDIR"], ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +99,6 @@ def end_cluster() -> None:
         with suppress(psutil.Error):
             if process.environ().get("RAY_TMPDIR") == ENVIRONMENT["RAY_TMPDIR"]:
                 process.kill()
-    shutil.rmtree(ENVIRONMENT["RAY_TMPDIR"], ignore_errors=True)
 
 
 def found(printed: str) -> str:
