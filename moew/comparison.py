@@ -13,7 +13,7 @@ from sklearn.base import clone
 from moew.evaluation import Observation
 from moew.exceptions import InvalidInputError
 from moew.loop import train_folds
-from moew.margins import margin
+from moew.margins import TWO_SIDED, margin
 from moew.problem import Part
 from moew.protocols import FloatArray, Labels, Rows
 from moew.result import shown
@@ -307,4 +307,4 @@ def _bootstrap_margin(run: Contest, answers: Mapping[str, list[Answer]], rng: np
             continue
         gains.append(moew - uniform)
     finite = np.isfinite(gains)
-    return float(1.96 * np.std(np.array(gains)[finite])) if finite.sum() > n_draws / 2 else math.nan
+    return float(TWO_SIDED * np.std(np.array(gains)[finite])) if finite.sum() > n_draws / 2 else math.nan

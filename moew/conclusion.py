@@ -38,6 +38,7 @@ class Conclusion:
     """The winner, the unweighted model (None where it failed or was not asked for) and the record."""
 
     winner: Delivered
+    weights: FloatArray  # (n,), the winner's, of the training rows
     unweighted: Delivered | None
     result: SearchResult
 
@@ -82,7 +83,7 @@ def conclude(
             delivered = plain.delivered
         except Exception as error:  # what the search found is worth more than this model
             notes.append(f"there is no unweighted model to set beside the winner: {error}")
-    return Conclusion(winner.delivered, delivered, replace(result, notes=tuple(notes)))
+    return Conclusion(winner.delivered, winner.weights, delivered, replace(result, notes=tuple(notes)))
 
 
 @dataclass

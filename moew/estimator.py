@@ -318,7 +318,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         self.best_alpha_ = outcome.best.candidate.alpha
         self.training_rows_ = setup.problem.training_rows
         self.weight_function_ = weighting.weight_function(self.best_alpha_)
-        self.sample_weight_ = weighting.training_weights(self.best_alpha_[None])[0]
+        self.sample_weight_ = found.weights
         self.result_ = found.result
         self.best_score_ = found.result.best_score
         self.honest_score_ = found.result.honest_score

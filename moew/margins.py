@@ -9,6 +9,8 @@ from scipy.stats import t as student_t
 
 from moew.protocols import FloatArray
 
+TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval, where there are many values
+
 
 def margin(values: FloatArray) -> float:
     """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""

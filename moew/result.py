@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from moew.margins import TWO_SIDED
 from moew.protocols import FloatArray
 from moew.selection import HonestScore
 from moew.study import Told
@@ -53,7 +54,8 @@ class SearchResult:
     @property
     def gain_interval(self) -> tuple[float, float]:
         """The gain's 95 % interval, for these two models on other rows."""
-        return self.gain - 1.96 * self.gain_error, self.gain + 1.96 * self.gain_error
+        half = TWO_SIDED * self.gain_error
+        return self.gain - half, self.gain + half
 
     @property
     def is_below_unweighted(self) -> bool:

@@ -383,11 +383,9 @@ def _database(url: str) -> BaseStorage:
     for wait in (0.2, 1.0, 5.0):
         try:
             return optuna.storages.get_storage(url)
-        except IntegrityError:  # two rows of what there is to be one of
-            time.sleep(wait)
-        except (OperationalError, ProgrammingError) as error:
-            if "exists" not in str(error):  # such as a server that does not answer
-                raise
+        except (IntegrityError, OperationalError, ProgrammingError) as error:
+            if not isinstance(error, IntegrityError) and "exists" not in str(error):
+                raise  # such as a server that does not answer
             time.sleep(wait)
     return optuna.storages.get_storage(url)
 

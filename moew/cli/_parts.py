@@ -21,7 +21,6 @@ DECISIONS = {
     "recall": "RecallReached",
     "equal_fpr": "EqualFalsePositiveRates",
 }
-_EMBEDDINGS = ("autoencoder", "label", "discriminative")
 _MOST_CLASSES = 20  # different whole numbers that are taken for classes unless told
 
 
@@ -55,9 +54,11 @@ def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
             raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
         return columns
     if not is_reference(text):
-        if text not in _EMBEDDINGS:
+        from moew.embedding import EMBEDDINGS
+
+        if text not in EMBEDDINGS:
             raise InvalidInputError(
-                f"--embedding {text!r} is none of {', '.join(_EMBEDDINGS)}, columns=A,B and module:function."
+                f"--embedding {text!r} is none of {', '.join(EMBEDDINGS)}, columns=A,B and module:function."
             )
         return text
     found = find_object(text, "--embedding", folder)

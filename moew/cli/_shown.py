@@ -92,6 +92,7 @@ def show_verdict(report: Mapping[str, Any]) -> None:
 def show_comparison(comparison: Any) -> None:
     """The table of `moew.compare`."""
     from moew.margins import margin
+    from moew.report._words import signed
 
     better = "higher" if comparison.greater_is_better else "lower"
     click.echo(
@@ -111,7 +112,7 @@ def show_comparison(comparison: Any) -> None:
     ]
     show_table(("weights", "models", "best", "honest", "test", "± 95 %"), rows)
     click.echo(
-        f"\nmoew − uniform on test: {signed(comparison.difference.mean())} ± "
+        f"\nmoew − uniform on test: {signed(comparison.difference.mean(), 4)} ± "
         f"{margin(comparison.gain):.2g} over the repeats,\n"
         f"± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
     )
@@ -132,11 +133,6 @@ def show_files(folder: Any, names: Sequence[str]) -> None:
             else "the model without learned weights, for `moew predict --unweighted`"
         )
         click.echo(f"  {name:{width}}  {words}")
-
-
-def signed(value: float) -> str:
-    """A difference, with its sign."""
-    return f"{value:+.4g}".replace("-", "−")
 
 
 def number(value: float | None, digits: int = 4) -> str:

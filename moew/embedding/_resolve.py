@@ -21,6 +21,7 @@ _BY_NAME: dict[str, type[BaseEmbedding]] = {
     "label": LabelEmbedding,
     "discriminative": DiscriminativeEmbedding,
 }
+EMBEDDINGS = tuple(_BY_NAME)
 
 
 def resolve_embedding(thing: Any, random_state: Any = None) -> Embedding:

@@ -10,6 +10,7 @@ import numpy as np
 from moew.exceptions import InvalidInputError
 from moew.insight import Landscape, given_rows, trace, values_again
 from moew.insight import landscape as make_landscape
+from moew.margins import TWO_SIDED
 from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new, best_is_bright, metric_label
 from moew.protocols import Labels, Rows
 
@@ -97,7 +98,7 @@ def validation_against_test(
 
 
 def _curve(search: Any, seen: Landscape, ax: Any) -> None:
-    band = 1.96 * seen.deviation
+    band = TWO_SIDED * seen.deviation
     ax.fill_between(seen.sides, seen.mean - band, seen.mean + band, color=BLUE, alpha=0.15, linewidth=0)
     ax.plot(seen.sides, seen.mean, color=BLUE, label="GP mean")
     ax.scatter(seen.alphas[:, 0], seen.values, s=14, color=GREY, label="candidates")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moew.colours import viridis
+from moew.margins import TWO_SIDED
 from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, vertical_axis
 from moew.report._words import number, signed
 
@@ -161,7 +162,7 @@ def _curve(data: Data) -> str:
     picture = Picture("landscape", f"Validation score over {name}", f"{len(seen['values'])} candidates.", 290)
     bands = [
         [
-            (x, m + way * 1.96 * s)
+            (x, m + way * TWO_SIDED * s)
             for x, m, s in zip(seen["sides"], seen["mean"], seen["deviation"], strict=True)
         ]
         for way in (-1, 1)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from moew.margins import TWO_SIDED
 from moew.report import _charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import table
 from moew.report._words import HEADLINES, MARKS, advice, alike, count, from_what, how_much, how_sure
 
 Data = Mapping[str, Any]
-_ERROR_MARGIN = 1.96  # standard errors on each side of a 95 % interval
 
 
 def verdict(data: Data) -> str:
@@ -55,7 +55,7 @@ def comparison(data: Data) -> str:
         {
             "name": row["name"].removesuffix(" (alpha = 0)"),
             "value": row["honest"],
-            "margin": None if row["error"] is None else _ERROR_MARGIN * row["error"],
+            "margin": None if row["error"] is None else TWO_SIDED * row["error"],
             "best": row["best"],
         }
         for row in data["scores"]

@@ -6,11 +6,10 @@ import math
 from typing import Any, Literal
 
 from moew.insight import Tested
-from moew.margins import margin
+from moew.margins import TWO_SIDED, margin
 from moew.result import SearchResult
 
 Kind = Literal["better", "maybe", "no", "worse", "none", "unknown"]
-_TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval
 
 
 def verdict_of(
@@ -29,10 +28,10 @@ def verdict_of(
         return _verdict("comparison", before, after, sign, half)
     is_same = result.baseline_is_unweighted and result.best_number < baseline_repeats
     if tested is not None and math.isfinite(sign * (tested.moew - tested.unweighted)):
-        found = _verdict("test", tested.unweighted, tested.moew, sign, _TWO_SIDED * tested.gain_error)
+        found = _verdict("test", tested.unweighted, tested.moew, sign, TWO_SIDED * tested.gain_error)
     else:
         before, after = result.unweighted.value, result.honest.value
-        found = _verdict("honest", before, after, sign, _TWO_SIDED * result.gain_error)
+        found = _verdict("honest", before, after, sign, TWO_SIDED * result.gain_error)
         if found["kind"] == "worse" and not (result.n_holdout or result.is_below_unweighted):
             # On these rows the winner did score better: that the correction for luck is larger is no proof.
             found["kind"] = "no"
