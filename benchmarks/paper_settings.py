@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from moew.paper._crime_settings import POST, VANILLA
 from moew.paper._crime_study import Crime, Setting
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
-from moew.paper._searches import Moew, Plain
+from moew.paper._searches import Arm, Moew, Plain
 from moew.paper._wine_rows import PRICES, Part, Wine
 from moew.search import GpBucb
 
@@ -62,7 +63,10 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     tried |= {f"price ranges, R = {r:g}": (ranges, r) for r in (1.0, 2.0, 3.0, 6.0)}
     tried |= {f"log price and its square, R = {r:g}": (log_price, r) for r in (3.0, 6.0)}
     with_points = np.concatenate([ranges, standardized(points)], axis=2)
-    tried["price ranges and points, R = 3"] = (with_points, 3.0)
+    tried |= {f"price ranges and points, R = {r:g}": (with_points, r) for r in (3.0, 6.0)}
+    numbers = standardized(np.concatenate([y, points], axis=2))
+    products = np.concatenate([numbers, numbers**2, numbers[..., :1] * numbers[..., 1:]], axis=2)
+    tried["log price, points, squares and product, R = 3"] = (standardized(products), 3.0)
     yield "uniform", Prepared(networks, Plain(), evaluate), False, 20
     for name, (Z, radius) in tried.items():
         yield name, Prepared(networks, moew(Z, radius, False, options), evaluate), False, 20
@@ -85,31 +89,44 @@ def mnist_trials(options: Options) -> Iterator[Trial]:
 
 
 def crime_trials(options: Options) -> Iterator[Trial]:
-    data = Crime(options, load_crime("script"), "iid")
-    data.rows[1], data.rows[2] = halves(data.rows[1])
+    for study in ("iid", "shifted"):
+        data = Crime(options, load_crime("script"), study)
+        data.rows[1], data.rows[2] = halves(data.rows[1])
+        for rule, setting in (("vanilla", VANILLA), ("post-shift", POST)):
+
+            def evaluate(params: Any, data: Crime = data, setting: Setting = setting) -> Any:
+                found = data.evaluate(setting, params)
+                shown = ("accuracy", setting.violation)
+                return {
+                    "validation": found["validation"],
+                    "test": found[f"{setting.rule}: test {setting.aim}"],
+                    **{kind: found[f"{setting.rule}: test {kind}"] for kind in shown},
+                }
+
+            arms = crime_arms(data, setting.greater_is_better, options)
+            for name, arm in arms.items():
+                prepared = Prepared(data.networks, arm, evaluate)
+                yield f"{study}, {rule}, {name}", prepared, setting.greater_is_better, 5
+
+
+def crime_arms(data: Crime, greater: bool, options: Options) -> dict[str, Arm]:
+    """What is tried in one study: embeddings where the rows are shifted in nothing, else π."""
+    both = data.our_embedding
+    if data.study == "shifted":
+        arms: dict[str, Arm] = {"uniform": Plain(), "Shimodaira": Plain(data.pi["ratio"])}
+        for radius, pi in product((0.5, 1.0, 3.0), ("none", "ratio")):
+            arms[f"groups × label, R = {radius:g}, π {pi}"] = moew(
+                both, radius, greater, options, data.pi[pi]
+            )
+        return arms
     y, group = data.data.y[data.rows[0]], data.data.columns["group"][data.rows[0]]
-    own, both = standardized(data.raw_embedding), data.our_embedding
+    own = standardized(data.raw_embedding)
     negatives = np.concatenate([np.eye(4)[group] * (y == 0)[..., None], y[..., None]], axis=2)
     tried = {f"autoencoder, R = {r:g}": (own, r) for r in (3.0, 6.0)}
     tried |= {f"groups × label, R = {r:g}": (both, r) for r in (0.5, 1.0, 3.0)}
     tried |= {f"groups of negatives, label, R = {r:g}": (standardized(negatives), r) for r in (1.0, 3.0)}
     tried |= {"groups, R = 3": (one_hot(group, 4), 3.0)}
-    for rule, setting in (("vanilla", VANILLA), ("post-shift", POST)):
-
-        def evaluate(params: Any, setting: Setting = setting) -> Any:
-            found = data.evaluate(setting, params)
-            shown = ("accuracy", setting.violation)
-            return {
-                "validation": found["validation"],
-                "test": found[f"{setting.rule}: test {setting.aim}"],
-                **{kind: found[f"{setting.rule}: test {kind}"] for kind in shown},
-            }
-
-        better = setting.greater_is_better
-        yield f"{rule}, uniform", Prepared(data.networks, Plain(), evaluate), better, 5
-        for name, (Z, radius) in tried.items():
-            arm = moew(Z, radius, better, options)
-            yield f"{rule}, {name}", Prepared(data.networks, arm, evaluate), better, 5
+    return {"uniform": Plain()} | {n: moew(Z, r, greater, options) for n, (Z, r) in tried.items()}
 
 
 def spam_trials(options: Options) -> Iterator[Trial]:

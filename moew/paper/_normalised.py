@@ -67,6 +67,10 @@ def draw(
         places = np.arange(len(rows))[::-1]
         means, margins = [row.mean for row in rows], [row.margin for row in rows]
         axis.errorbar(means, places, xerr=margins, fmt="o", color=COLOURS[0], capsize=3, label="ours")
+        for mean, place in zip(means, places, strict=True):
+            axis.annotate(
+                f"{mean:.2f}", (mean, place), (0, -12), textcoords="offset points", ha="center", fontsize=8
+            )
         known = [(row.paper, row.paper_margin, place + 0.2) for row, place in zip(rows, places, strict=True)]
         shown = [point for point in known if point[0] is not None]
         if shown:

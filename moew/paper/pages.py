@@ -188,9 +188,10 @@ def report(this: Run, found: Mapping[str, Mapping[tuple[float, str], Seen]]) -> 
     for training, share in product(found, SHARES):
         tests = {name: picks[training, share, name]["test"] for name in ARMS_OF[training]}
         paper = PAPER if share == SHARES[0] else {}
-        titles.append(f"{shown(share)} selected, {training}")
+        titles.append(f"{shown(share)} selected\n{training}")
         lines.append(normalised.lines(tests, paper, 100.0))
-        texts.append(normalised.section(f"{titles[-1]}, mean grade, uniform = 100", tests, paper, 100.0))
+        title = f"{shown(share)} selected, {training}, mean grade, uniform = 100"
+        texts.append(normalised.section(title, tests, paper, 100.0))
     normalised.draw(this.folder / "pages.png", titles, lines, "mean test grade, uniform = 100", n_rows=2)
     return "\n".join(texts)
 
