@@ -22,12 +22,13 @@ import numpy as np
 from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
 from moew.margins import margin
 from moew.paper import mnist, pages, spam
+from moew.paper._autoencoder import middle_layer
 from moew.paper._crime_settings import POST, VANILLA
 from moew.paper._crime_study import Crime, Setting
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain
-from moew.paper._wine_rows import PRICES, Part, Wine
+from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, PRICES, Part, Wine
 from moew.search import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results
@@ -57,12 +58,12 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     networks, evaluate = data.model(False, options.repeats)
     price, y, points = data.train.price, data.train.y[..., None], data.train.X[..., -1:]
     ranges = one_hot(np.searchsorted(PRICES, price), len(PRICES) + 1)
-    own = data.embedding("ours", 8, options.repeats)
+    own = wine_autoencoder(data)
     log_price = standardized(np.concatenate([y, (y - y.mean()) ** 2], axis=2))
     tried = {"autoencoder, R = 3": (own, 3.0), "autoencoder, R = 6": (own, 6.0)}
     tried |= {f"price ranges, R = {r:g}": (ranges, r) for r in (1.0, 2.0, 3.0, 6.0)}
     tried |= {f"log price and its square, R = {r:g}": (log_price, r) for r in (3.0, 6.0)}
-    with_points = np.concatenate([ranges, standardized(points)], axis=2)
+    with_points = data.metric_columns(options.repeats)
     tried |= {f"price ranges and points, R = {r:g}": (with_points, r) for r in (3.0, 6.0)}
     numbers = standardized(np.concatenate([y, points], axis=2))
     products = np.concatenate([numbers, numbers**2, numbers[..., :1] * numbers[..., 1:]], axis=2)
@@ -70,6 +71,14 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     yield "uniform", Prepared(networks, Plain(), evaluate), False, 20
     for name, (Z, radius) in tried.items():
         yield name, Prepared(networks, moew(Z, radius, False, options), evaluate), False, 20
+
+
+def wine_autoencoder(data: Wine) -> Any:
+    """The paper's with d = 8, hinge loss for the flags, on scaled numbers, and its outputs standardised."""
+    R, price = data.options.repeats, standardized(data.train.y[..., None])
+    inputs = np.concatenate([data.features(data.train, True, R), price], axis=2)
+    rest = {"n_repeats": R, "seed": SEED, "options": data.options, "batch_size": data.rows_a_step}
+    return standardized(middle_layer(inputs, HIDDEN_OF_AUTOENCODER, 8, range(inputs.shape[2] - 2), **rest))
 
 
 def mnist_trials(options: Options) -> Iterator[Trial]:

@@ -144,15 +144,23 @@ def test_points_are_scaled_by_the_training_rows_alone():
     np.testing.assert_allclose(tested * points.std() + points.mean(), parts.test.X[0, :, -1], atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["scripts", "text", "ours"])
+@pytest.mark.parametrize("kind", ["scripts", "text"])
 def test_embeddings_differ_between_repeats_and_have_their_range(kind):
     Z = Wine(Options(repeats=3, steps=15), wines(600), 100).embedding(kind, 8, 2)
     assert Z.shape == (2, 420, 8)
-    if kind == "ours":
-        np.testing.assert_allclose(Z.std(axis=1), 1, atol=1e-4)
-    else:
-        assert 0 <= Z.min() <= Z.max() <= 1
+    assert 0 <= Z.min() <= Z.max() <= 1
     assert (Z[0] != Z[1]).any()
+
+
+def test_our_embedding_tells_price_ranges_and_points():
+    parts = Wine(Options(repeats=3), wines(600))
+    Z = parts.metric_columns(2)
+    assert Z.shape == (2, 420, _wine_plan.OUR_DIMS)
+    np.testing.assert_allclose(Z.std(axis=1), 1, atol=1e-4)
+    price, points = parts.train.price[0], parts.train.X[0, :, -1]
+    np.testing.assert_array_equal(Z[0, :, 3] > 0, price > 42)
+    np.testing.assert_array_equal(Z[0, :, 0] > 0, price <= 17)
+    assert np.corrcoef(Z[0, :, 4], points)[0, 1] > 0.999
 
 
 def test_constant_columns_become_zero():

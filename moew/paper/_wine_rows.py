@@ -96,25 +96,26 @@ class Wine:
             self._models[scaled, repeats] = networks, self._evaluation(networks, scaled)
         return self._models[scaled, repeats]
 
+    def metric_columns(self, repeats: int) -> FloatArray:
+        """Our embedding (R, n, 5): standardised flags of the price ranges, which the metric is made of, and
+        the points."""
+        price, points = self.train.price[:repeats], self.train.X[:repeats, :, -1:]
+        flags = np.eye(len(PRICES) + 1, dtype=np.float32)[np.searchsorted(PRICES, price)]
+        return standardized(np.concatenate([flags, points], axis=2))
+
     def embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
-        """Z (R, n, d) of the training rows, trained once: several settings share it."""
+        """The paper's Z (R, n, d) of the training rows, trained once: several settings share it."""
         if (kind, n_dims, repeats) not in self._embeddings:
             self._embeddings = {(kind, n_dims, repeats): self._embedding(kind, n_dims, repeats)}
         return self._embeddings[kind, n_dims, repeats]
 
     def _embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
-        """The middle layer of an autoencoder of (x, y).
-
-        "scripts" and "text" have numbers as they are and differ in the flags' loss; "ours" is as "text" with
-        numbers and Z standardised.
-        """
-        X = self.features(self.train, kind == "ours", repeats)
-        y = self.train.y[:repeats, :, None]
-        if kind == "ours":
-            y = standardized(y)
-        inputs = np.concatenate([X, y.astype(np.float32)], axis=2)
+        """The middle layer of an autoencoder of (x, y), numbers as they are; the flags have squared loss in
+        the "scripts" and hinge loss in the "text"."""
+        y = self.train.y[:repeats, :, None].astype(np.float32)
+        inputs = np.concatenate([self.train.X[:repeats], y], axis=2)
         flags = () if kind == "scripts" else range(inputs.shape[2] - 2)  # points and price come last
-        Z = middle_layer(
+        return middle_layer(
             inputs,
             HIDDEN_OF_AUTOENCODER,
             n_dims,
@@ -124,7 +125,6 @@ class Wine:
             options=self.options,
             batch_size=self.rows_a_step,
         )
-        return standardized(Z) if kind == "ours" else Z
 
     def _evaluation(self, networks: RepeatedNetworks, scaled: bool) -> Evaluate:
         R = networks.n_repeats

@@ -13,8 +13,8 @@ second row, with 20 repeats: hinge loss for the autoencoder's flags (text) in pl
 fitted width and noise 1e-4 (scripts) in place of width R and the noise of the uniform models.
 
 All rows train the same model, the authors', but for the two with "scaled points": what one would change
-first, for uniform weights too. "moew" has another embedding (scaled numbers, standardised), radius and GP,
-and no more.
+first, for uniform weights too. "moew" has another embedding (flags of the price ranges, and the points: what
+the metric is made of, and what the model struggles with), radius and GP, and no more.
 
 Networks trained together share their mini-batches, which leave all of them some percent too high or too low
 (with equal weights and four networks each, the metric of three repeats was 58–65, 81–85 and 58–64 %). So the
@@ -50,10 +50,10 @@ def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -
     """How this setting weights; the noise of the paper's GP is that of the uniform models."""
     if setting.embedding is None:
         return Plain()
-    paper = setting.search is None
+    paper, ours = setting.search is None, setting.embedding == "ours"
     return Moew(
-        wine.embedding(setting.embedding, setting.n_dims, repeats),
-        OUR_RADIUS if setting.embedding == "ours" else PAPER_RADIUS,
+        wine.metric_columns(repeats) if ours else wine.embedding(setting.embedding, setting.n_dims, repeats),
+        OUR_RADIUS if ours else PAPER_RADIUS,
         paper_searches(uniform, setting.confidence, setting.confidence) if paper else setting.search,
         greater_is_better=False,
         seed=integer_seed(wine.options.seed, f"wine {setting.name}"),
