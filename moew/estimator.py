@@ -20,7 +20,8 @@ from moew.learned import LearnedWeights, two_dimensional
 from moew.loop import Outcome, search_weights
 from moew.protocols import Labels, Rows
 from moew.setup import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
-from moew.study import Storage, WeightStudy
+from moew.storage import Storage
+from moew.study import WeightStudy
 from moew.weighting import ExampleWeighting
 
 DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py

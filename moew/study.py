@@ -1,4 +1,4 @@
-"""The one module that knows Optuna: candidates are asked for, trained anywhere, and told.
+"""Candidates are asked for, trained anywhere, and told: trials of an Optuna study.
 
 A trial is one candidate alpha. Its number is drawn first and its alpha second, in the order of the
 numbers, whoever asks: a process waits until every lower number has its alpha, and takes those that are
@@ -8,17 +8,14 @@ propose blindly beside each other, and what a number gets depends on numbers and
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optuna
 from optuna.distributions import FloatDistribution
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -28,9 +25,8 @@ from moew.protocols import Domain, FloatArray, Labels, Rows, Search
 from moew.search import resolve_search
 from moew.seeds import generator, integer_seed
 from moew.state import State
+from moew.storage import Storage, open_study
 
-Storage = str | Path | BaseStorage | None
-_SETTINGS = "moew"  # study attribute: what must be the same when a study is opened again
 _ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
 _RUN = "run"  # trial attribute: the alphas of this and the next numbers, in one write
 _KEPT = "kept"  # trial attribute: what the candidate's owner wants to find again
@@ -123,7 +119,16 @@ class WeightStudy:
         self.baseline_repeats = baseline_repeats
         self.seed = seed
         self.persistent = storage is not None
-        self.optuna_study = self._open(storage, name, fingerprint)
+        settings = {
+            "fingerprint of data, model and metric": fingerprint,
+            "greater_is_better": greater_is_better,
+            "seed": seed,
+            "domain": repr(domain),
+            "search": repr(self.search),
+            "n_initial": n_initial,
+            "baseline_repeats": baseline_repeats,
+        }
+        self.optuna_study = open_study(storage, name, greater_is_better, settings)
 
     def ask(self, k: int = 1) -> list[Candidate]:
         """The next `k` candidates; number 0 is the baseline, α = 0."""
@@ -320,37 +325,6 @@ class WeightStudy:
             rng=generator(self.seed, "alpha", first),
         )
 
-    def _open(self, storage: Storage, name: str, fingerprint: str) -> optuna.Study:
-        settings = {
-            "fingerprint of data, model and metric": fingerprint,
-            "greater_is_better": self.greater_is_better,
-            "seed": self.seed,
-            "domain": repr(self.domain),
-            "search": repr(self.search),
-            "n_initial": self.n_initial,
-            "baseline_repeats": self.baseline_repeats,
-        }
-        with _quiet_optuna():
-            study = optuna.create_study(
-                storage=_resolve_storage(storage),
-                sampler=optuna.samplers.RandomSampler(),  # never asked: alphas are written
-                study_name=name,
-                directions=["maximize" if self.greater_is_better else "minimize"],
-                load_if_exists=True,
-            )
-        found = study.user_attrs.get(_SETTINGS)
-        if found is None:
-            study.set_user_attr(_SETTINGS, settings)
-        elif found != settings:
-            changed = {
-                key: (found.get(key), settings[key]) for key in settings if found.get(key) != settings[key]
-            }
-            raise InvalidInputError(
-                f"the storage already holds a study {name!r} with other settings (there, here): {changed}. "
-                "Use the same settings to continue it, or another name or storage to start anew."
-            )
-        return study
-
 
 def _consecutive(trials: list[Trial]) -> Iterator[list[Trial]]:
     """Split into runs of consecutive numbers: other processes may hold the numbers in between."""
@@ -358,43 +332,3 @@ def _consecutive(trials: list[Trial]) -> Iterator[list[Trial]]:
     for start, stop in pairwise([0, *breaks, len(trials)]):
         if start < stop:
             yield trials[start:stop]
-
-
-def _resolve_storage(storage: Storage) -> str | BaseStorage | None:
-    if isinstance(storage, str) and "://" in storage:
-        return _database(storage)
-    if isinstance(storage, str | Path):
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
-
-        # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
-        return JournalStorage(JournalFileBackend(str(Path(storage).absolute())))
-    return storage
-
-
-def _database(url: str) -> BaseStorage:
-    """Optuna's storage of a database.
-
-    Where several processes begin on an empty one, each would make its tables, and all but one fail; when
-    they look again, the tables are there.
-    """
-    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
-
-    for wait in (0.2, 1.0, 5.0):
-        try:
-            return optuna.storages.get_storage(url)
-        except (IntegrityError, OperationalError, ProgrammingError) as error:
-            if not isinstance(error, IntegrityError) and "exists" not in str(error):
-                raise  # such as a server that does not answer
-            time.sleep(wait)
-    return optuna.storages.get_storage(url)
-
-
-@contextlib.contextmanager
-def _quiet_optuna() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

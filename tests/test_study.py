@@ -13,7 +13,7 @@ from moew.domain import Ball
 from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.search import GpBucb, RandomSearch
-from moew.study import _resolve_storage
+from moew.storage import resolve_storage
 from moew.weighting import ExampleWeighting, UniformBaseline
 
 DOMAIN = Ball(3, 2.0)
@@ -264,11 +264,11 @@ def test_a_database_that_others_are_making_is_looked_at_again(monkeypatch):
         return lambda url: (_ for _ in ()).throw(left.pop()) if left else kept
 
     kept = optuna.storages.InMemoryStorage()
-    monkeypatch.setattr("moew.study.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("moew.storage.time.sleep", lambda seconds: None)
     twice = IntegrityError("INSERT", {}, Exception("UNIQUE constraint failed: alembic_version.version_num"))
     monkeypatch.setattr(optuna.storages, "get_storage", broken(twice, 3))
-    assert _resolve_storage("sqlite:///a.db") is kept
+    assert resolve_storage("sqlite:///a.db") is kept
     gone = OperationalError("SELECT", {}, Exception("connection refused"))
     monkeypatch.setattr(optuna.storages, "get_storage", broken(gone, 1))
     with pytest.raises(OperationalError, match="refused"):
-        _resolve_storage("sqlite:///a.db")
+        resolve_storage("sqlite:///a.db")
