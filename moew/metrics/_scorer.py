@@ -6,7 +6,6 @@ notes the answer; from then on it is called with a stand-in that answers from th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -16,22 +15,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew.exceptions import InvalidInputError
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
 from moew.metrics._metric import check_length, missing_columns, missing_weights, one_number
-from moew.metrics._outputs import Array, Outputs, is_regression, model_name
+from moew.metrics._outputs import Array, Outputs, model_name
+from moew.metrics._recorded import METHODS, Recorder, Replay
 from moew.protocols import Columns, Labels, Rows
 
-_METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 _NO_COLUMNS: Mapping[str, Any] = {}
-
-
-class _NotRecordedError(InvalidInputError, AttributeError):
-    """Also an AttributeError, so that a scorer may look whether a method is there."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +93,11 @@ class ScorerMetric:
         The scorer knows its positive class itself, so `pos_label` is not looked at.
         """
         self._check_methods(model)
-        recorder = _Recorder(model, X, decided)
+        recorder = Recorder(model, X, decided)
         self._call(recorder, X, y, columns, sample_weight)
         if not recorder.answers:
             raise InvalidInputError(
-                f"the scorer {self.name!r} asked the model for none of {', '.join(_METHODS)}, so it has "
+                f"the scorer {self.name!r} asked the model for none of {', '.join(METHODS)}, so it has "
                 "nothing to be evaluated on."
             )
         return Outputs(recorder.answers, recorder.classes, recorder.estimator_type)
@@ -130,7 +124,7 @@ class ScorerMetric:
             value = None if arguments else fast_value(self.fast, y, known, weight)
             if value is not None:
                 return value
-        replay = _Replay(answers, outputs.classes, outputs.estimator_type)
+        replay = Replay(answers, outputs.classes, outputs.estimator_type)
         return one_number(self._call(replay, X, y, columns, sample_weight), self.name)
 
     def rehearse(self, y: Labels, predicted: Array) -> None:
@@ -154,7 +148,7 @@ class ScorerMetric:
             raise InvalidInputError(
                 f"the scorer {self.name!r} asks the model for {' or '.join(methods)}, which "
                 f"{model_name(model)} does not have; use a model that has it, or a metric of what this "
-                f"one can give ({', '.join(m for m in _METHODS if hasattr(model, m)) or 'nothing'})."
+                f"one can give ({', '.join(m for m in METHODS if hasattr(model, m)) or 'nothing'})."
             )
 
     def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
@@ -219,93 +213,6 @@ class ScorerMetric:
         return wanted
 
 
-class _StandIn(ABC):
-    """What a scorer sees as the model: its methods, classes and tags, and nothing else."""
-
-    def __init__(self, methods: Mapping[str, Any], classes: Array | None, estimator_type: str | None) -> None:
-        self._methods = methods
-        self.classes, self.estimator_type = classes, estimator_type
-        if classes is not None:
-            self.classes_ = classes
-
-    def __getattr__(self, name: str) -> Any:
-        methods = self.__dict__.get("_methods", {})
-        if name not in methods:
-            raise _NotRecordedError(
-                f"a scorer is evaluated on recorded predictions and asked the model for {name!r}; it can "
-                f"have {', '.join(methods)} here, the same on every subset of rows. Write the scorer with "
-                "these, or as a function of (y_true, output) for make_metric."
-            )
-
-        def method(X: Rows) -> Array:
-            return self._answer(name, X)
-
-        method.__name__ = name  # scikit-learn looks at the name to know what it gets
-        return method
-
-    @abstractmethod
-    def _answer(self, method: str, X: Rows) -> Array:
-        """What the model says to `method` on the rows of X."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Tags:
-        return Tags(
-            estimator_type=self.estimator_type,
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags() if self.estimator_type == "classifier" else None,
-            regressor_tags=RegressorTags() if self.estimator_type == "regressor" else None,
-        )
-
-
-class _Recorder(_StandIn):
-    """Passes each question on to the model and notes the answer."""
-
-    def __init__(self, model: Any, X: Rows, decided: Array | None) -> None:
-        methods = {name: getattr(model, name) for name in _METHODS if hasattr(model, name)}
-        classes = getattr(model, "classes_", None)
-        if hasattr(model, "__sklearn_tags__"):
-            estimator_type = get_tags(model).estimator_type
-        else:
-            estimator_type = "regressor" if is_regression(model) else "classifier"
-        super().__init__(methods, None if classes is None else np.asarray(classes), estimator_type)
-        self._X = X
-        self._config = get_config()
-        self.answers: dict[str, Array] = {} if decided is None else {"predict": np.asarray(decided)}
-
-    def _answer(self, method: str, X: Rows) -> Array:
-        if not _same_rows(X, self._X):
-            raise InvalidInputError(
-                f"the scorer called {method} on other rows than it was given; predictions are recorded once "
-                "for the validation rows as they are. Change rows in the model (a Pipeline step), or write "
-                "the scorer so that it calls the model on X itself."
-            )
-        if method not in self.answers:
-            with config_context(**self._config):  # the model answers under the user's own settings
-                answer = np.asarray(self._methods[method](X))
-            if not answer.ndim or len(answer) != _n_rows(X):
-                raise InvalidInputError(
-                    f"{method} gave an answer of shape {answer.shape} for {_n_rows(X)} rows; moew needs one "
-                    "for each row (several targets at once are not supported)."
-                )
-            self.answers[method] = answer
-        return self.answers[method]
-
-
-class _Replay(_StandIn):
-    """Answers from the notes."""
-
-    def _answer(self, method: str, X: Rows) -> Array:
-        answer: Array = self._methods[method]
-        if len(answer) != _n_rows(X):
-            raise InvalidInputError(
-                f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
-                "the model on X itself."
-            )
-        return answer
-
-
 def _is_routed(scorer: Any) -> bool:
     return hasattr(scorer, "get_metadata_routing")
 
@@ -325,19 +232,3 @@ def _named_arguments(scorer: Any) -> dict[str, bool]:
         for p in parameters[n_taken:]
         if p.kind in keyword and p.name not in fixed and p.name != "pos_label"
     }
-
-
-def _n_rows(X: Rows) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _same_rows(X: Rows, given: Rows) -> bool:
-    if X is given:
-        return True
-    if hasattr(X, "tocsr") or hasattr(given, "tocsr") or _n_rows(X) != _n_rows(given):
-        return False
-    first, second = np.asarray(X), np.asarray(given)
-    if first.shape != second.shape:
-        return False
-    same = (first == second) | ((first != first) & (second != second))  # NaN in both counts as same
-    return bool(np.all(same))

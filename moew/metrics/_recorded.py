@@ -1,0 +1,124 @@
+"""What a scorer gets in place of the model: one stand-in notes the model's answers, another repeats them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
+
+from moew.exceptions import InvalidInputError
+from moew.metrics._outputs import Array, is_regression
+from moew.protocols import Rows
+
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+class NotRecordedError(InvalidInputError, AttributeError):
+    """Also an AttributeError, so that a scorer may look whether a method is there."""
+
+
+class _StandIn(ABC):
+    """What a scorer sees as the model: its methods, classes and tags, and nothing else."""
+
+    def __init__(self, methods: Mapping[str, Any], classes: Array | None, estimator_type: str | None) -> None:
+        self._methods = methods
+        self.classes, self.estimator_type = classes, estimator_type
+        if classes is not None:
+            self.classes_ = classes
+
+    def __getattr__(self, name: str) -> Any:
+        methods = self.__dict__.get("_methods", {})
+        if name not in methods:
+            raise NotRecordedError(
+                f"a scorer is evaluated on recorded predictions and asked the model for {name!r}; it can "
+                f"have {', '.join(methods)} here, the same on every subset of rows. Write the scorer with "
+                "these, or as a function of (y_true, output) for make_metric."
+            )
+
+        def method(X: Rows) -> Array:
+            return self._answer(name, X)
+
+        method.__name__ = name  # scikit-learn looks at the name to know what it gets
+        return method
+
+    @abstractmethod
+    def _answer(self, method: str, X: Rows) -> Array:
+        """What the model says to `method` on the rows of X."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        return Tags(
+            estimator_type=self.estimator_type,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if self.estimator_type == "classifier" else None,
+            regressor_tags=RegressorTags() if self.estimator_type == "regressor" else None,
+        )
+
+
+class Recorder(_StandIn):
+    """Passes each question on to the model and notes the answer."""
+
+    def __init__(self, model: Any, X: Rows, decided: Array | None) -> None:
+        methods = {name: getattr(model, name) for name in METHODS if hasattr(model, name)}
+        classes = getattr(model, "classes_", None)
+        if hasattr(model, "__sklearn_tags__"):
+            estimator_type = get_tags(model).estimator_type
+        else:
+            estimator_type = "regressor" if is_regression(model) else "classifier"
+        super().__init__(methods, None if classes is None else np.asarray(classes), estimator_type)
+        self._X = X
+        self._config = get_config()
+        self.answers: dict[str, Array] = {} if decided is None else {"predict": np.asarray(decided)}
+
+    def _answer(self, method: str, X: Rows) -> Array:
+        if not _same_rows(X, self._X):
+            raise InvalidInputError(
+                f"the scorer called {method} on other rows than it was given; predictions are recorded once "
+                "for the validation rows as they are. Change rows in the model (a Pipeline step), or write "
+                "the scorer so that it calls the model on X itself."
+            )
+        if method not in self.answers:
+            with config_context(**self._config):  # the model answers under the user's own settings
+                answer = np.asarray(self._methods[method](X))
+            if not answer.ndim or len(answer) != _n_rows(X):
+                raise InvalidInputError(
+                    f"{method} gave an answer of shape {answer.shape} for {_n_rows(X)} rows; moew needs one "
+                    "for each row (several targets at once are not supported)."
+                )
+            self.answers[method] = answer
+        return self.answers[method]
+
+
+class Replay(_StandIn):
+    """Answers from the notes."""
+
+    def _answer(self, method: str, X: Rows) -> Array:
+        answer: Array = self._methods[method]
+        if len(answer) != _n_rows(X):
+            raise InvalidInputError(
+                f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
+                "the model on X itself."
+            )
+        return answer
+
+
+def _n_rows(X: Rows) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _same_rows(X: Rows, given: Rows) -> bool:
+    if X is given:
+        return True
+    if hasattr(X, "tocsr") or hasattr(given, "tocsr") or _n_rows(X) != _n_rows(given):
+        return False
+    first, second = np.asarray(X), np.asarray(given)
+    if first.shape != second.shape:
+        return False
+    same = (first == second) | ((first != first) & (second != second))  # NaN in both counts as same
+    return bool(np.all(same))
