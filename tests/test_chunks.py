@@ -21,8 +21,7 @@ from moew.chunks import iter_chunks, map_chunks
 from moew.embedding import AutoencoderEmbedding
 from moew.exceptions import InvalidInputError
 from moew.nets._predict import run_layers
-from moew.summaries import LabelSummary, TableSummary
-from moew.tabular import TabularEncoder, TargetEncoder
+from moew.tabular import LabelSummary, TableSummary, TabularEncoder, TargetEncoder
 
 FRAME, LABELS = mixed_frame(200)
 ARRAY = np.random.default_rng(0).normal(size=(103, 4)).astype(np.float32)

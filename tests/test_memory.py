@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import make_classification
 
-from moew import ExampleWeightSearch, tabular
+from moew import ExampleWeightSearch
 from moew.metrics._outputs import Outputs
 from moew.nets import NetworkClassifier, _groups
 from moew.nets._predict import run_layers
 from moew.numeric_rows import row_blocks
-from moew.tabular import TabularEncoder
+from moew.tabular import TabularEncoder, _encoders
+from moew.tabular._column import encode
+from moew.tabular._table import columns_of
 
 N_ROWS = 300
 
@@ -34,7 +36,7 @@ def _search(n_batches):
 def rows_encoded(monkeypatch):
     """How many encodings of the training rows are alive whenever one more begins, without Python's help."""
     made, alive = [], []
-    allocate = tabular._aligned
+    allocate = _encoders._aligned
 
     def watched(n_rows, n_columns, dtype):
         encoded = allocate(n_rows, n_columns, dtype)
@@ -43,7 +45,7 @@ def rows_encoded(monkeypatch):
             made.append(weakref.ref(encoded.base))
         return encoded
 
-    monkeypatch.setattr(tabular, "_aligned", watched)
+    monkeypatch.setattr(_encoders, "_aligned", watched)
     gc.disable()
     yield alive
     gc.enable()
@@ -93,8 +95,8 @@ def test_arrays_are_encoded_like_their_columns(X, scale):
     expected = np.column_stack(
         [
             part
-            for column, (name, values) in zip(encoder.columns_, tabular._columns(X), strict=True)
-            for part in tabular._encode(column, name, values)
+            for column, (name, values) in zip(encoder.columns_, columns_of(X), strict=True)
+            for part in encode(column, name, values)
         ]
     )
     np.testing.assert_array_equal(encoder.transform(X), expected)

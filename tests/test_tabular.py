@@ -259,6 +259,9 @@ def test_tables_that_cannot_be_encoded_are_refused():
         fitted.transform(pd.DataFrame({"a": [np.inf]}))
     with pytest.raises(InvalidInputError, match="was numeric"):
         fitted.transform(pd.DataFrame({"a": ["five"]}))
+    numbers = TabularEncoder().fit(np.array([[1.0, 2.0], [3.0, 5.0]]))
+    with pytest.raises(InvalidInputError, match="column 1 holds infinite"):
+        numbers.transform(np.array([[1.0, np.inf]]))
 
 
 @pytest.mark.parametrize(

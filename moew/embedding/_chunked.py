@@ -12,8 +12,7 @@ from moew.chunks import Chunk, Column, check_readable_again, iter_chunks
 from moew.embedding._base import side_by_side
 from moew.exceptions import InvalidInputError
 from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.summaries import LabelSummary, Moments, TableSummary
-from moew.tabular import label_positions
+from moew.tabular import LabelSummary, Moments, TableSummary, label_positions
 
 
 def check_chunk_settings(source: Any, task: Task, batch_size: int | None, chunk_rows: int) -> None:

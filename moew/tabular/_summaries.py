@@ -13,21 +13,10 @@ import numpy as np
 from moew.exceptions import InvalidInputError
 from moew.numeric_rows import Column
 from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.tabular import (
-    _MOST_LEVELS,
-    TabularEncoder,
-    TargetEncoder,
-    _columns,
-    _is_missing,
-    _learn,
-    _marked_as_categories,
-    _plain,
-    are_numbers,
-    check_same_columns,
-    column_names,
-    label_levels,
-    number_labels,
-)
+from moew.tabular._column import MOST_LEVELS, are_numbers, is_missing, learn, plain
+from moew.tabular._encoders import TabularEncoder, TargetEncoder
+from moew.tabular._labels import label_levels, number_labels
+from moew.tabular._table import check_same_columns, column_names, columns_of, marked_as_categories
 
 
 class Moments:
@@ -71,11 +60,11 @@ class _ColumnSummary:
         self.flag_missing = False
 
     def add(self, values: np.ndarray[Any, Any], is_category: bool) -> None:
-        missing = _is_missing(values)
+        missing = is_missing(values)
         seen = values[~missing]
         self.flag_missing |= bool(missing.any())
         if not len(seen):
-            self.empty = _learn(self.name, values, False, is_category)
+            self.empty = learn(self.name, values, False, is_category)
             return
         numeric = values.dtype.kind in "biuf" and not is_category
         if values.dtype.kind == "O" and not is_category:
@@ -88,7 +77,7 @@ class _ColumnSummary:
         if numeric:
             self._add_numbers(seen.astype(np.float64))
         else:
-            self.levels |= {_plain(value) for value in seen}
+            self.levels |= {plain(value) for value in seen}
             self._check_levels()
 
     def _add_numbers(self, numbers: FloatArray) -> None:
@@ -99,9 +88,9 @@ class _ColumnSummary:
             self.levels |= set(np.unique(numbers).tolist()[:3])
 
     def _check_levels(self) -> None:
-        if len(self.levels) > _MOST_LEVELS:
+        if len(self.levels) > MOST_LEVELS:
             raise InvalidInputError(
-                f"{self.name} has more than the {_MOST_LEVELS} different values that can be encoded as "
+                f"{self.name} has more than the {MOST_LEVELS} different values that can be encoded as "
                 "categories; drop it, group its values, or encode it as numbers."
             )
 
@@ -124,13 +113,13 @@ class TableSummary:
         self.columns: list[_ColumnSummary] = []
 
     def add(self, X: Rows) -> Self:
-        columns = _columns(X)
+        columns = columns_of(X)
         if not self.columns:
             self.names = column_names(X)
             self.columns = [_ColumnSummary(name) for name, _ in columns]
         check_same_columns(X, self.names, len(self.columns), "the chunks")
         for summary, (_, values), is_category in zip(
-            self.columns, columns, _marked_as_categories(X), strict=True
+            self.columns, columns, marked_as_categories(X), strict=True
         ):
             summary.add(values, is_category)
         return self

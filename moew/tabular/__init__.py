@@ -1,0 +1,21 @@
+"""Rows of any table as numbers: what embeddings, baselines and networks see of X and y.
+
+Numeric columns are scaled, columns of yes and no (booleans, 0/1, −1/1, two texts) become 0/1, categories
+one-hot. A missing number becomes the column's mean and raises a flag column; a missing or unknown category
+is all zeros.
+"""
+
+from __future__ import annotations
+
+from moew.tabular._column import centre_and_spread as centre_and_spread
+from moew.tabular._encoders import Block as Block
+from moew.tabular._encoders import TabularEncoder as TabularEncoder
+from moew.tabular._encoders import TargetEncoder as TargetEncoder
+from moew.tabular._labels import label_levels as label_levels
+from moew.tabular._labels import label_positions as label_positions
+from moew.tabular._labels import number_labels as number_labels
+from moew.tabular._summaries import LabelSummary as LabelSummary
+from moew.tabular._summaries import Moments as Moments
+from moew.tabular._summaries import TableSummary as TableSummary
+from moew.tabular._table import check_same_columns as check_same_columns
+from moew.tabular._table import column_names as column_names

@@ -1,0 +1,135 @@
+"""One column: how its values become numbers, learned and applied."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.numeric_rows import Column
+from moew.protocols import BoolArray, FloatArray, IntArray
+
+MOST_LEVELS = 1000  # one-hot columns grow as rows times levels: beyond this they fill the memory
+
+
+def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "O":
+        # None, NaN and pandas' NA alike: none of them equals itself, or none says so.
+        return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)
+    return np.zeros(len(values), dtype=bool)
+
+
+def learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bool) -> Column:
+    missing = is_missing(values)
+    seen = values[~missing]
+    numeric = values.dtype.kind in "biuf" and not is_category
+    if values.dtype.kind == "O" and len(seen) and not is_category:
+        numeric = are_numbers(seen)
+    if numeric:
+        numbers = np.where(missing, np.nan, values).astype(np.float64)
+        if np.isinf(numbers).any():
+            raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
+        # Any other two numbers are a scale on which new rows may lie elsewhere.
+        if not _is_yes_no(numbers[~missing]):
+            return learn_numeric(name, numbers, scale)
+    different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
+    levels = tuple(sorted({plain(v) for v in different}, key=lambda v: (type(v).__name__, v)))
+    if len(levels) > MOST_LEVELS:
+        raise InvalidInputError(
+            f"{name} has {len(levels)} different values, more than the {MOST_LEVELS} that can be encoded as "
+            "categories; drop it, group its values, or encode it as numbers."
+        )
+    if len(levels) == 2:
+        return Column("binary", levels, flag_missing=bool(missing.any()))
+    return Column("categorical", levels)
+
+
+def are_numbers(values: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of objects holds numbers alone; a database's decimals are some."""
+    return all(isinstance(v, float | int | np.number | Decimal) for v in values)
+
+
+def learn_numeric(name: str, values: FloatArray, scale: bool) -> Column:
+    finite = values[np.isfinite(values)]
+    flag = bool(np.isnan(values).any())
+    if not len(finite):
+        return Column("numeric", flag_missing=flag)
+    if not scale:
+        top = np.abs(finite).max() or 1.0  # the sum of huge numbers would be infinite
+        return Column("numeric", fill=float((finite / top).mean() * top), flag_missing=flag)
+    offset, spread = centre_and_spread(name, finite)
+    return Column("numeric", (), offset, spread, offset, flag)
+
+
+def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of values (n,) in any units; 1 in place of a deviation of zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, spread = float(values.mean()), float(values.std())
+    if not np.isfinite(spread):
+        raise InvalidInputError(
+            f"{name} holds values of up to {np.abs(values).max():g}, too large to scale; divide them first."
+        )
+    # A constant column has no spread to divide by; rounding leaves a speck that must not be blown up.
+    return mean, spread if spread > 1e-12 * np.abs(values).max() else 1.0
+
+
+def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
+    """The encoded columns (each (n,)) of one original column."""
+    missing = is_missing(values)
+    if column.kind == "numeric":
+        coded = [(_numbers(name, values, missing, column.fill) - column.offset) / column.scale]
+    else:
+        coded = one_hot(column, np.where(missing, -1, _places(column, values)))
+    return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
+
+
+def _is_yes_no(numbers: FloatArray) -> bool:
+    """Whether numbers (n,) are 0 and 1, both of them, or −1 and 1."""
+    low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
+    return bool(low in (0.0, -1.0) and high == 1.0 and ((numbers == low) | (numbers == high)).all())
+
+
+def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:
+    """Where each of the values (n,) stands in the column's levels, −1 for none of them."""
+    place = {level: position for position, level in enumerate(column.levels)}
+    numeric = values.dtype.kind in "biuf"
+    if numeric and len(place) == 2 and set(place) <= {-1, 0, 1}:  # yes and no need not be sorted
+        places = np.full(len(values), -1, dtype=np.intp)
+        for level, position in place.items():
+            places[values == level] = position
+        return places
+    if numeric:  # each different number is looked up once
+        different, inverse = np.unique(values, return_inverse=True)
+        return np.array([place.get(plain(v), -1) for v in different], dtype=np.intp)[inverse]
+    return np.array([place.get(plain(v), -1) for v in values], dtype=np.intp)
+
+
+def one_hot(column: Column, positions: IntArray) -> list[FloatArray]:
+    """One 0/1 column for each level (for the second of two levels); position −1 is none of them."""
+    first = 1 if column.kind == "binary" else 0
+    coded = [(positions == j).astype(np.float64) for j in range(first, len(column.levels))]
+    return coded or [np.zeros(len(positions))]  # one class, or nothing but missing values
+
+
+def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: float) -> FloatArray:
+    try:
+        numbers = np.where(missing, fill, values).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} was numeric in the training rows, but now: {error}.") from error
+    if np.isinf(numbers).any():
+        raise infinite(name)
+    return numbers
+
+
+def infinite(name: str) -> InvalidInputError:
+    return InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value that JSON can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float | str) else str(value)
