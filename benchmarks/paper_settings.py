@@ -28,7 +28,7 @@ from moew.paper._crime_study import Crime, Setting
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain
-from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, PRICES, Part, Wine
+from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, Part, Wine, range_flags
 from moew.search import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results
@@ -56,8 +56,8 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     both = [Part(*pair) for pair in zip(*map(halves, vars(data.validation).values()), strict=True)]
     data.validation, data.test = both
     networks, evaluate = data.model(False, options.repeats)
-    price, y, points = data.train.price, data.train.y[..., None], data.train.X[..., -1:]
-    ranges = one_hot(np.searchsorted(PRICES, price), len(PRICES) + 1)
+    y, points = data.train.y[..., None], data.train.X[..., -1:]
+    ranges = standardized(range_flags(data.train.price))
     own = wine_autoencoder(data)
     log_price = standardized(np.concatenate([y, (y - y.mean()) ** 2], axis=2))
     tried = {"autoencoder, R = 3": (own, 3.0), "autoencoder, R = 6": (own, 6.0)}
@@ -77,8 +77,18 @@ def wine_autoencoder(data: Wine) -> Any:
     """The paper's with d = 8, hinge loss for the flags, on scaled numbers, and its outputs standardised."""
     R, price = data.options.repeats, standardized(data.train.y[..., None])
     inputs = np.concatenate([data.features(data.train, True, R), price], axis=2)
-    rest = {"n_repeats": R, "seed": SEED, "options": data.options, "batch_size": data.rows_a_step}
-    return standardized(middle_layer(inputs, HIDDEN_OF_AUTOENCODER, 8, range(inputs.shape[2] - 2), **rest))
+    flags = range(inputs.shape[2] - 2)  # points and price come last
+    Z = middle_layer(
+        inputs,
+        HIDDEN_OF_AUTOENCODER,
+        8,
+        flags,
+        n_repeats=R,
+        seed=SEED,
+        options=data.options,
+        batch_size=data.rows_a_step,
+    )
+    return standardized(Z)
 
 
 def mnist_trials(options: Options) -> Iterator[Trial]:

@@ -17,7 +17,7 @@ from moew.protocols import Rows
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
-class NotRecordedError(InvalidInputError, AttributeError):
+class _NotRecordedError(InvalidInputError, AttributeError):
     """Also an AttributeError, so that a scorer may look whether a method is there."""
 
 
@@ -33,7 +33,7 @@ class _StandIn(ABC):
     def __getattr__(self, name: str) -> Any:
         methods = self.__dict__.get("_methods", {})
         if name not in methods:
-            raise NotRecordedError(
+            raise _NotRecordedError(
                 f"a scorer is evaluated on recorded predictions and asked the model for {name!r}; it can "
                 f"have {', '.join(methods)} here, the same on every subset of rows. Write the scorer with "
                 "these, or as a function of (y_true, output) for make_metric."

@@ -14,7 +14,7 @@ from moew.paper._autoencoder import middle_layer
 from moew.paper._experiment import Options
 from moew.paper._scaling import like, standardized
 from moew.paper._searches import Evaluate
-from moew.protocols import FloatArray
+from moew.protocols import BoolArray, FloatArray
 from moew.seeds import generator, integer_seed
 
 HIDDEN = (20, 10)  # of the model 40-20-10-1
@@ -24,9 +24,14 @@ SHARES = (0.7, 0.1)  # of training and validation: the paper's 85k and 12k of 12
 PRICES = (17.0, 25.0, 42.0)  # a range ends with its price
 
 
+def range_flags(price: FloatArray) -> BoolArray:
+    """Which of the ranges each price (R, m) is in, (R, m, 4)."""
+    return np.asarray(np.searchsorted(PRICES, price)[..., None] == np.arange(len(PRICES) + 1))
+
+
 def worst_range(answers: FloatArray, price: FloatArray) -> FloatArray:
     """Mean |ŷ/y − 1| in percent of the worst range of prices (R, K), for log ŷ (R, K, m) and y (R, m)."""
-    ranges = np.searchsorted(PRICES, price)[..., None] == np.arange(len(PRICES) + 1)  # (R, m, 4)
+    ranges = range_flags(price)
     if not ranges.any(axis=1).all():
         raise InvalidInputError(f"each split needs prices in all ranges, which end at {PRICES} dollars.")
     worst = np.empty(answers.shape[:2])
@@ -99,8 +104,7 @@ class Wine:
     def metric_columns(self, repeats: int) -> FloatArray:
         """Our embedding (R, n, 5): standardised flags of the price ranges, which the metric is made of, and
         the points."""
-        price, points = self.train.price[:repeats], self.train.X[:repeats, :, -1:]
-        flags = np.eye(len(PRICES) + 1, dtype=np.float32)[np.searchsorted(PRICES, price)]
+        flags, points = range_flags(self.train.price[:repeats]), self.train.X[:repeats, :, -1:]
         return standardized(np.concatenate([flags, points], axis=2))
 
     def embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -26,31 +27,47 @@ def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
 def learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bool) -> Column:
     missing = is_missing(values)
     seen = values[~missing]
-    numeric = values.dtype.kind in "biuf" and not is_category
-    if values.dtype.kind == "O" and len(seen) and not is_category:
-        numeric = are_numbers(seen)
-    if numeric:
+    if are_numbers(seen, is_category):
         numbers = np.where(missing, np.nan, values).astype(np.float64)
-        if np.isinf(numbers).any():
-            raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
+        refuse_infinite(numbers)
         # Any other two numbers are a scale on which new rows may lie elsewhere.
         if not _is_yes_no(numbers[~missing]):
             return learn_numeric(name, numbers, scale)
     different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
-    levels = tuple(sorted({plain(v) for v in different}, key=lambda v: (type(v).__name__, v)))
+    levels = in_order({plain(v) for v in different})
     if len(levels) > MOST_LEVELS:
         raise InvalidInputError(
             f"{name} has {len(levels)} different values, more than the {MOST_LEVELS} that can be encoded as "
             "categories; drop it, group its values, or encode it as numbers."
         )
+    return column_of_levels(levels, bool(missing.any()))
+
+
+def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
+    """Whether a column's values that are not missing are numbers, unless its data frame calls it categories.
+
+    Objects are where all of them are; a database's decimals are some.
+    """
+    if seen.dtype.kind == "O" and len(seen) and not is_category:
+        return all(isinstance(v, float | int | np.number | Decimal) for v in seen)
+    return seen.dtype.kind in "biuf" and not is_category
+
+
+def refuse_infinite(numbers: FloatArray) -> None:
+    if np.isinf(numbers).any():
+        raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
+
+
+def in_order(levels: Iterable[Any]) -> tuple[Any, ...]:
+    """Sorted, also where types that have no order among each other are mixed."""
+    return tuple(sorted(levels, key=lambda v: (type(v).__name__, v)))
+
+
+def column_of_levels(levels: tuple[Any, ...], flag_missing: bool) -> Column:
+    """Yes and no, or categories, of which a missing one needs no flag."""
     if len(levels) == 2:
-        return Column("binary", levels, flag_missing=bool(missing.any()))
+        return Column("binary", levels, flag_missing=flag_missing)
     return Column("categorical", levels)
-
-
-def are_numbers(values: np.ndarray[Any, Any]) -> bool:
-    """Whether an array of objects holds numbers alone; a database's decimals are some."""
-    return all(isinstance(v, float | int | np.number | Decimal) for v in values)
 
 
 def learn_numeric(name: str, values: FloatArray, scale: bool) -> Column:
@@ -69,12 +86,21 @@ def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
     """Mean and standard deviation of values (n,) in any units; 1 in place of a deviation of zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, spread = float(values.mean()), float(values.std())
+    return mean, divisor(name, spread, float(np.abs(values).max()))
+
+
+def divisor(name: str, spread: float, top: float) -> float:
+    """The standard deviation to divide by, of values up to `top`.
+
+    A constant column has none; rounding leaves a speck that must not be blown up.
+    """
     if not np.isfinite(spread):
-        raise InvalidInputError(
-            f"{name} holds values of up to {np.abs(values).max():g}, too large to scale; divide them first."
-        )
-    # A constant column has no spread to divide by; rounding leaves a speck that must not be blown up.
-    return mean, spread if spread > 1e-12 * np.abs(values).max() else 1.0
+        raise too_large(name, top)
+    return spread if spread > 1e-12 * top else 1.0
+
+
+def too_large(name: str, top: float) -> InvalidInputError:
+    return InvalidInputError(f"{name} holds values of up to {top:g}, too large to scale; divide them first.")
 
 
 def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:

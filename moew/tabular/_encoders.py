@@ -12,7 +12,7 @@ from moew.numeric_rows import Column, Kind, encode_numbers, is_numeric_array
 from moew.protocols import FloatArray, Labels, Rows, Task
 from moew.state import State
 from moew.tabular._column import encode, infinite, learn, learn_numeric, one_hot
-from moew.tabular._labels import label_levels, label_positions, number_labels
+from moew.tabular._labels import label_column, label_levels, label_positions, number_labels
 from moew.tabular._table import check_same_columns, column_names, columns_of, marked_as_categories
 
 
@@ -64,12 +64,12 @@ class TabularEncoder:
         return {
             "scale": bool(self.scale),
             "names": self.names_,
-            "columns": [{**asdict(c), "levels": list(c.levels)} for c in self.columns_],
+            "columns": [_state_of(column) for column in self.columns_],
         }
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        columns = [Column(**{**c, "levels": tuple(c["levels"])}) for c in state["columns"]]
+        columns = [_column_of(column) for column in state["columns"]]
         return cls.from_columns(state["scale"], state["names"], columns)
 
     @classmethod
@@ -90,8 +90,7 @@ class TargetEncoder:
         if task == "regression":
             self.column_ = learn_numeric("y", number_labels(y), self.scale)
         else:
-            levels = tuple(label_levels(y))
-            self.column_ = Column("binary" if len(levels) <= 2 else "categorical", levels)
+            self.column_ = label_column(tuple(label_levels(y)))
         self.block_ = _blocks([self.column_])[0]
         return self
 
@@ -104,13 +103,11 @@ class TargetEncoder:
         return np.column_stack(coded).astype(np.float64, copy=False)
 
     def state(self) -> State:
-        column = {**asdict(self.column_), "levels": list(self.column_.levels)}
-        return {"scale": bool(self.scale), "column": column}
+        return {"scale": bool(self.scale), "column": _state_of(self.column_)}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        column = Column(**{**state["column"], "levels": tuple(state["column"]["levels"])})
-        return cls.from_column(state["scale"], column)
+        return cls.from_column(state["scale"], _column_of(state["column"]))
 
     @classmethod
     def from_column(cls, scale: bool, column: Column) -> Self:
@@ -118,6 +115,14 @@ class TargetEncoder:
         self = cls(scale=scale)
         self.column_, self.block_ = column, _blocks([column])[0]
         return self
+
+
+def _state_of(column: Column) -> State:
+    return {**asdict(column), "levels": list(column.levels)}
+
+
+def _column_of(state: State) -> Column:
+    return Column(**{**state, "levels": tuple(state["levels"])})
 
 
 def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> FloatArray:

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError
+from moew.numeric_rows import Column
 from moew.protocols import FloatArray, IntArray, Labels
-from moew.tabular._column import is_missing, plain
+from moew.tabular._column import in_order, is_missing, plain
 
 
 def label_levels(y: Labels) -> list[Any]:
     """The different labels in y, sorted, as values that JSON can hold."""
-    return sorted(set(_distinct_labels(y)[0]), key=lambda v: (type(v).__name__, v))
+    return list(in_order(set(_distinct_labels(y)[0])))
+
+
+def label_column(levels: tuple[Any, ...]) -> Column:
+    """How labels are encoded: one 0/1 column for two of them, one-hot for more."""
+    return Column("binary" if len(levels) <= 2 else "categorical", levels)
 
 
 def label_positions(y: Labels, levels: list[Any]) -> IntArray:

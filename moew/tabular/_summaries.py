@@ -13,9 +13,20 @@ import numpy as np
 from moew.exceptions import InvalidInputError
 from moew.numeric_rows import Column
 from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.tabular._column import MOST_LEVELS, are_numbers, is_missing, learn, plain
+from moew.tabular._column import (
+    MOST_LEVELS,
+    are_numbers,
+    column_of_levels,
+    divisor,
+    in_order,
+    is_missing,
+    learn,
+    plain,
+    refuse_infinite,
+    too_large,
+)
 from moew.tabular._encoders import TabularEncoder, TargetEncoder
-from moew.tabular._labels import label_levels, number_labels
+from moew.tabular._labels import label_column, label_levels, number_labels
 from moew.tabular._table import check_same_columns, column_names, columns_of, marked_as_categories
 
 
@@ -66,9 +77,7 @@ class _ColumnSummary:
         if not len(seen):
             self.empty = learn(self.name, values, False, is_category)
             return
-        numeric = values.dtype.kind in "biuf" and not is_category
-        if values.dtype.kind == "O" and not is_category:
-            numeric = are_numbers(seen)
+        numeric = are_numbers(seen, is_category)
         if self.numeric not in (None, numeric):
             raise InvalidInputError(
                 f"{self.name} holds numbers in some chunks and categories in others; make it the same in all."
@@ -81,8 +90,7 @@ class _ColumnSummary:
             self._check_levels()
 
     def _add_numbers(self, numbers: FloatArray) -> None:
-        if np.isinf(numbers).any():
-            raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
+        refuse_infinite(numbers)
         self.moments.add(numbers)
         if len(self.levels) <= 2:  # only columns of 0/1 or −1/1 are told from other numbers by their values
             self.levels |= set(np.unique(numbers).tolist()[:3])
@@ -99,10 +107,7 @@ class _ColumnSummary:
             return self.empty
         if self.numeric and self.levels not in ({0.0, 1.0}, {-1.0, 1.0}):
             return _numeric_column(self.name, self.moments, self.flag_missing, scale)
-        levels = tuple(sorted(self.levels, key=lambda v: (type(v).__name__, v)))
-        if len(levels) == 2:
-            return Column("binary", levels, flag_missing=self.flag_missing)
-        return Column("categorical", levels)
+        return column_of_levels(in_order(self.levels), self.flag_missing)
 
 
 class TableSummary:
@@ -152,19 +157,13 @@ class LabelSummary:
         """The encoder that `TargetEncoder(scale).fit` would be on all labels."""
         if self.task == "regression":
             return TargetEncoder.from_column(scale, _numeric_column("y", self.moments, False, scale))
-        levels = tuple(sorted(self.levels, key=lambda v: (type(v).__name__, v)))
-        return TargetEncoder.from_column(
-            scale, Column("binary" if len(levels) <= 2 else "categorical", levels)
-        )
+        return TargetEncoder.from_column(scale, label_column(in_order(self.levels)))
 
 
 def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool) -> Column:
     mean, spread, top = float(moments.mean), float(np.sqrt(moments.variance)), float(moments.top)
-    if not np.isfinite(spread if scale else mean):
-        raise InvalidInputError(
-            f"{name} holds values of up to {top:g}, too large to scale; divide them first."
-        )
-    if not scale:
-        return Column("numeric", fill=mean, flag_missing=flag_missing)
-    # Rounding leaves a speck of a constant column that must not be blown up.
-    return Column("numeric", (), mean, spread if spread > 1e-12 * top else 1.0, mean, flag_missing)
+    if scale:
+        return Column("numeric", (), mean, divisor(name, spread, top), mean, flag_missing)
+    if not np.isfinite(mean):
+        raise too_large(name, top)
+    return Column("numeric", fill=mean, flag_missing=flag_missing)
