@@ -19,6 +19,8 @@ OURS = {
     },
     "post-shift": {"moew": replace(POST, search="ours", radius=0.5)},
 }
+# In the shifted study, by validation too: the ratio of the shares helps vanilla and harms post-shift.
+OUR_PI = {"vanilla": "ratio", "post-shift": "none"}
 # Accuracy and violation with their margins: of uniform weights (shifted: Shimodaira's), and of MOEW.
 PAPER = {
     ("iid", "vanilla"): ((86.82, 0.07, 79.23, 2.35), (86.84, 0.12, 57.74, 4.64)),
@@ -26,13 +28,14 @@ PAPER = {
     ("shifted", "vanilla"): ((85.59, 0.05, 37.53, 0.40), (85.59, 0.06, 37.78, 0.39)),
     ("shifted", "post-shift"): ((72.46, 0.11, 6.63, 0.44), (72.33, 0.12, 4.61, 0.41)),
 }
-_FDR = replace(VANILLA, aim="FDR violation")
+_FDR, _COVERAGE = (replace(VANILLA, aim=f"{kind} violation") for kind in ("FDR", "coverage"))
 VARIANTS: dict[str, Setting] = {
     "as above": VANILLA,
     **{f"threshold: {rule}": replace(VANILLA, rule=rule) for rule in ONE_THRESHOLD[1:]},
     "violation of FDR": _FDR,
     **{f"violation of FDR, threshold: {rule}": replace(_FDR, rule=rule) for rule in ONE_THRESHOLD[1:]},
-    "violation of coverage": replace(VANILLA, aim="coverage violation"),
+    "violation of coverage": _COVERAGE,
+    "violation of coverage, threshold: zero": replace(_COVERAGE, rule="zero"),
     "99 features": replace(VANILLA, features="complete"),
     "π of the script": replace(VANILLA, pi="script"),
     "fitted GP, noise 0.1": replace(VANILLA, search="fitted"),
@@ -41,6 +44,7 @@ VARIANTS: dict[str, Setting] = {
     "one split, threshold: zero": replace(VANILLA, splits="one", rule="zero"),
     "one split, violation of FDR": replace(_FDR, splits="one"),
     "one split, violation of FDR, threshold: zero": replace(_FDR, splits="one", rule="zero"),
+    "one split, violation of coverage, threshold: zero": replace(_COVERAGE, splits="one", rule="zero"),
     "post-shift, as above": POST,
     "post-shift, 99 features": replace(POST, features="complete"),
     "post-shift, π of the script": replace(POST, pi="script"),
@@ -64,9 +68,9 @@ def settings(study: str, approach: str) -> dict[str, Setting]:
     arms = {"uniform": replace(paper, study=study, search="none")}
     if study == "shifted":
         arms["Shimodaira"] = replace(paper, study=study, search="none", pi="ratio")
-    pi = "ratio" if study == "shifted" else "none"
-    searched = {PAPER_ARM: paper, **OURS[approach]}
-    return arms | {name: replace(setting, study=study, pi=pi) for name, setting in searched.items()}
+    paper_pi, our_pi = ("ratio", OUR_PI[approach]) if study == "shifted" else ("none", "none")
+    arms[PAPER_ARM] = replace(paper, study=study, pi=paper_pi)
+    return arms | {name: replace(ours, study=study, pi=our_pi) for name, ours in OURS[approach].items()}
 
 
 def known_arms(study: str) -> tuple[str, str]:

@@ -33,7 +33,8 @@ def main_tables(results: Results) -> str:
                 lines.append(Line(name, values[kind], greater, known[0], known[1] or 0.0))
             parts.append(table(f"{study}, {approach}: test {kind}, %", lines))
             parts += [
-                difference(f"{name} − {fixed}", arms[name][kind], arms[fixed][kind], greater)
+                difference(f"{name} − {other}", arms[name][kind], arms[other][kind], greater)
+                for other in dict.fromkeys((fixed, "uniform"))
                 for name in arms
                 if name.startswith("moew")
             ]
