@@ -150,8 +150,8 @@ def test_wine_from_the_csv_of_kaggle(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a,b\n1,2\n", "no column ''"),
-        (b"", "no column ''"),
+        (b"a,b\n1,2\n", "not the columns one without a name"),
+        (b"", "not the columns one without a name"),
         (b",description,points,price\n0,x,90,\n", "no row with a price"),
         (b",description,points,price\n0,x,90,cheap\n", "cheap"),
         (b",description,points,price\n0,x,90,-3\n", "a price is -3.0"),

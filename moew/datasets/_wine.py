@@ -85,7 +85,8 @@ def _flags_of(path: Path) -> Texts:
         reader = DictReader(stream, restval="")
         missing = [name for name in _KAGGLE_COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
-            raise InvalidInputError(f"it has no column {missing[0]!r}, its columns are {reader.fieldnames}")
+            wanted = ", ".join(name or "one without a name (the row's number)" for name in missing)
+            raise InvalidInputError(f"it has not the columns {wanted}; its columns are {reader.fieldnames}")
         for row in reader:
             if row["price"]:
                 review = row["description"].lower()

@@ -29,7 +29,7 @@ def learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: boo
     seen = values[~missing]
     if are_numbers(seen, is_category):
         numbers = np.where(missing, np.nan, values).astype(np.float64)
-        refuse_infinite(numbers)
+        refuse_infinite(name, numbers)
         # Any other two numbers are a scale on which new rows may lie elsewhere.
         if not _is_yes_no(numbers[~missing]):
             return learn_numeric(name, numbers, scale)
@@ -53,9 +53,13 @@ def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
     return seen.dtype.kind in "biuf" and not is_category
 
 
-def refuse_infinite(numbers: FloatArray) -> None:
+def refuse_infinite(name: str, numbers: FloatArray) -> None:
     if np.isinf(numbers).any():
-        raise InvalidInputError("X holds infinite values; replace them by numbers or by missing.")
+        raise infinite(name)
+
+
+def infinite(name: str) -> InvalidInputError:
+    return InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
 
 
 def in_order(levels: Iterable[Any]) -> tuple[Any, ...]:
@@ -146,13 +150,8 @@ def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: 
         numbers = np.where(missing, fill, values).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} was numeric in the training rows, but now: {error}.") from error
-    if np.isinf(numbers).any():
-        raise infinite(name)
+    refuse_infinite(name, numbers)
     return numbers
-
-
-def infinite(name: str) -> InvalidInputError:
-    return InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
 
 
 def plain(value: Any) -> Any:

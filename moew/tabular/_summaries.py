@@ -90,7 +90,7 @@ class _ColumnSummary:
             self._check_levels()
 
     def _add_numbers(self, numbers: FloatArray) -> None:
-        refuse_infinite(numbers)
+        refuse_infinite(self.name, numbers)
         self.moments.add(numbers)
         if len(self.levels) <= 2:  # only columns of 0/1 or −1/1 are told from other numbers by their values
             self.levels |= set(np.unique(numbers).tolist()[:3])
