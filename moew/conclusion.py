@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from moew.evaluation import Observation
 from moew.exceptions import SearchFailedError
 from moew.honesty import gain_error, honest_from_halves, honest_from_holdout, no_honest_score
 from moew.loop import Outcome, train_one
+from moew.observation import Observation
 from moew.protocols import DecisionRule, FloatArray
 from moew.result import SearchResult
 from moew.seeds import generator

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from moew.evaluation import Evaluator, Observation
+from moew.evaluation import Evaluator
 from moew.exceptions import UndefinedMetricError
 from moew.metrics import Metric
+from moew.observation import Observation
 from moew.problem import Part, Problem, strata_of
 from moew.protocols import FloatArray, IntArray, Task
 from moew.selection import HonestScore, honest_score, stratified_halves

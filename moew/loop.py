@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from moew.evaluation import Evaluator, Observation
+from moew.evaluation import Evaluator
 from moew.exceptions import SearchFailedError
+from moew.observation import Observation
 from moew.problem import Problem
 from moew.progress import progress
 from moew.protocols import FloatArray, Trainer

@@ -8,7 +8,8 @@ import click
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors
-from moew.cli._options import completed, json_option, training_parameters, with_parameters
+from moew.cli._options import completed, json_option, training_parameters
+from moew.cli._sections import with_parameters
 
 
 def command() -> click.Command:

@@ -8,7 +8,8 @@ import click
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
-from moew.cli._options import completed, recorded, run_parameters, training_parameters, with_parameters
+from moew.cli._options import completed, recorded, run_parameters, training_parameters
+from moew.cli._sections import with_parameters
 from moew.cli._users_code import users_code
 from moew.exceptions import InvalidInputError
 

@@ -18,9 +18,9 @@ from sklearn import config_context, get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew.exceptions import InvalidInputError
+from moew.metrics._checks import check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
-from moew.metrics._metric import check_length, missing_columns, missing_weights, one_number
 from moew.metrics._outputs import Array, Outputs, model_name
 from moew.metrics._recorded import METHODS, Recorder, Replay
 from moew.protocols import Columns, Labels, Rows

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, NetworkClassifier
-from moew.comparison import Contest
+from moew.contest import Contest
 from moew.embedding import ColumnsEmbedding
 from moew.margins import margin
 from moew.metrics import precision_at_recall

@@ -1,0 +1,65 @@
+"""Commands whose help has its options under headings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+class SectionOption(click.Option):
+    """An option that stands under a heading in the help."""
+
+    section: str = "Other"
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)  # what is out of range is said when it is given
+        return extra
+
+
+class SectionCommand(click.Command):
+    """A command whose help has its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "section", "Output"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records, col_max=26)
+
+
+def with_parameters(parameters: list[click.Parameter]) -> Callable[[Callable[..., Any]], SectionCommand]:
+    """A decorator: the function as a command with these parameters; its docstring is the help."""
+
+    def decorate(function: Callable[..., Any]) -> SectionCommand:
+        return SectionCommand(
+            function.__name__,
+            callback=function,
+            params=parameters,
+            help=function.__doc__,
+            no_args_is_help=True,
+        )
+
+    return decorate
+
+
+def option(name: str, **settings: Any) -> SectionOption:
+    """`--name`."""
+    return SectionOption([f"--{name}"], **settings)
+
+
+def flag(names: str, words: str, hidden: bool = False) -> SectionOption:
+    """An option that is given or not."""
+    return SectionOption([names], default=False, help=words, hidden=hidden)
+
+
+def section(title: str, *parameters: click.Parameter) -> list[click.Parameter]:
+    """The parameters, under this heading."""
+    for parameter in parameters:
+        parameter.section = title  # type: ignore[attr-defined]
+    return list(parameters)
