@@ -19,6 +19,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -41,7 +42,7 @@ def quadratic(alphas: FloatArray, ball: Ball, seed: int) -> FloatArray:
     """Noisy scores (n,) of alphas (n, d): a bowl whose top is anywhere in the ball."""
     rng = np.random.default_rng([seed, 1])  # not the stream that drew the alphas
     top = ball.sample(rng, 1)
-    return -((alphas - top) ** 2).sum(axis=1) + NOISE_SD * rng.standard_normal(len(alphas))
+    return np.asarray(-((alphas - top) ** 2).sum(axis=1) + NOISE_SD * rng.standard_normal(len(alphas)))
 
 
 def through_search(seed: int, search: GpBucb) -> tuple[FloatArray, FloatArray, Ball, Ask]:
@@ -104,7 +105,7 @@ def stepwise(
     targets = (scores - scores.mean()) / scale
     model = GaussianProcessRegressor(ConstantKernel() * RBF(ball.size), alpha=(NOISE_SD / scale) ** 2)
     kernel = model.fit(alphas, targets).kernel_
-    bounds = [np.empty(len(earlier)) for _ in picks]
+    bounds: list[FloatArray] = [np.empty(len(earlier)) for _ in picks]
     points = alphas
     for j, point in enumerate(earlier):
         model = GaussianProcessRegressor(kernel, alpha=(NOISE_SD / scale) ** 2, optimizer=None)
@@ -241,7 +242,7 @@ def main() -> None:
             compare_widths(options.seeds)
         else:
             through = {"search": through_search, "study": through_study}[options.through]
-            noise = NOISE_SD**2 if options.noise == "given" else "fit"
+            noise: float | Literal["fit"] = NOISE_SD**2 if options.noise == "given" else "fit"
             print(f"through {options.through}, our noise {options.noise}, {options.threads} BLAS threads")
             compare(through, GpBucb(noise=noise), options.repeats)
 

@@ -13,15 +13,21 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one process per core does the work
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
-from moew.metrics import accuracy, precision_at_recall, worst_class_error
+from moew.metrics import Metric, accuracy, precision_at_recall, worst_class_error
 
-METRICS = {"accuracy": accuracy, "worst class error": worst_class_error, "precision at recall": None}
+METRICS: dict[str, Callable[[], Metric]] = {
+    "accuracy": accuracy,
+    "worst class error": worst_class_error,
+    "precision at recall": partial(precision_at_recall, 0.9),
+}
 SIZES = (100, 400, 1600)
 N_TRAINING, N_POPULATION = 400, 100_000
 
@@ -42,7 +48,7 @@ def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float,
     X, y = rows(N_TRAINING, training, shifted, rng)
     X_val, y_val = rows(size, matters, shifted, rng)
     X_all, y_all = rows(N_POPULATION, matters, shifted, rng)
-    judged = precision_at_recall(0.9) if METRICS[metric] is None else METRICS[metric]()
+    judged = METRICS[metric]()
     search = ExampleWeightSearch(
         LogisticRegression(), metric=judged, embedding="label", n_batches=3, batch_size=10, random_state=seed
     )
@@ -50,7 +56,7 @@ def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float,
     evaluator = search.evaluator_
     values = []
     for model in (search.best_estimator_, search.unweighted_estimator_):
-        outputs = evaluator.metric.respond(model, X_all, pos_label=evaluator.pos_label)
+        outputs = evaluator.metric.respond(model, X_all, y_all, pos_label=evaluator.pos_label)
         values.append(evaluator.metric.value(outputs, X_all, y_all, pos_label=evaluator.pos_label))
     sign = 1 if judged.greater_is_better else -1
     result = search.result_

@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from typing import Protocol
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def perturbed(best: np.ndarray, regime: str, rng: np.random.Generator) -> np.nda
     equal = 0.25 if best.ndim == 1 else 0.1
     distance = np.full(N_CANDIDATES, equal) if regime == REGIMES[0] else rng.uniform(0, 1.2, N_CANDIDATES)
     noise = rng.standard_normal((N_CANDIDATES, *best.shape))
-    return best + np.sqrt(np.mean(best**2)) * distance.reshape(-1, *[1] * best.ndim) * noise
+    return np.asarray(best + np.sqrt(np.mean(best**2)) * distance.reshape(-1, *[1] * best.ndim) * noise)
 
 
 def features(rng: np.random.Generator) -> np.ndarray:
@@ -57,6 +58,18 @@ def binary_scores(regime: str, rng: np.random.Generator) -> tuple[np.ndarray, np
     y = (rng.random(N_POPULATION) < 1 / (1 + np.exp(-1.5 * signal))).astype(int)
     coefficients = softmax_regression(X, np.eye(2)[y])
     return X, y, (perturbed(coefficients[:, 1] - coefficients[:, 0], regime, rng) @ X.T).astype(np.float32)
+
+
+class World(Protocol):
+    """A metric and its candidates: what they score on drawn rows, and on the whole population."""
+
+    sign: int  # 1 where greater is better, else −1
+    has_rule: bool  # whether `fit_rows` matter
+    strata: np.ndarray
+
+    def table(self, drawn: np.ndarray, /) -> Table: ...
+
+    def truth(self, k: int, drawn: np.ndarray, /) -> float: ...
 
 
 class Accuracy:
@@ -88,7 +101,7 @@ class PrecisionAtRecall:
             return np.full(len(scores), np.nan)
         needed = math.ceil(0.95 * n_positive - 1e-9)
         threshold = np.partition(positive, n_positive - needed, axis=1)[:, n_positive - needed]
-        return needed / (needed + (negative >= threshold[:, None]).sum(1))
+        return np.asarray(needed / (needed + (negative >= threshold[:, None]).sum(1)))
 
     def table(self, drawn: np.ndarray) -> Table:
         scores, y = self.scores[:, drawn], self.strata[drawn]
@@ -121,7 +134,7 @@ class WorstClassError:
             counts = members[rows].sum(0)
             if (counts == 0).any():
                 return np.full(N_CANDIDATES, np.nan)
-            return ((members[rows].T @ loss[rows]) / counts[:, None]).max(0)
+            return np.asarray(((members[rows].T @ loss[rows]) / counts[:, None]).max(0))
 
         return worst
 
@@ -194,7 +207,7 @@ class AccuracyAtFittedThreshold:
 
         def accuracy(rows: np.ndarray, fit_rows: np.ndarray) -> np.ndarray:
             selected = scores[:, rows] >= thresholds(fit_rows)
-            return (selected == (sign_of_y[rows] == 1)).mean(1)
+            return np.asarray((selected == (sign_of_y[rows] == 1)).mean(1))
 
         self.thresholds = thresholds  # of the rows drawn last, for `truth`
         return accuracy
@@ -204,7 +217,7 @@ class AccuracyAtFittedThreshold:
         return float(((self.scores[k] >= threshold) == (self.strata == 1)).mean())
 
 
-METRICS = {
+METRICS: dict[str, Callable[[str, np.random.Generator], World]] = {
     "accuracy": Accuracy,
     "precision at 95 % recall": PrecisionAtRecall,
     "worst of 6 class errors": WorstClassError,
@@ -244,7 +257,7 @@ def out_of_bag(table: Table, strata: np.ndarray, sign: int, n: int, rng: np.rand
     return float(np.mean(known)) if known else math.nan
 
 
-def repeat_errors(world: Accuracy, size: int, n_halves: int, rng: np.random.Generator) -> list[float]:
+def repeat_errors(world: World, size: int, n_halves: int, rng: np.random.Generator) -> list[float]:
     """Score − truth, positive where too good: naive, out-of-bag, plain recipe, honest; then its margin."""
     drawn = rng.choice(N_POPULATION, size, replace=False)
     strata, table, sign = world.strata[drawn], world.table(drawn), world.sign
@@ -262,6 +275,9 @@ def repeat_errors(world: Accuracy, size: int, n_halves: int, rng: np.random.Gene
             known[key] = table(rows, fit_rows)
         return known[key]
 
+    asked: tuple[np.ndarray, np.ndarray] = (every[:0], every[:0])
+    values: list[float] = []
+
     def evaluate(candidate: int, rows: np.ndarray, fit_rows: np.ndarray) -> float:
         # honest_score asks for one candidate at a time; all are computed at the first question.
         nonlocal asked, values
@@ -269,8 +285,6 @@ def repeat_errors(world: Accuracy, size: int, n_halves: int, rng: np.random.Gene
             asked, values = (rows, fit_rows), remembered(rows, fit_rows).tolist()
         return values[candidate]
 
-    asked: tuple[np.ndarray, np.ndarray] = (every[:0], every[:0])
-    values: list[float] = []
     seed = int(rng.integers(2**63))  # the same halves for both, so that their tables are computed once
     honest = honest_score(
         evaluate,

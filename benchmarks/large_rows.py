@@ -45,8 +45,8 @@ def make_files(folder: Path, kind: str, rows: int, columns: int) -> None:
             for array, values in zip(maps, block, strict=True):
                 array[number * BLOCK : number * BLOCK + len(values)] = values
         return
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
 
     names = [f"x{j}" for j in range(columns)]
     schema = pa.schema([*[(name, pa.float32()) for name in names], ("label", pa.int64())])

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,9 @@ from moew.many import batch_rows
 from moew.nets import NetworkSpec, train_networks
 from moew.nets._batches import initial_layers
 from moew.nets._groups import train_weightings
+from moew.nets._layers import Parameters
+from moew.nets._spec import Layers
+from moew.protocols import IntArray
 
 try:
     import torch
@@ -44,12 +48,20 @@ CASES = {  # name: layer sizes, batch size
 Problem = tuple[NetworkSpec, np.ndarray, np.ndarray, np.ndarray]
 
 
-def moew_together(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> list:
+def mini_batches(spec: NetworkSpec, n: int) -> IntArray:
+    """The rows (steps, batch size) that the one-by-one sides take, the same as moew's."""
+    rows = batch_rows(n, spec.batch_size, spec.steps, 0)
+    if rows is None:
+        raise ValueError(f"a mini-batch must be smaller than the {n} rows, got {spec.batch_size}.")
+    return rows
+
+
+def moew_together(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> list[Layers]:
     """What `fit_many` does."""
     return list(train_weightings(spec, X, Y, weights, list(range(K))))
 
 
-def moew_one_by_one(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> list:
+def moew_one_by_one(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> list[Parameters]:
     """moew's engine, one network at a time."""
     return [
         jax.block_until_ready(train_networks(spec, X[None], Y[None], weights[None, k : k + 1], [[k]], 0))
@@ -57,30 +69,28 @@ def moew_one_by_one(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np
     ]
 
 
-def jax_one_by_one(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> list:
+def jax_one_by_one(spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> list[Any]:
     """The plain network in JAX, one at a time."""
-    rows = jnp.asarray(batch_rows(len(X), spec.batch_size, spec.steps, 0))
-    X, Y, weights = jnp.asarray(X), jnp.asarray(Y), jnp.asarray(weights)
-    return [
-        jax.block_until_ready(_train_plain(initial_layers(spec, k), X, Y, weights[k], rows)) for k in range(K)
-    ]
+    rows = jnp.asarray(mini_batches(spec, len(X)))
+    x, y, w = jnp.asarray(X), jnp.asarray(Y), jnp.asarray(weights)
+    return [jax.block_until_ready(_train_plain(initial_layers(spec, k), x, y, w[k], rows)) for k in range(K)]
 
 
 @jax.jit
-def _train_plain(params, X, Y, w, rows):
-    def loss(params, x, y, w):
+def _train_plain(params: Any, X: Any, Y: Any, w: Any, rows: Any) -> Any:
+    def loss(params: Any, x: Any, y: Any, w: Any) -> Any:
         for depth, (W, b) in enumerate(params):
             x = (jax.nn.sigmoid(x) if depth else x) @ W.T + b
         return jnp.mean(w / w.mean() * (x[:, 0] - y[:, 0]) ** 2)
 
-    def step(carry, batch):
+    def step(carry: Any, batch: Any) -> Any:
         params, m, v, t = carry
         g = jax.grad(loss)(params, X[batch], Y[batch], w[batch])
         t += 1
         m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
         v = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
 
-        def adam(p, m, v):
+        def adam(p: Any, m: Any, v: Any) -> Any:
             return p - 0.001 * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8)
 
         return (jax.tree.map(adam, params, m, v), m, v, t), None
@@ -91,10 +101,10 @@ def _train_plain(params, X, Y, w, rows):
 
 def torch_one_by_one(
     spec: NetworkSpec, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, threads: int
-) -> list:
+) -> list[Any]:
     """PyTorch as one would write it: nn.Sequential and torch.optim.Adam, one network at a time."""
     torch.set_num_threads(threads)
-    rows = torch.from_numpy(batch_rows(len(X), spec.batch_size, spec.steps, 0).astype(np.int64))
+    rows = torch.from_numpy(mini_batches(spec, len(X)).astype(np.int64))
     X, Y, weights = torch.from_numpy(X), torch.from_numpy(Y), torch.from_numpy(weights)
     done = []
     for k in range(K):
@@ -115,7 +125,7 @@ def torch_one_by_one(
     return done
 
 
-SIDES: dict[str, Callable[..., list]] = {
+SIDES: dict[str, Callable[..., list[Any]]] = {
     "moew, 20 together": moew_together,
     "moew, K = 1": moew_one_by_one,
     "JAX one by one": jax_one_by_one,

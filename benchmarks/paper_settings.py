@@ -57,7 +57,7 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     data.validation, data.test = both
     networks, evaluate = data.model(False, options.repeats)
     y, points = data.train.y[..., None], data.train.X[..., -1:]
-    ranges = standardized(range_flags(data.train.price))
+    ranges = standardized(range_flags(data.train.price).astype(float))
     own = wine_autoencoder(data)
     log_price = standardized(np.concatenate([y, (y - y.mean()) ** 2], axis=2))
     tried = {"autoencoder, R = 3": (own, 3.0), "autoencoder, R = 6": (own, 6.0)}
@@ -158,7 +158,7 @@ def spam_trials(options: Options) -> Iterator[Trial]:
         y, own = data.train.y, spam.metric_columns(data.train)
         money = data.money
         Z = standardized(data.embedding)
-        arms = {
+        arms: dict[str, Arm] = {
             "uniform": Plain(),
             "Shimodaira": Plain(data.importance),
             "money as weight": Plain(money),
@@ -223,8 +223,12 @@ def main() -> None:
     for name in given.names:
         this = Run(f"settings-{name}", options)
         for trial, prepared, greater, K in TRIALS[name](options):
+
+            def prepare(prepared: Prepared = prepared) -> Prepared:
+                return prepared
+
             start = time.monotonic()
-            seen = this.search(trial, lambda made=prepared: made, n_batches=10, batch_size=K)
+            seen = this.search(trial, prepare, n_batches=10, batch_size=K)
             scores = chosen(seen, greater)
             figures = [
                 f"{kind} {values.mean():.4g} ± {margin(values):.2g}"

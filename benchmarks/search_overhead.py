@@ -61,7 +61,7 @@ class SlowCentroids(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         distances = ((X[:, None] - self.means_) ** 2).sum(axis=2)
-        return self.classes_[distances.argmin(axis=1)]
+        return np.asarray(self.classes_[distances.argmin(axis=1)])
 
 
 def make_rows(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ def make_rows(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]
 
 def coordinates(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Z (n, 10): the features, moved by the label."""
-    return X[:, :N_DIMS] + y[:, None]
+    return np.asarray(X[:, :N_DIMS] + y[:, None])
 
 
 def seconds_alone(estimator: SlowCentroids, X: np.ndarray, y: np.ndarray, n: int) -> float:

@@ -54,7 +54,8 @@ class OfTheNumbers(GaussianNB):
     """Learns from a frame's first columns; the others only travel along."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OfTheNumbers:
-        return super().fit(X.iloc[:, :N_COLUMNS].to_numpy(), y, sample_weight)
+        super().fit(X.iloc[:, :N_COLUMNS].to_numpy(), y, sample_weight)
+        return self
 
     def predict_proba(self, X: Any) -> Any:
         return super().predict_proba(X.iloc[:, :N_COLUMNS].to_numpy())
@@ -77,14 +78,15 @@ def loky() -> Iterator[Counter]:
     os.environ["JOBLIB_TEMP_FOLDER"] = str(folder)  # joblib's own memory-mapped arrays go there too
     from multiprocessing.connection import Connection
 
+    pipe_end: Any = Connection  # its private methods are in no stub
     written = [0]
-    send = Connection._send_bytes
+    send = pipe_end._send_bytes
 
     def counted(self: Any, data: Any) -> None:
         written[0] += len(data)
         send(self, data)
 
-    Connection._send_bytes = counted
+    pipe_end._send_bytes = counted
     seen: dict[Path, int] = {}
 
     def count() -> int:
@@ -95,7 +97,7 @@ def loky() -> Iterator[Counter]:
         return written[0] + sum(seen.values())
 
     yield count
-    Connection._send_bytes = send
+    pipe_end._send_bytes = send
 
 
 def _count_sockets() -> None:
@@ -106,7 +108,7 @@ def _count_sockets() -> None:
     write = tcp.TCP.write
 
     async def counted(self: Any, *args: Any, **kwargs: Any) -> int:
-        n_bytes = await write(self, *args, **kwargs)
+        n_bytes: int = await write(self, *args, **kwargs)
         tcp.moew_written += n_bytes
         return n_bytes
 
@@ -116,7 +118,7 @@ def _count_sockets() -> None:
 def _sockets() -> int:
     from distributed.comm import tcp
 
-    return tcp.moew_written
+    return int(tcp.moew_written)
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ def digits() -> Rows:
     )
     if images is not None and labels is not None:
         X = np.frombuffer(gzip.decompress(images.read_bytes()), np.uint8, offset=16).reshape(-1, 784)
-        y = np.frombuffer(gzip.decompress(labels.read_bytes()), np.uint8, offset=8)
+        y: np.ndarray = np.frombuffer(gzip.decompress(labels.read_bytes()), np.uint8, offset=8)
         return "MNIST", (X / np.float32(255)).astype(np.float32), y
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, 20_000)
@@ -82,7 +82,7 @@ def worst_class_error(truth: np.ndarray, predicted: np.ndarray) -> float:
 def embed(y: np.ndarray, regression: bool) -> np.ndarray:
     """Coordinates of the label: its range of prices, or its class, as one-hot."""
     codes = np.digitize(np.exp(y), (17, 25, 42), right=True) if regression else y
-    return np.eye(int(codes.max()) + 1)[codes] - 0.5
+    return np.asarray(np.eye(int(codes.max()) + 1)[codes] - 0.5)
 
 
 def one_repeat(rows: Rows, seed: int, given: argparse.Namespace) -> np.ndarray:
