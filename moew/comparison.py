@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from moew.contest import METHODS, Answer, Contest
 from moew.exceptions import InvalidInputError
+from moew.learned import two_dimensional
 from moew.margins import TWO_SIDED, margin
 from moew.protocols import FloatArray, Labels, Rows
 from moew.result import shown
@@ -156,6 +157,7 @@ def compare(
         raise InvalidInputError(f"compare needs an ExampleWeightSearch, got {type(search).__name__}.")
     if search.storage is not None:
         raise InvalidInputError("compare runs many searches of its own: pass a search without a storage.")
+    X, X_val, X_test = (None if rows is None else two_dimensional(rows) for rows in (X, X_val, X_test))
     training = Given(X, y, sample_weight, metadata)
     validation = Given(X_val, y_val, sample_weight_val, metadata_val)
     test = Given(X_test, y_test, sample_weight_test, metadata_test)

@@ -50,10 +50,12 @@ class Contest:
             return self._search(RandomWeights(problem.training, seed))
         weights: FloatArray = np.ones(len(problem.training))
         note = ""
-        if method == "importance" and problem.given_validation:
-            weights = self._importance()
-        elif method == "importance":
+        if method == "importance" and not problem.given_validation:
             note = "no validation rows were given, so there is no shift to weight for: uniform."
+        elif method == "importance" and hasattr(problem.training.X, "tocsr"):
+            note = "a shift of sparse rows is not estimated: uniform."
+        elif method == "importance":
+            weights = self._importance()
         return self.answer_fixed(weights, note)
 
     def answer_fixed(self, weights: FloatArray, note: str = "") -> Answer:

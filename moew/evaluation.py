@@ -200,7 +200,8 @@ class Evaluator:
         n_columns = () if self.classes is None or len(self.classes) == 2 else (len(self.classes),)
         trials: list[np.ndarray[Any, Any]]
         if metric.response == "decision":
-            trials = [rng.choice(training.y, n), np.full(n, np.unique(training.y)[-1])]
+            # Some metrics need a decision for a class that is rare: so all for one, too.
+            trials = [rng.choice(training.y, n), *(np.full(n, c) for c in np.unique(training.y)[[-1, 0]])]
             trials = trials if decided is None else [decided, *trials]
         else:
             numbers = rng.random((n, *n_columns))

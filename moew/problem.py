@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 from moew.exceptions import InvalidInputError, MoewWarning
 from moew.protocols import Columns, FloatArray, IntArray, Labels, Rows, Task
 from moew.selection import holdout_split
-from moew.tabular import check_same_columns, column_names
+from moew.tabular import check_same_columns, column_names, is_missing
 
 _STRATA = 5  # quantile bins that stand for classes where a regression's rows are split
 
@@ -121,7 +121,7 @@ def given_problem(task: Task, training: Part, validation: Part) -> Problem:
             MoewWarning,
             stacklevel=4,
         )
-    if task == "classification" and {training.y.dtype.kind, validation.y.dtype.kind} == {"U", "i"}:
+    if task == "classification" and _are_of_two_kinds(training.y, validation.y):
         raise InvalidInputError(
             f"the training labels are strings ({training.y[0]!r}) and the validation labels numbers "
             f"({validation.y[0]!r}), or the other way round; give both the same labels."
@@ -193,7 +193,36 @@ def strata_of(y: Labels, task: Task) -> IntArray:
     if task == "classification" and not graded:
         return np.unique(y, return_inverse=True)[1]
     edges = np.unique(np.quantile(np.asarray(y, dtype=np.float64), np.linspace(0, 1, _STRATA + 1)[1:-1]))
-    return np.searchsorted(edges, np.asarray(y, dtype=np.float64), side="right")
+    return _without_lone(np.searchsorted(edges, np.asarray(y, dtype=np.float64), side="right"))
+
+
+def _without_lone(bins: IntArray) -> IntArray:
+    """Bins (n,) from 0 on; one of a single row, which no split could halve, joins its neighbour."""
+    _, codes, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    while len(counts) > 1 and counts.min() == 1:
+        codes = np.where(codes >= max(1, int(counts.argmin())), codes - 1, codes)
+        counts = np.bincount(codes)
+    return np.asarray(codes)
+
+
+def _are_of_two_kinds(labels: Labels, validation: Labels) -> bool:
+    """Whether one are texts and the other numbers; grades, for classes with names, are meant to be."""
+    if _are_texts(labels) == _are_texts(validation):
+        return False
+    grades = validation.dtype.kind == "f" and not all(_reads_as_number(name) for name in np.unique(labels))
+    return not grades
+
+
+def _are_texts(labels: Labels) -> bool:
+    return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and isinstance(labels[0], str))
+
+
+def _reads_as_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_classes_can_be_split(y: Labels, task: Task) -> None:
@@ -213,7 +242,7 @@ def _check_labels(labels: Labels, task: Task, what: str) -> Labels:
     if task == "regression":
         labels = np.asarray(labels, dtype=np.float64)
     if labels.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in labels])
+        missing = is_missing(labels)
     else:
         missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
     if missing.any():

@@ -19,11 +19,12 @@ def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
     if rate == 1:
         return np.ones(len(w))
     w = w / w.max()
-    n_kept, n_positive = rate * len(w), int((w > 0).sum())
+    n_positive = int((w > 0).sum())
+    n_kept = _snapped(rate * len(w))
     if n_kept > n_positive:
         raise InvalidInputError(
             f"only {n_positive} of {len(w)} rows have a weight above 0, fewer than the share of {rate} to "
-            f"keep; take a rate of at most {n_positive / len(w):g}."
+            f"keep; take a rate of at most {n_positive}/{len(w)}."
         )
     falling = np.sort(w)[::-1]
     # If the j heaviest rows are kept for sure, λ shares what is left of n_kept among the others.
@@ -35,6 +36,11 @@ def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
     return np.asarray(np.minimum(1.0, factors[first] * w))
 
 
+def _snapped(n_rows: float) -> float:
+    """The number of rows, whole where only rounding makes it none: 7/25 of 25 rows are 7."""
+    return round(n_rows) if abs(n_rows - round(n_rows)) < 1e-9 else n_rows
+
+
 def downsample_rows(
     weights: FloatArray, rate: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
@@ -44,9 +50,9 @@ def downsample_rows(
     drawn systematically in random order, so that the number kept is rate·n, rounded up or down by chance.
     """
     p = inclusion_probabilities(weights, rate)
-    if rate * len(p) < 1:
+    if _snapped(rate * len(p)) < 1:
         raise InvalidInputError(
-            f"a rate of {rate} of {len(p)} rows is fewer than one row; take at least {1 / len(p):g}."
+            f"a rate of {rate} of {len(p)} rows is fewer than one row; take at least 1/{len(p)}."
         )
     w = np.asarray(weights, dtype=np.float64)
     order = rng.permutation(len(p))

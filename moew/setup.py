@@ -191,5 +191,7 @@ def _seeded(part: Any, seed: int) -> Any:
 
 def _seed(random_state: Any) -> int:
     if isinstance(random_state, Integral):
+        if random_state < 0:
+            raise InvalidInputError(f"random_state must not be negative, got {random_state!r}.")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -115,18 +115,18 @@ class WeightStudy:
         if hasattr(self.search, "check_domain"):  # before anything is trained
             self.search.check_domain(domain)
         self.greater_is_better = greater_is_better
-        self.n_initial = n_initial
-        self.baseline_repeats = baseline_repeats
-        self.seed = seed
+        self.n_initial = int(n_initial)  # NumPy's integers are none to JSON
+        self.baseline_repeats = int(baseline_repeats)
+        self.seed = int(seed)
         self.persistent = storage is not None
         settings = {
             "fingerprint of data, model and metric": fingerprint,
             "greater_is_better": greater_is_better,
-            "seed": seed,
+            "seed": self.seed,
             "domain": repr(domain),
             "search": repr(self.search),
-            "n_initial": n_initial,
-            "baseline_repeats": baseline_repeats,
+            "n_initial": self.n_initial,
+            "baseline_repeats": self.baseline_repeats,
         }
         self.optuna_study = open_study(storage, name, greater_is_better, settings)
 
@@ -163,7 +163,8 @@ class WeightStudy:
         For the one owner of a study: after an interruption, at whatever moment, it gets the candidates it
         would have got without. Others that work on the study would train the same candidates again.
         """
-        orphans = [t for t in self._trials() if not t.state.is_finished() and _ALPHA not in t.user_attrs]
+        asked = self._trials()[:end]  # later ones belong to a later batch, and get their alphas with it
+        orphans = [t for t in asked if not t.state.is_finished() and _ALPHA not in t.user_attrs]
         trials = [Trial(self.optuna_study, orphan._trial_id) for orphan in orphans]
         trials += [self.optuna_study.ask() for _ in range(end - self.n_asked)]
         for run in _consecutive(trials):

@@ -1,6 +1,7 @@
 """Bad input raises at once, before any training, and says what to do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import mixed_frame, shifted_classes, skewed_target
 from scipy.sparse import csr_array
@@ -170,3 +171,33 @@ def test_metrics_of_two_classes_and_of_weights():
         return float(np.average(y_true == decision, weights=sample_weight))
 
     refused("sample_weight", settings={"metric": weighted}, **VALIDATION)
+
+
+TEXTS = np.array(["0", "1"] * 20)
+
+
+@pytest.mark.parametrize(
+    "texts", [TEXTS, pd.Series(TEXTS), TEXTS.astype(object)], ids=["U", "pandas", "object"]
+)
+@pytest.mark.parametrize("kind", [int, np.uint8, float, bool])
+def test_texts_against_numbers_are_refused(texts, kind):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2)
+    numbers = TEXTS.astype(int).astype(kind)
+    for y, y_val in ((texts, numbers), (numbers, texts)):
+        with pytest.raises(InvalidInputError, match="are strings"):
+            search.fit(X, y, X_val=X, y_val=y_val)
+
+
+@pytest.mark.parametrize("kind", ["str", "string", "boolean", "Int64", "category"])
+def test_missing_labels_of_any_kind_are_refused(kind):
+    y = pd.Series([True, False] * 10).astype("category" if kind == "category" else kind)
+    y[3] = pd.NA
+    search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2)
+    with pytest.raises(InvalidInputError, match="hold NaN or infinity in 1 rows"):
+        search.fit(np.zeros((20, 2)), y)
+
+
+def test_a_negative_seed_is_refused_by_its_name():
+    with pytest.raises(InvalidInputError, match="random_state must not be negative, got -1"):
+        ExampleWeightSearch(LogisticRegression(), random_state=-1).fit(np.eye(4), [0, 1, 0, 1])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import searches
 from problems import shifted_classes
+from scipy.sparse import coo_matrix
 from scipy.stats import ttest_1samp
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -100,3 +101,17 @@ def test_a_gain_is_positive_where_moew_is_better():
         assert found.gain.mean() == pytest.approx(0.1)
         np.testing.assert_array_equal(found.difference, found.gain if greater else -found.gain)
         assert found.record["gain"] == found.gain.tolist()
+
+
+@pytest.mark.parametrize("with_validation", [False, True])
+def test_sparse_rows_are_compared(with_validation):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = (X[:, 0] > 0).astype(int)
+    search = ExampleWeightSearch(
+        LogisticRegression(), embedding="label", baseline="uniform", n_batches=1, batch_size=2
+    )
+    given = {"X_val": coo_matrix(X[60:90]), "y_val": y[60:90]} if with_validation else {}
+    test = {"X_test": coo_matrix(X[90:]), "y_test": y[90:]}
+    table = moew.compare(search, coo_matrix(X[:60]), y[:60], **given, **test, repeats=2)
+    note = "sparse rows is not estimated: uniform" if with_validation else "no validation rows were given"
+    assert note in table["importance"].note

@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 import moew
 from moew import ExampleWeightSearch
-from moew.exceptions import InvalidInputError, MoewWarning, UndefinedMetricError
-from moew.metrics import fpr_gap, worst_class_error
+from moew.decision import ShareSelected
+from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UndefinedMetricError
+from moew.metrics import fpr_gap, mean_of_selected, worst_class_error
 
 SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
 ROWS = shifted_classes(100)
@@ -241,3 +242,43 @@ def test_compare_takes_a_search_and_known_methods():
         moew.compare(LogisticRegression(), ROWS.X, ROWS.y, **data)
     with pytest.raises(KeyError, match="uniform"):
         moew.compare(small(n_batches=1), ROWS.X, ROWS.y, **data)["MOEW"]
+
+
+def test_a_target_value_met_once_does_not_hinder_a_split():
+    rng = np.random.default_rng(0)
+    ratings = np.repeat([3.0, 4.0, 5.0, 6.0, 7.0, 8.0], [1, 63, 83, 101, 40, 12])
+    X = ratings[:, None] + rng.normal(size=(300, 2))
+    search = ExampleWeightSearch(Ridge(), embedding="label", n_batches=1, batch_size=2, random_state=0)
+    assert search.fit(X, ratings).best_score_ > 0.5
+
+
+@pytest.mark.parametrize("names", [("high", "low"), ("yes", "no")])
+def test_a_rare_positive_class_may_have_any_name(names):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_000, 2))
+    y, grades = np.where(X[:, 0] > 2.2, *names), 1 / (1 + np.exp(1 - X[:, 0]))
+    for seed in range(4):
+        search = ExampleWeightSearch(
+            LogisticRegression(),
+            metric=mean_of_selected(pos_label=names[0]),
+            decision=ShareSelected(0.1),
+            embedding="label",
+            baseline="uniform",
+            n_batches=1,
+            batch_size=2,
+            random_state=seed,
+        )
+        search.fit(X[:900], y[:900], X_val=X[900:940], y_val=grades[900:940])
+        assert search.best_score_ > 0.6
+
+
+@pytest.mark.parametrize("response", ["score", "proba"])
+def test_folds_that_know_other_classes_are_not_pooled(response):
+    X, y = np.repeat(np.eye(4), 20, axis=0), np.repeat(np.arange(4), 20)
+    metric = moew.metrics.make_metric(lambda y, P: float((P.argmax(1) == y).mean()), response=response)
+    search = ExampleWeightSearch(
+        LogisticRegression(), metric=metric, embedding="label", n_batches=1, batch_size=2,
+        validation=list(KFold(4).split(X)),
+    )  # fmt: skip
+    with pytest.raises(MoewError, match="do not answer alike"):
+        search.fit(X, y)

@@ -64,6 +64,12 @@ def test_precision_at_recall_with_weights(seed, n, recall):
     assert got == pytest.approx(precision_at_recall(recall)(y[repeated], score[repeated]), abs=1e-12)
 
 
+def test_equal_weights_reach_a_recall_as_none_do():
+    y, score = [1, 1, 1, 1, 0, 1], [0.0, -1.0, -2.0, -3.0, -4.0, -5.0]
+    metric = precision_at_recall(0.8)
+    assert metric(y, score, sample_weight=[0.3] * 6) == metric(y, score) == 1.0
+
+
 def test_precision_at_recall_takes_the_highest_threshold_not_the_highest_precision():
     y, score = np.array([1, 0, 1, 1]), np.array([4, 3, 2, 1])
     assert precision_at_recall(0.3)(y, score) == 1.0

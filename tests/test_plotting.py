@@ -99,6 +99,8 @@ def test_weights_by_column_takes_a_place_a_name_or_values():
     held_out, (X, y) = searches.frame()
     named = plotting.weights_by_column(held_out, X, y, "kind")
     assert [label.get_text()[:1] for label in named.get_yticklabels()] == ["a", "b", "c", "m"]
+    placed = plotting.weights_by_column(held_out, X, y, list(X.columns).index("kind"))
+    assert [bar.get_width() for bar in placed.patches] == [bar.get_width() for bar in named.patches]
     for wrong, words in ((7, "no column 7"), (rows.X[:5, 0], "5 values"), (None, "no column None")):
         with pytest.raises(InvalidInputError, match=words):
             plotting.weights_by_column(search, rows.X, rows.y, wrong)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tables import QUICK, in_json, moew, refused, write_classes, write_module
 
 from moew.exceptions import InvalidInputError
+from moew.metrics import fpr_gap
 from moew.runs import built_in_model, load_run, read_table
 from moew.runs._coded_labels import CodedLabels
 from moew.runs._folder import plain
@@ -164,6 +165,41 @@ def test_texts_of_digits_stay_texts_in_every_file(folder):
     assert list(rows.X.columns) == ["code", "n"] and rows.X["code"].tolist()[0] == "01"
     assert rows.X["code"].isna().tolist() == [False, True] and rows.y.tolist() == ["1", "2"]
     assert schema.from_state(json.loads(json.dumps(schema.state()))) == schema
+
+
+def test_the_metrics_texts_of_digits_stay_texts_too(folder):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "group": ["1", "2", "other"], "y": [0, 1, 1]})
+    schema = learn_schema(frame, Path("t.csv"), label="y", columns={"group": "group"})
+    for write in (lambda part: part.to_csv("v.csv", index=False), lambda part: part.to_parquet("v.parquet")):
+        write(frame[:2].assign(group=[1, 2]))
+    for name in ("v.csv", "v.parquet"):
+        assert schema.read(Path(name)).columns["group"].tolist() == ["1", "2"]
+    assert schema.from_state(json.loads(json.dumps(schema.state()))) == schema
+
+
+def test_a_run_decides_by_the_column_that_it_was_told(folder):
+    rng = np.random.default_rng(1)
+    x, region = rng.normal(size=600), rng.choice(["a", "b"], 600)
+    rows = pd.DataFrame({"x": x + (region == "b"), "group": rng.choice(["a", "b"], 600), "region": region})
+    rows["y"] = (x + rng.normal(size=600) > 0).astype(int)
+    rows[:300].to_csv("t.csv", index=False)
+    rows[300:].to_csv("v.csv", index=False)
+    wanted = ("--metric", "fpr_gap", "--metric-column", "group=region", "--model", "logistic")
+    rule = ("--decision", "equal_fpr=0.3@validation", "--out", "told")
+    moew("fit", "t.csv", "--validation", "v.csv", "--label", "y", *wanted, *rule, *QUICK)
+    moew("predict", "told", "v.csv", "--out", "p.csv")
+    columns = {"group": region[300:]}
+    gap = fpr_gap()(rows["y"].to_numpy()[300:], pd.read_csv("p.csv")["prediction"].to_numpy(), columns)
+    assert gap == pytest.approx(json.loads(Path("told/result.json").read_text())["moew"]["best"])
+
+
+def test_a_column_without_a_value_is_no_feature(folder):
+    frame = pd.DataFrame({"x": np.arange(40.0), "empty": np.nan, "y": np.arange(40) > 20})
+    X = frame[["x", "empty"]]
+    for name in ("hist_gradient_boosting", "logistic"):
+        assert built_in_model(name, X, "classification").fit(X, frame["y"]).score(X, frame["y"]) > 0.8
+    with pytest.raises(InvalidInputError, match="nothing but missing values"):
+        built_in_model("logistic", frame[["empty"]], "classification")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.csv.gz"])

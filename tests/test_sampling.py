@@ -39,7 +39,7 @@ def test_equal_weights_zero_weights_and_the_whole():
     np.testing.assert_allclose(inclusion_probabilities(np.full(7, 3.0), 0.3), 0.3)
     np.testing.assert_array_equal(inclusion_probabilities([1.0, 0.0, 2.0, 1.0], 0.75), [1, 0, 1, 1])
     np.testing.assert_array_equal(inclusion_probabilities([1.0, 0.0], 1.0), [1, 1])
-    with pytest.raises(InvalidInputError, match=r"only 3 of 4 rows.*at most 0\.75"):
+    with pytest.raises(InvalidInputError, match=r"only 3 of 4 rows.*at most 3/4"):
         inclusion_probabilities([1.0, 0.0, 2.0, 1.0], 0.8)
 
 
@@ -159,7 +159,7 @@ def test_a_draw_does_not_depend_on_how_the_weights_are_cut(weights, ends, data):
 
 
 def test_rates_of_less_than_a_row_are_refused():
-    with pytest.raises(InvalidInputError, match=r"fewer than one row; take at least 0\.25"):
+    with pytest.raises(InvalidInputError, match=r"fewer than one row; take at least 1/4"):
         downsample_rows(np.ones(4), 0.2, np.random.default_rng(0))
     rows, weights = downsample_rows(np.ones(4), 0.25, np.random.default_rng(0))
     assert len(rows) == 1
@@ -337,3 +337,11 @@ def test_nothing_is_drawn_before_the_search():
     ):
         with pytest.raises(NotFittedError):
             draw()
+
+
+@given(st.integers(2, 200), st.data())
+def test_a_share_that_is_a_whole_number_of_rows_is_one(n, data):
+    k = data.draw(st.integers(1, n))
+    weights = (np.arange(n) < k).astype(float)
+    kept, _ = downsample_rows(weights, k / n, np.random.default_rng(0))
+    np.testing.assert_array_equal(kept, np.arange(k))

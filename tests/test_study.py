@@ -272,3 +272,23 @@ def test_a_database_that_others_are_making_is_looked_at_again(monkeypatch):
     monkeypatch.setattr(optuna.storages, "get_storage", broken(gone, 1))
     with pytest.raises(OperationalError, match="refused"):
         resolve_storage("sqlite:///a.db")
+
+
+def test_a_number_of_the_next_batch_drawn_before_an_interruption_changes_nothing():
+    def batches(study):
+        for end in (5, 8):
+            tell_all(study, study.ask_until(end))
+        return np.array([told.candidate.alpha for told in study.told()])
+
+    whole = batches(make(storage=optuna.storages.InMemoryStorage()))
+    storage = optuna.storages.InMemoryStorage()
+    killed = make(storage=storage)
+    tell_all(killed, killed.ask_until(5))
+    killed.optuna_study.ask()  # number 5 is drawn, and the process ends
+    np.testing.assert_array_equal(batches(make(storage=storage)), whole)
+
+
+def test_numpys_integers_can_be_stored(tmp_path):
+    for number in (4, np.int64(4)):
+        study = make(storage=tmp_path / "journal", n_initial=number, baseline_repeats=number, seed=number)
+        assert isinstance(study.seed, int)

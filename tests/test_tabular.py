@@ -259,6 +259,10 @@ def test_tables_that_cannot_be_encoded_are_refused():
         fitted.transform(pd.DataFrame({"a": [np.inf]}))
     with pytest.raises(InvalidInputError, match="was numeric"):
         fitted.transform(pd.DataFrame({"a": ["five"]}))
+    for kind in ("timestamp[ns][pyarrow]", "date32[day][pyarrow]", "datetime64[ns]"):
+        days = pd.to_datetime(pd.Series(["2020-01-01", "2021-01-01"])).astype(kind)
+        with pytest.raises(InvalidInputError, match="holds dates"):
+            TabularEncoder().fit(pd.DataFrame({"day": days}))
     numbers = TabularEncoder().fit(np.array([[1.0, 2.0], [3.0, 5.0]]))
     with pytest.raises(InvalidInputError, match="column 1 holds infinite"):
         numbers.transform(np.array([[1.0, np.inf]]))

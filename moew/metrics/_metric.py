@@ -130,7 +130,10 @@ class Metric:
         if decided is not None and self.response == "decision":
             return Outputs({"decision": np.asarray(decided)})
         positive = pos_label if self.pos_label is None else self.pos_label
-        return Outputs({self.response: respond(model, X, self.response, positive)})
+        # The columns of scores are the model's classes, which may not be those of another fold's model.
+        classes = None if self.response == "decision" else getattr(model, "classes_", None)
+        answers: dict[str, Array] = {self.response: respond(model, X, self.response, positive)}
+        return Outputs(answers, None if classes is None else np.asarray(classes))
 
     def value(
         self,

@@ -36,8 +36,7 @@ class _RSquared:
 def r_squared() -> Metric:
     """The share of the variance explained: 1 − Σ(y − ŷ)² / Σ(y − ȳ)². Higher is better.
 
-    What scikit-learn's regressors give as their score, constant y included (1 if met exactly, else 0), and
-    many times faster. NaN on fewer than two rows.
+    What scikit-learn's regressors give as their score, and many times faster. NaN on fewer than two rows.
 
     Examples
     --------

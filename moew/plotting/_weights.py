@@ -61,6 +61,8 @@ def weights_by_column(search: Any, X: Rows, y: Labels, column: Any, *, ax: Any =
     if np.ndim(column) == 0:
         named = dict(table_columns(rows.X))
         name = str(column) if hasattr(rows.X, "columns") else f"column {column}"
+        if name not in named and isinstance(column, int | np.integer) and 0 <= column < len(named):
+            name = list(named)[column]
         if name not in named:
             raise InvalidInputError(f"X has no column {column!r}; it has {', '.join(list(named)[:20])}.")
         values = named[name]

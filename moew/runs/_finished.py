@@ -65,7 +65,8 @@ class FinishedRun:
         if rule is None:
             columns["prediction"] = np.asarray(model.predict(rows.X))
         else:
-            of_rule = {**rows.columns, **{n: rows.X[n] for n in rule.columns if n in rows.X}}
+            # As in the search: a column that the user named goes before a feature of that name.
+            of_rule = {**{n: rows.X[n] for n in rule.columns if n in rows.X}, **rows.columns}
             columns["prediction"] = self._evaluator().decide(model, rule, rows.X, of_rule)
         if self.classes is not None and hasattr(model, "predict_proba"):
             shares = np.asarray(model.predict_proba(rows.X))

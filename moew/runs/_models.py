@@ -117,7 +117,11 @@ def _with_preparation(model: Any, X: Any, scaled: bool) -> Any:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     texts = [name for name in X.columns if X[name].dtype == object]
-    numbers = [name for name in X.columns if name not in texts]
+    numbers = [name for name in X.columns if name not in texts and X[name].notna().any()]
+    if not (texts or numbers):
+        raise InvalidInputError(
+            "the features hold nothing but missing values; there is nothing to learn from."
+        )
     as_numbers: Any = "passthrough"  # trees take missing numbers as they are
     if scaled:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -48,6 +48,7 @@ class Schema:
     id: str | None
     sample_weight: str | None
     columns: dict[str, str]
+    text_columns: list[str] = field(default_factory=list)  # of the metric's, in the training file
 
     def read(
         self, path: Path, *, labels: bool = True, ids: bool = True, columns: Sequence[str] | None = None
@@ -55,6 +56,7 @@ class Schema:
         """The rows of a file; `labels` and `ids`: whether it must hold them (rows without ids have numbers),
         `columns`: those of the metric that it must hold (None: all; those that are there are taken)."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
+        texts += self.text_columns
         texts += [self.label] if self.label_kind == "text" else []
         alone = self.id not in self.features and self.id not in self.columns.values()
         frame = read_table(path, texts, ids=self.id if alone else None)
@@ -81,7 +83,7 @@ class Schema:
             np.arange(len(frame)) if id_column is None else frame[id_column].to_numpy(),
             id_column or NUMBERED,
             None if weight is None else _as_number(frame[weight], path).to_numpy(dtype=np.float64),
-            {name: frame[column].to_numpy() for name, column in self.columns.items() if column in frame},
+            {n: self._column(frame[column]) for n, column in self.columns.items() if column in frame},
             frame,
         )
 
@@ -96,12 +98,16 @@ class Schema:
     @classmethod
     def from_state(cls, state: State) -> Self:
         made = cls(**state)
-        texts = [*made.features, *made.columns, *made.columns.values(), made.label]
+        texts = [*made.features, *made.columns, *made.columns.values(), *made.text_columns, made.label]
         texts += [name for name in (made.id, made.sample_weight) if name is not None]
         kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
         if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
             raise StateError("its schema must name columns by texts, and features as number or text.")
         return made
+
+    def _column(self, series: Any) -> Array:
+        """A column of the metric's; one of texts stays so where a file has nothing but numbers in it."""
+        return np.asarray((_as_text(series) if series.name in self.text_columns else series).to_numpy())
 
     def _features(self, frame: Any, path: Path) -> Any:
         columns = {
@@ -140,7 +146,8 @@ def learn_schema(
     if not chosen:
         raise InvalidInputError(f"{path} has no column left for a feature: {sorted(frame.columns)}.")
     kinds = {name: "text" if _kind(frame[name], path) == "text" else "number" for name in chosen}
-    return Schema(kinds, label, _kind(frame[label], path), id_column, sample_weight, of_metric)
+    texts = [name for name in of_metric.values() if name in frame and _is_text(frame[name])]
+    return Schema(kinds, label, _kind(frame[label], path), id_column, sample_weight, of_metric, texts)
 
 
 def labels_of(frame: Any, label: str, path: Path) -> Array:
@@ -182,6 +189,12 @@ def _kind(series: Any, path: Path) -> str:
     if types.is_numeric_dtype(series) or not len(seen) or seen.map(_is_number).all():
         return "number"
     return "text"
+
+
+def _is_text(series: Any) -> bool:
+    """Whether all that a column holds are texts."""
+    seen = series.dropna()
+    return bool(len(seen) and seen.map(lambda value: isinstance(value, str)).all())
 
 
 def _is_number(value: Any) -> bool:

@@ -8,6 +8,7 @@ is all zeros.
 from __future__ import annotations
 
 from moew.tabular._column import centre_and_spread as centre_and_spread
+from moew.tabular._column import is_missing as is_missing
 from moew.tabular._encoders import Block as Block
 from moew.tabular._encoders import TabularEncoder as TabularEncoder
 from moew.tabular._encoders import TargetEncoder as TargetEncoder

@@ -64,10 +64,14 @@ def marked_as_categories(X: Rows) -> list[bool]:
     return [False] * int(np.shape(X)[1])
 
 
+# Of pandas, of polars and of Arrow.
+_DATES = ("datetime", "timedelta", "period", "Date", "Duration", "timestamp", "date", "duration", "time")
+
+
 def _frame_column(series: Any) -> np.ndarray[Any, Any]:
     """A data frame's column as a plain array; nullable and string dtypes become object or float."""
     dtype = str(series.dtype)
-    if dtype.startswith(("datetime", "timedelta", "period", "Date", "Duration")):
+    if dtype.startswith(_DATES):
         raise InvalidInputError(
             f"column {series.name!r} holds dates ({dtype}); turn it into numbers first, such as days."
         )
