@@ -26,7 +26,7 @@ from moew import ExampleWeightSearch, make_metric
 if shutil.which("awk") is None:
     raise SystemExit("This example needs the program awk.")
 
-PROGRAM = Path("net_benefit.awk")  # beside this example
+PROGRAM = Path(__file__).resolve().with_name("net_benefit.awk")
 print(PROGRAM.read_text(encoding="utf-8"))
 
 # %%

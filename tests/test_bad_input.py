@@ -201,3 +201,16 @@ def test_missing_labels_of_any_kind_are_refused(kind):
 def test_a_negative_seed_is_refused_by_its_name():
     with pytest.raises(InvalidInputError, match="random_state must not be negative, got -1"):
         ExampleWeightSearch(LogisticRegression(), random_state=-1).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_a_metric_cannot_write_into_the_rows():
+    def in_millimetres(y, prediction):
+        y *= 1000
+        return -float(np.abs(y - 1000 * prediction).mean())
+
+    rows = skewed_target()
+    before = rows.y_val.copy()
+    search = ExampleWeightSearch(Ridge(), metric=in_millimetres, embedding="label", n_batches=1, batch_size=2)
+    with pytest.raises(MoewError, match="read-only"):
+        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    np.testing.assert_array_equal(rows.y_val, before)

@@ -193,6 +193,26 @@ def test_a_run_decides_by_the_column_that_it_was_told(folder):
     assert gap == pytest.approx(json.loads(Path("told/result.json").read_text())["moew"]["best"])
 
 
+@pytest.mark.parametrize("command", ["predict", "weights"])
+def test_a_file_is_not_overwritten_by_what_is_read_from_it(folder, command):
+    before = Path("valid.csv").read_bytes()
+    moew(
+        "fit",
+        "train.csv",
+        "--label",
+        "y",
+        "--drop",
+        "id",
+        "--metric",
+        "accuracy",
+        "--model",
+        "logistic",
+        *QUICK,
+    )
+    assert "is the file that is read" in refused(command, "run", "valid.csv", "--out", "./valid.csv")
+    assert Path("valid.csv").read_bytes() == before
+
+
 def test_a_column_without_a_value_is_no_feature(folder):
     frame = pd.DataFrame({"x": np.arange(40.0), "empty": np.nan, "y": np.arange(40) > 20})
     X = frame[["x", "empty"]]

@@ -25,7 +25,7 @@ _MOST_CLASSES = 20  # different whole numbers that are taken for classes unless 
 
 
 def decision_from(text: str | None) -> Any:
-    """The decision rule of `NAME=NUMBER`, `accurate`, or either with `@train`, `@validation`, `@each`."""
+    """The decision rule of `NAME=NUMBER` or `accurate`, with `@train`, `@validation` or (select) `@each`."""
     if text is None:
         return None
     from moew import decision
@@ -39,6 +39,11 @@ def decision_from(text: str | None) -> Any:
         )
     if on and name == "threshold":
         raise InvalidInputError(f"--decision {text!r}: a given threshold is not fitted, leave out @{on}.")
+    if on not in ("", "train", "validation", *(["each"] if name == "select" else [])):
+        raise InvalidInputError(
+            f"--decision {text!r}: @{on} is no rows to fit it on; say @train, @validation or, with select, "
+            "@each."
+        )
     numbers = [_number(value, f"--decision {name}")] if value else []
     where = {"on": on} if on else {}
     return getattr(decision, DECISIONS[name])(*numbers, **where)

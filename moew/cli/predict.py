@@ -11,6 +11,7 @@ from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._objects import look_in
 from moew.cli._users_code import users_code
+from moew.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from moew.runs._schema import Schema, TableRows
@@ -39,6 +40,7 @@ def command() -> click.Command:
         with one_line_errors():
             from moew.runs import load_run
 
+            refuse_to_overwrite(table, out)
             if trust:
                 look_in(Path.cwd())  # where the model's own class may be
             found = load_run(run)
@@ -49,6 +51,12 @@ def command() -> click.Command:
             deliver(predictions, out, as_json, "predictions")
 
     return predict
+
+
+def refuse_to_overwrite(table: Path, out: Path | None) -> None:
+    """Raise where what comes out would take the place of the file that is read."""
+    if out is not None and out.exists() and out.samefile(table):
+        raise InvalidInputError(f"--out {out} is the file that is read; name another.")
 
 
 def say_how_rows_are_named(schema: Schema, rows: TableRows, table: Path) -> None:

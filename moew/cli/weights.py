@@ -8,7 +8,7 @@ import click
 
 from moew.cli._ending import one_line_errors
 from moew.cli._users_code import users_code
-from moew.cli.predict import _FILE, _FOLDER, deliver, say_how_rows_are_named
+from moew.cli.predict import _FILE, _FOLDER, deliver, refuse_to_overwrite, say_how_rows_are_named
 
 
 def command() -> click.Command:
@@ -29,6 +29,7 @@ def command() -> click.Command:
         with one_line_errors():
             from moew.runs import load_run
 
+            refuse_to_overwrite(table, out)
             found = load_run(run)
             rows = found.rows_to_weigh(table)
             say_how_rows_are_named(found.schema, rows, table)
