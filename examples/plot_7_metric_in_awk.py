@@ -26,7 +26,7 @@ from moew import ExampleWeightSearch, make_metric
 if shutil.which("awk") is None:
     raise SystemExit("This example needs the program awk.")
 
-PROGRAM = Path(__file__).resolve().with_name("net_benefit.awk")
+PROGRAM = Path(globals().get("__file__", "")).parent / "net_benefit.awk"  # the gallery runs it in its folder
 print(PROGRAM.read_text(encoding="utf-8"))
 
 # %%
