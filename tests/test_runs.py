@@ -175,6 +175,8 @@ def test_the_metrics_texts_of_digits_stay_texts_too(folder):
     for name in ("v.csv", "v.parquet"):
         assert schema.read(Path(name)).columns["group"].tolist() == ["1", "2"]
     assert schema.from_state(json.loads(json.dumps(schema.state()))) == schema
+    categories = frame.astype({"group": "category"})
+    assert learn_schema(categories, Path("t.csv"), label="y", columns={"group": "group"}) == schema
 
 
 def test_a_run_decides_by_the_column_that_it_was_told(folder):

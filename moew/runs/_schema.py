@@ -194,7 +194,7 @@ def _kind(series: Any, path: Path) -> str:
 def _is_text(series: Any) -> bool:
     """Whether all that a column holds are texts."""
     seen = series.dropna()
-    return bool(len(seen) and seen.map(lambda value: isinstance(value, str)).all())
+    return len(seen) > 0 and all(isinstance(value, str) for value in seen)  # map would keep categories
 
 
 def _is_number(value: Any) -> bool:
