@@ -21,7 +21,6 @@ import numpy as np
 
 from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
 from moew.margins import margin
-from moew.nets import RepeatedNetworks
 from moew.paper import mnist, pages, spam
 from moew.paper._autoencoder import middle_layer
 from moew.paper._crime_settings import POST, VANILLA
@@ -30,7 +29,6 @@ from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain
 from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, Part, Wine, range_flags
-from moew.protocols import FloatArray
 from moew.search import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results
@@ -102,7 +100,7 @@ def mnist_trials(options: Options) -> Iterator[Trial]:
         networks = data.networks(hidden)
         evaluate = data.evaluation(networks, by_digit=False)
         yield f"h = {hidden}, uniform", Prepared(networks, Plain(), evaluate), False, 20
-        hard = mnist_difficulty(data, networks)
+        hard = data.difficulty(networks)
         tried = {f"label, R = {r:g}": (flags, r) for r in (0.25, 0.5, 1.0)}
         for times in (4, 10):  # so much further may α go in this direction than in those of the digits
             tried[f"label and {times} × difficulty, R = 0.5"] = (np.dstack([flags, times * hard]), 0.5)
@@ -110,15 +108,6 @@ def mnist_trials(options: Options) -> Iterator[Trial]:
         for name, (Z, radius) in tried.items():
             arm = moew(Z, radius, False, options)
             yield f"h = {hidden}, {name}", Prepared(networks, arm, evaluate), False, 20
-
-
-def mnist_difficulty(data: mnist.Mnist, networks: RepeatedNetworks) -> FloatArray:
-    """By how much another digit leads the right one (R, n, 1) in a network of equal weights, standardised."""
-    params = networks.train(networks.uniform_weights(1), mnist.N_BATCHES)  # first parameters of its own
-    outputs = networks.outputs(params, networks.place(data.X[None]))[:, 0]
-    right = np.eye(10, dtype=bool)[data.y]
-    lead = np.where(right, -np.inf, outputs).max(axis=2) - outputs[:, right]
-    return standardized(lead[..., None]).clip(-3, 3)
 
 
 def crime_trials(options: Options) -> Iterator[Trial]:

@@ -46,6 +46,16 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     assert (tmp_path / "mnist" / "mnist.png").stat().st_size > 10_000
 
 
+def test_rows_with_a_wrong_digit_are_the_hard_ones(rows):
+    options = Options(repeats=2, steps=200)
+    data = mnist.Mnist(options, rows, 200)
+    truth = data.y.copy()
+    data.y[:20] = (truth[:20] + 1) % 10
+    hard = data.difficulty(data.networks(8))[..., 0]
+    assert hard.shape == (2, 500)
+    assert (hard[:, :20].mean(axis=1) > 0.7).all() and np.abs(hard).max() <= 3
+
+
 def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path):
     spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 20, 50)
     y = rows.train.y
