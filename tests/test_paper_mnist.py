@@ -11,7 +11,7 @@ from moew.datasets import Dataset, TrainTest
 from moew.exceptions import MoewError
 from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper import mnist
-from moew.paper._experiment import Line, Options, Run, table
+from moew.paper._experiment import PAPER_ARM, Line, Options, Run, table
 from moew.paper._searches import Moew, OutOfTimeError, Plain, Seen, run
 from moew.search import GpBucb
 
@@ -34,11 +34,11 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     this = Run("mnist", options)
     found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5, 8), (8,), n_batches=2)
     text = mnist.report(this, found)
-    assert f"moew − {mnist.PAPER_ARM}" in text and f"{mnist.SOFTMAX_MOEW} − {mnist.SOFTMAX_UNIFORM}" in text
+    assert f"moew − {PAPER_ARM}" in text and f"{mnist.SOFTMAX_OURS} − {mnist.SOFTMAX_UNIFORM}" in text
     assert "784-8-10" in text and "moew − uniform" in text
     with (tmp_path / "mnist" / "mnist.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * (2 * len(mnist.ARMS) + len(mnist.SECOND_ARMS))
+    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 5)  # the second settings for one size
     seen = found[8, "uniform"]
     best = seen.best(greater_is_better=False)
     one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")

@@ -7,7 +7,8 @@ Where text and scripts differ there are second settings, for the smallest and th
 repeats: cross-entropy over the softmax (text), and a GP with fitted width and little noise (near the
 scripts', which also fit it to pretended points, within wider bounds, on log(1 + error)). "moew" has a second
 coordinate beside the digit, how hard a row is: where a model is flexible enough for every digit, the rows
-that it gets wrong are what is left to weight. It takes one more network for each repeat.
+that it gets wrong are what is left to weight. It takes one more network for each repeat; it is shown with the
+digit alone and with the softmax, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ import numpy as np
 
 from moew.datasets import TrainTest, load_mnist
 from moew.nets import NetworkSpec, RepeatedNetworks
-from moew.paper._experiment import PAPER_ARM, Line, Options, Prepared, Run, chosen, difference, table
+from moew.paper._experiment import Options, Prepared, Run
+from moew.paper._mnist_tables import (
+    ARMS,
+    DIGIT_ALONE,
+    FITTED,
+    SOFTMAX_MOEW,
+    SOFTMAX_OURS,
+    SOFTMAX_UNIFORM,
+    report,
+)
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_searches
 from moew.protocols import FloatArray, IntArray
@@ -33,10 +43,7 @@ N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20
 # Ours adds to the digit, standardised, how hard a row is, ten times: so much further may α go that way.
 # By rows left out of training (`benchmarks/paper_settings.py mnist`).
 PAPER_RADIUS, OUR_RADIUS, TIMES_DIFFICULTY = 1.0, 0.5, 10.0
-ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
-SOFTMAX_UNIFORM, SOFTMAX_MOEW, FITTED = "uniform, softmax", f"{PAPER_ARM}, softmax", f"{PAPER_ARM}, fitted GP"
-DIGIT_ALONE = "moew, digit alone"
-SECOND_ARMS, SECOND_HIDDEN = (SOFTMAX_UNIFORM, SOFTMAX_MOEW, FITTED, DIGIT_ALONE), (10, 50)
+SECOND_HIDDEN = (10, 50)
 
 
 def worst_digit(predicted: IntArray, truth: IntArray) -> dict[str, FloatArray]:
@@ -99,7 +106,7 @@ class Mnist:
             return RandomRows()
         if name == "moew, random alphas":
             return Moew(Z, PAPER_RADIUS, None, **shared)
-        if name == "moew":
+        if name in ("moew", SOFTMAX_OURS):
             return Moew(self.our_embedding(networks), OUR_RADIUS, GpBucb(), **shared)
         if name == DIGIT_ALONE:
             return Moew(standardized(Z), OUR_RADIUS, GpBucb(), **shared)
@@ -114,7 +121,7 @@ class Mnist:
         return np.dstack([flags, np.float32(TIMES_DIFFICULTY) * hard])
 
     def difficulty(self, networks: RepeatedNetworks) -> FloatArray:
-        """By how much another digit leads the right one, in a network of equal weights; standardised (R, n, 1)."""
+        """By how much another digit leads the right one in a network of equal weights, scaled (R, n, 1)."""
         params = networks.train(networks.uniform_weights(1), N_BATCHES)  # first parameters of its own
         outputs = networks.outputs(params, networks.place(self.X[None]))[:, 0]
         right = np.eye(10, dtype=bool)[self.y]
@@ -142,53 +149,11 @@ def search_all(
             search(h, name, networks, "uniform")
     for h in second:
         networks = cache(partial(data.networks, h, softmax=True, few=True))
-        for name in (SOFTMAX_UNIFORM, SOFTMAX_MOEW):
+        for name in (SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS):
             search(h, name, networks, SOFTMAX_UNIFORM)
         for name in (FITTED, DIGIT_ALONE):
             search(h, name, partial(data.networks, h, few=True), "uniform")
     return found
-
-
-def report(this: Run, found: dict[tuple[int, str], Seen]) -> str:
-    """The table; raw numbers and figures go to the folder."""
-    picks = {key: chosen(seen, greater_is_better=False) for key, seen in found.items()}
-    this.write_values([(f"h={h} {name}", values) for (h, name), values in picks.items()])
-    sizes = list(dict.fromkeys(h for h, _ in found))
-    parts = []
-    for h in sizes:
-        tests = {name: picks[size, name]["test"] for size, name in found if size == h}
-        lines = [Line(name, values, greater_is_better=False) for name, values in tests.items()]
-        parts.append(table(f"784-{h}-10, worst digit's test error in percent", lines))
-        pairs = [(name, "uniform") for name in ARMS[2:]] + [("moew", PAPER_ARM)]
-        if SOFTMAX_MOEW in tests:
-            pairs.append((SOFTMAX_MOEW, SOFTMAX_UNIFORM))
-        parts += [difference(f"{a} − {b}", tests[a], tests[b], greater_is_better=False) for a, b in pairs]
-        parts.append("")
-    draw(this, found, picks, sizes)
-    return "\n".join(parts)
-
-
-def draw(this: Run, found: Any, picks: Any, sizes: list[int]) -> None:
-    """Figure 3a: test error by size; 3b: mean alpha by digit beside the uniform model's error."""
-    from moew.paper._figures import band, new_figure, save
-
-    figure, (left, right) = new_figure(1, 2, (11, 4.6))
-    for name in ARMS:
-        band(left, sizes, [picks[h, name]["test"] for h in sizes], name)
-    left.set(xlabel="hidden nodes h", ylabel="worst digit's test error, %", title="Figure 3a")
-    left.legend()
-    largest = sizes[-1]
-    alphas = found[largest, ARMS[3]]
-    best = alphas.best(greater_is_better=False)
-    winners = alphas.alphas[np.arange(len(best)), best]
-    band(right, range(10), list(winners.T), "mean α of the winners (left axis)")
-    errors = [picks[largest, "uniform"][f"digit {d}"] for d in range(10)]
-    other = right.twinx()
-    band(other, range(10), errors, "validation error of uniform, % (right axis)", color="#D55E00")
-    right.set(xlabel="digit", title=f"Figure 3b, h = {largest}", xticks=range(10))
-    right.legend(loc="upper left")
-    other.legend(loc="lower right")
-    save(figure, this.folder / "mnist.png")
 
 
 def main(options: Options) -> str:
