@@ -10,6 +10,8 @@ from pages import DOCS, blocks, commands, make_searches_small, run_command, run_
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
+from moew import ExampleWeightSearch
+
 PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]  # report goes on
 
 
@@ -72,6 +74,29 @@ def test_every_block_on_large_data_runs(own_folder, monkeypatch):
     run_python(found[2].code, "large-data.md", names)
     assert len(names["rows"]) == pytest.approx(20, abs=1) and hasattr(names["model"], "coef_")
     assert len(found) == 3
+
+
+def test_the_embedding_on_the_page_on_choices_tells_hard_rows():
+    rows = shifted_classes(200)
+    metric, model = "balanced_accuracy", LogisticRegression()
+    names = {
+        "model": model,
+        "metric": metric,
+        "ExampleWeightSearch": ExampleWeightSearch,
+        "X": rows.X,
+        "y": rows.y,
+    }
+    (block,) = blocks(DOCS / "choosing.md")
+    run_python(block.code, "choosing.md", names)
+    hard = names["difficulty"](rows.X, rows.y)
+    wrong = names["first"].predict(rows.X) != rows.y
+    assert (
+        hard.shape == (len(rows.y), 1)
+        and 0 < wrong.sum() < 100
+        and hard[wrong].min() > 0.5 > hard[~wrong].mean()
+    )
+    search = names["search"].set_params(n_batches=1, batch_size=2)
+    assert search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val).best_alpha_.shape == (1,)
 
 
 def test_every_page_is_in_a_table_of_contents():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from moew.paper._experiment import PAPER_ARM, Line, Run, chosen, difference, table
 from moew.paper._searches import Seen
 from moew.protocols import FloatArray
@@ -34,7 +32,8 @@ def report(this: Run, found: Found) -> str:
                 (SOFTMAX_OURS, SOFTMAX_MOEW),
             ]
         parts += [difference(f"{a} − {b}", tests[a], tests[b], greater_is_better=False) for a, b in pairs]
-        parts.append("")
+        difficulty = found[h, "moew"].winners(greater_is_better=False)[:, -1]
+        parts.append(f"moew weights hard rows up in {(difficulty > 0).sum()} of {len(difficulty)}\n")
     draw(this, found, picks, sizes)
     return "\n".join(parts)
 
@@ -49,9 +48,7 @@ def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
     left.set(xlabel="hidden nodes h", ylabel="worst digit's test error, %", title="Figure 3a")
     left.legend()
     largest = sizes[-1]
-    alphas = found[largest, ARMS[3]]
-    best = alphas.best(greater_is_better=False)
-    winners = alphas.alphas[np.arange(len(best)), best]
+    winners = found[largest, PAPER_ARM].winners(greater_is_better=False)
     band(right, range(10), list(winners.T), "mean α of the winners (left axis)")
     errors = [picks[largest, "uniform"][f"digit {d}"] for d in range(10)]
     other = right.twinx()

@@ -79,6 +79,11 @@ class Seen:
         """All scores (R,) of the chosen candidates (R,)."""
         return {name: values[np.arange(len(chosen)), chosen] for name, values in self.scores.items()}
 
+    def winners(self, greater_is_better: bool) -> FloatArray:
+        """The best candidate's alpha of each repeat (R, d)."""
+        best = self.best(greater_is_better)
+        return self.alphas[np.arange(len(best)), best]
+
     def save(self, path: Path) -> None:
         """Write to `path`, whole or not at all."""
         arrays: dict[str, Any] = {"alphas": self.alphas, "mark": self.mark, **self.scores}

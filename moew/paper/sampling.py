@@ -27,8 +27,7 @@ def correlations(seen: Seen, first: int | None = None) -> FloatArray:
 
 def distances(seen: Seen, batch: int, batch_size: int) -> FloatArray:
     """Mean distance (R,) of a batch's alphas from the winner, of which a random batch has the most."""
-    best = seen.best(greater_is_better=True)
-    winners = seen.alphas[np.arange(len(best)), best][:, None]
+    winners = seen.winners(greater_is_better=True)[:, None]
     alphas = seen.alphas[:, batch * batch_size : (batch + 1) * batch_size]
     return np.asarray(np.linalg.norm(alphas - winners, axis=2).mean(axis=1))
 
