@@ -14,6 +14,7 @@ import numpy as np
 from joblib import parallel_config
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.lending import lent
 from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, positive_score
 from moew.observation import Observation
 from moew.problem import Fold, Part, Problem, check_same_rows
@@ -98,8 +99,8 @@ class Evaluator:
             decided = self._labels(rule.decide(observation.scores, part.columns))
         return self.metric.value(
             observation.outputs,
-            part.X,
-            part.y,
+            lent(part.X),
+            lent(part.y),
             part.columns,
             pos_label=self.pos_label,
             sample_weight=part.sample_weight,
@@ -134,8 +135,8 @@ class Evaluator:
         with _answering_alone():
             return self.metric.respond(
                 model,
-                part.X,
-                part.y,
+                lent(part.X),
+                lent(part.y),
                 part.columns,
                 pos_label=self.pos_label,
                 sample_weight=part.sample_weight,
@@ -162,7 +163,7 @@ class Evaluator:
 
     def _score(self, model: Any, X: Rows) -> FloatArray:
         with _answering_alone():
-            return positive_score(model, X, self.pos_label)
+            return positive_score(model, lent(X), self.pos_label)
 
     def _positive(self, part: Part) -> BoolArray:
         return np.asarray(part.y == self.pos_label, dtype=np.bool_)
@@ -186,7 +187,7 @@ class Evaluator:
         if isinstance(self.metric, Metric):
             self._rehearse(self.metric, part, training, decided, rng)
         else:
-            self.metric.rehearse(part.y, rng.choice(training.y, len(part)))
+            self.metric.rehearse(lent(part.y), rng.choice(training.y, len(part)))
 
     def _rehearse(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from moew.embedding._base import BaseEmbedding, side_by_side
+from moew.lending import lent
 from moew.protocols import Labels, Rows, Task
 from moew.state import State, find_object, name_object
 from moew.tabular import TargetEncoder
@@ -27,11 +28,11 @@ class TransformerEmbedding(BaseEmbedding):
         self.standardize = standardize
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
-        self.transformer_ = clone(self.transformer).fit(X, y)
+        self.transformer_ = clone(self.transformer).fit(lent(X), lent(y))
         self.target_ = TargetEncoder().fit(y, task)
 
     def _embed(self, X: Rows, y: Labels) -> Any:
-        raw = self.transformer_.transform(X)
+        raw = self.transformer_.transform(lent(X))
         if not self.label:
             return raw
         dense = self._checked(raw, len(y))
@@ -66,7 +67,7 @@ class FunctionEmbedding(BaseEmbedding):
         """Nothing to learn: the function is taken as it is."""
 
     def _embed(self, X: Rows, y: Labels) -> Any:
-        return np.asarray(self.function(X, y))
+        return np.asarray(self.function(lent(X), lent(y)))
 
     def _plain_params(self) -> dict[str, Any]:
         return {"standardize": self.standardize}

@@ -11,6 +11,7 @@ import numpy as np
 from moew.evaluation import column_names
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.insight._rows import trained_rows
+from moew.lending import lent
 from moew.problem import Part, Problem, given_problem
 from moew.protocols import DecisionRule, Labels, Rows
 from moew.setup import Given, part_of, task_of
@@ -96,5 +97,5 @@ def values_again(
 def answers_of(search: Any, model: Any, rule: DecisionRule | None, part: Part) -> Any:
     """What a model and its rule decide, or predict, on rows."""
     if rule is None:
-        return np.asarray(model.predict(part.X))
+        return np.asarray(model.predict(lent(part.X)))
     return search.evaluator_.decide(model, rule, part.X, part.columns)

@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from moew.exceptions import InvalidInputError
+from moew.lending import lent
 from moew.metrics._checks import (
     check_bounds,
     check_length,
@@ -101,8 +102,8 @@ class Metric:
         elif self.requires_sample_weight:
             raise missing_weights(self.name)
         # A function that wrote into what it is given would change the rows for all candidates after it.
-        kept = {name: _read_only(value) for name, value in arguments.items()}
-        return one_number(self.function(_read_only(y_true), _read_only(output), **kept), self.name)
+        kept = {name: lent(value) for name, value in arguments.items()}
+        return one_number(self.function(lent(y_true), lent(output), **kept), self.name)
 
     def check_columns(
         self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
@@ -239,12 +240,3 @@ def make_metric(
             slow=slow,
         )
     return Metric(function, response, greater_is_better, name or "", pos_label, bounds=bounds, slow=slow)
-
-
-def _read_only(values: Any) -> Any:
-    """The same array, not to be written into; anything else as it is."""
-    if not isinstance(values, np.ndarray):
-        return values
-    view = values.view()
-    view.flags.writeable = False
-    return view

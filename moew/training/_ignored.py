@@ -10,6 +10,7 @@ from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
 from moew.exceptions import MoewWarning
+from moew.lending import lent
 from moew.protocols import FloatArray, IntArray, Labels, Rows
 
 _N_ROWS = 1000  # answers on so many training rows are compared
@@ -33,7 +34,7 @@ def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray |
     trained: IntArray = np.arange(len(y)) if fold is None else fold
     n = len(trained)
     rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]
-    part = _safe_indexing(X, rows)
+    part = lent(_safe_indexing(X, rows))
     try:
         with parallel_config(backend="sequential"):  # threads add up in any order: other last bits
             answers, others = _answers(model, part), _answers(other, part)

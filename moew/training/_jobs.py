@@ -15,6 +15,7 @@ from sklearn import config_context, get_config
 from sklearn.base import clone
 
 from moew.exceptions import MoewError
+from moew.lending import lent
 from moew.protocols import FloatArray
 from moew.threads import one_blas_thread
 from moew.training._rows import Parcel
@@ -46,11 +47,12 @@ def fit_job(rows: Parcel, fold: Parcel | None, job: Job) -> tuple[int, Any]:
     # A candidate that fails must not take the others with it, so the exception is an answer too.
     try:
         model = with_seed(job.estimator, job.seed)
-        weight = np.require(job.weight, requirements="A")  # clusters may deliver it at an odd address
+        weight = np.array(job.weight)  # its own; clusters may also deliver it at an odd address
+        X, y = rows.rows(fold)
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
         with config_context(**{**job.config, **routing}), one_blas_thread():
-            model.fit(*rows.rows(fold), **{job.weight_name: weight})
+            model.fit(lent(X), lent(y), **{job.weight_name: weight})
     except Exception as error:
         return job.k, error
     return job.k, model

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from moew.exceptions import InvalidInputError
+from moew.lending import lent
 from moew.protocols import FloatArray, Labels, Rows, Task
 from moew.state import State, Stateful, find_object, name_object
 
@@ -67,7 +68,7 @@ class FunctionBaseline(BaseBaseline):
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
         """π (n,), as the function gives it."""
-        return checked_baseline(self.function(X, y), len(y), name_object(self.function))
+        return checked_baseline(self.function(lent(X), lent(y)), len(y), name_object(self.function))
 
     def _content(self) -> State:
         return {"function": name_object(self.function)}

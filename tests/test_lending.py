@@ -1,0 +1,162 @@
+"""Code that writes into its rows: the candidates after it see the rows as they were."""
+
+import sys
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import shifted_classes
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from moew import ExampleWeightSearch
+from moew.exceptions import MoewError
+from moew.lending import lent
+
+
+class Writer(TransformerMixin, BaseEstimator):
+    """Doubles a column in place and adds one, as hasty code does."""
+
+    def __init__(self, how="column"):
+        self.how = how
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        if self.how == "column":
+            X["a"] = X["a"] * 2
+            X["sum"] = X["a"] + X["b"]
+        else:
+            X.loc[:, "a"] *= 2
+            X.iloc[:, 1] += 1
+        return X
+
+
+class Copying(Writer):
+    def transform(self, X):
+        return super().transform(X.copy())
+
+
+def frames():
+    rows = shifted_classes(150)
+    return [pd.DataFrame(X[:, :2], columns=["a", "b"]) for X in (rows.X, rows.X_val)], rows.y, rows.y_val
+
+
+def values(search):
+    return [told.value for told in search.study_.told()]
+
+
+def scores(transformer, n_jobs=1, **more):
+    (X, X_val), y, y_val = frames()
+    kept = X.copy(), X_val.copy()
+    search = ExampleWeightSearch(
+        make_pipeline(transformer, LogisticRegression()),
+        metric="balanced_accuracy",
+        n_batches=2,
+        batch_size=3,
+        random_state=0,
+        n_jobs=n_jobs,
+        sample_weight_name="logisticregression__sample_weight",
+        **{"embedding": "label", **more},
+    )
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    pd.testing.assert_frame_equal(X, kept[0])
+    pd.testing.assert_frame_equal(X_val, kept[1])
+    return values(search)
+
+
+@pytest.mark.parametrize("how", ["column", "places"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_step_that_writes_into_its_frame_is_as_good_as_one_that_copies(how, n_jobs):
+    np.testing.assert_array_equal(scores(Writer(how), n_jobs), scores(Copying(how)))
+
+
+def test_an_embedding_and_a_baseline_that_write_change_nothing():
+    def embedding(X, y):
+        X["a"] = X["a"].abs()
+        return X[["a"]]
+
+    def baseline(X, y):
+        X.loc[:, "b"] = 1.0
+        return X["b"]
+
+    mine = scores(Copying(), embedding=embedding, baseline=baseline)
+    theirs = scores(Copying(), embedding=lambda X, y: X[["a"]].abs(), baseline=lambda X, y: np.ones(len(X)))
+    np.testing.assert_array_equal(mine, theirs)
+
+
+class WritesIntoArray(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        X *= 2
+        return super().fit(X, y, sample_weight)
+
+
+class WritesIntoWeights(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        sample_weight /= sample_weight.sum()
+        return super().fit(X, y, sample_weight * len(y))
+
+
+def fitted(model, n_jobs=1, metric="balanced_accuracy", **more):
+    rows = shifted_classes(150)
+    search = ExampleWeightSearch(
+        model,
+        metric=metric,
+        embedding="label",
+        n_batches=1,
+        batch_size=3,
+        random_state=0,
+        n_jobs=n_jobs,
+        **more,
+    )
+    return search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_model_that_writes_into_an_array_fails_and_says_so(n_jobs):
+    with pytest.raises(MoewError, match="read-only"):
+        fitted(WritesIntoArray(), n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_weights_are_a_model_s_own(n_jobs):
+    kept = values(fitted(WritesIntoWeights(), n_jobs))
+    np.testing.assert_array_equal(kept, values(fitted(WritesIntoWeights())))
+
+
+def test_transformers_of_scikit_learn_that_would_write_copy_instead():
+    fast = make_pipeline(StandardScaler(copy=False), LogisticRegression())
+    slow = make_pipeline(StandardScaler(), LogisticRegression())
+    np.testing.assert_array_equal(
+        *(
+            values(fitted(model, sample_weight_name="logisticregression__sample_weight"))
+            for model in (fast, slow)
+        )
+    )
+
+
+def test_a_scorer_that_writes_into_its_labels_fails_and_destroys_nothing():
+    def spoiled(y_true, y_pred):
+        y_true *= 0
+        return 1.0
+
+    with pytest.raises(MoewError, match="read-only"):
+        fitted(LogisticRegression(), metric=make_scorer(spoiled))
+
+
+def test_before_copy_on_write_a_frame_is_copied_whole(monkeypatch):
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    old = types.SimpleNamespace(__version__="2.3.1", DataFrame=pd.DataFrame, Series=pd.Series)
+    monkeypatch.setitem(sys.modules, "pandas", old)
+    mine = lent(frame)
+    assert mine is not frame and not np.shares_memory(mine["a"].array, frame["a"].array)
+
+
+def test_other_things_are_handed_on_as_they_are():
+    for thing in (None, [1, 2], object()):
+        assert lent(thing) is thing
