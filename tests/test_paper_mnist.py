@@ -38,7 +38,7 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     assert "784-8-10" in text and "moew − uniform" in text
     with (tmp_path / "mnist" / "mnist.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 5)  # the second settings for one size
+    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 6)  # the second settings for one size
     seen = found[8, "uniform"]
     best = seen.best(greater_is_better=False)
     one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")

@@ -13,8 +13,8 @@ from moew.margins import margin
 from moew.protocols import FloatArray
 
 
-def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
-    """A figure and its axes."""
+def new_figure(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Any, Any]:
+    """A figure and its axes; `more` as matplotlib's `subplots` takes it."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -22,7 +22,7 @@ def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any,
     from cycler import cycler
 
     plt.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
-    return plt.subplots(rows, columns, figsize=size, layout="constrained")
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", **more)
 
 
 def band(axis: Any, x: Sequence[float], values: Sequence[FloatArray], label: str, **style: Any) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from moew.margins import margin
 from moew.paper._experiment import PAPER_ARM, Line, Run, chosen, difference, table
 from moew.paper._searches import Seen
 from moew.protocols import FloatArray
 
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
 SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS = "uniform, softmax", f"{PAPER_ARM}, softmax", "moew, softmax"
-FITTED, DIGIT_ALONE = f"{PAPER_ARM}, fitted GP", "moew, digit alone"
+FITTED = f"{PAPER_ARM}, fitted GP"
+DIGIT_ALONE = {"moew, digit alone": 0.5, "moew, digit alone, R = 1": 1.0}  # with their radius
 
 Found = dict[tuple[int, str], Seen]  # by size of the network and arm
 Picks = dict[tuple[int, str], dict[str, FloatArray]]
@@ -31,7 +37,10 @@ def report(this: Run, found: Found) -> str:
                 (SOFTMAX_OURS, SOFTMAX_UNIFORM),
                 (SOFTMAX_OURS, SOFTMAX_MOEW),
             ]
-        parts += [difference(f"{a} − {b}", tests[a], tests[b], greater_is_better=False) for a, b in pairs]
+        pairs += [("moew", name) for name in DIGIT_ALONE if name in tests]
+        for a, b in pairs:
+            n = min(len(tests[a]), len(tests[b]))  # second settings have fewer repeats
+            parts.append(difference(f"{a} − {b}", tests[a][:n], tests[b][:n], greater_is_better=False))
         difficulty = found[h, "moew"].winners(greater_is_better=False)[:, -1]
         parts.append(f"moew weights hard rows up in {(difficulty > 0).sum()} of {len(difficulty)}\n")
     draw(this, found, picks, sizes)
@@ -39,21 +48,34 @@ def report(this: Run, found: Found) -> str:
 
 
 def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
-    """Figure 3a: test error by size; 3b: mean alpha by digit beside the uniform model's error."""
-    from moew.paper._figures import band, new_figure, save
+    """Figure 3a: test error by size, and less that of uniform; 3b: alpha by digit beside uniform's error."""
+    from moew.paper._figures import COLOURS, band, new_figure, save
 
-    figure, (left, right) = new_figure(1, 2, (11, 4.6))
-    for name in ARMS:
-        band(left, sizes, [picks[h, name]["test"] for h in sizes], name)
+    figure, (left, middle, right) = new_figure(1, 3, (15, 5))
+    for name, colour in zip(ARMS, COLOURS, strict=False):
+        tests = [picks[h, name]["test"] for h in sizes]
+        band(left, sizes, tests, name, color=colour)
+        gaps = [test - picks[h, "uniform"]["test"] for h, test in zip(sizes, tests, strict=True)]
+        band(middle, sizes, gaps, name, color=colour)
     left.set(xlabel="hidden nodes h", ylabel="worst digit's test error, %", title="Figure 3a")
+    middle.set(xlabel="hidden nodes h", ylabel="less uniform's, points", title="Figure 3a, differences")
     left.legend()
     largest = sizes[-1]
     winners = found[largest, PAPER_ARM].winners(greater_is_better=False)
-    band(right, range(10), list(winners.T), "mean α of the winners (left axis)")
     errors = [picks[largest, "uniform"][f"digit {d}"] for d in range(10)]
     other = right.twinx()
-    band(other, range(10), errors, "validation error of uniform, % (right axis)", color="#D55E00")
+    right.axhline(0, color="grey", linewidth=0.8)
+    of_alpha, of_error = COLOURS[ARMS.index(PAPER_ARM)], COLOURS[0]
+    digits(right, -0.1, list(winners.T), "mean α of the paper's settings", of_alpha)
+    digits(other, 0.1, errors, "uniform's validation error, %", of_error)
     right.set(xlabel="digit", title=f"Figure 3b, h = {largest}", xticks=range(10))
-    lines = [line for axis in (right, other) for line in axis.get_lines()]
-    right.legend(handles=lines, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     save(figure, this.folder / "mnist.png")
+
+
+def digits(axis: Any, shift: float, values: list[FloatArray], label: str, colour: str) -> None:
+    """Means and margins of ten digits, and the axis in their colour."""
+    margins = [margin(v) if len(v) > 1 else 0.0 for v in values]
+    means = [float(v.mean()) for v in values]
+    axis.errorbar(np.arange(10) + shift, means, margins, fmt="o", capsize=3, color=colour)
+    axis.set_ylabel(label, color=colour)
+    axis.tick_params(axis="y", colors=colour)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from moew.margins import margin
 from moew.paper._experiment import Line, difference, table
+from moew.paper._searches import Seen
 from moew.paper._wine_plan import (
     BATCH_SIZE,
     LONG_DIMS,
@@ -57,17 +58,27 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
     return "\n".join([*parts, ""])
 
 
+def spread(name: str, seen: Seen, n_models: int) -> str:
+    """By how much models differ by chance alone, those of one batch and those of different ones."""
+    tests = seen.scores["test"][:, :n_models].reshape(len(seen.alphas), -1, BATCH_SIZE)
+    between, within = tests.mean(axis=2).std(axis=1, ddof=1), tests.std(axis=2, ddof=1)
+    return (
+        f"{name}, all models: mean {tests.mean():.2f}, standard deviation {within.mean():.2f} in a batch of "
+        f"{BATCH_SIZE}, which share mini-batches, {between.mean():.2f} between the means of batches"
+    )
+
+
 def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
-    """Figure 4a: by d; Figure 4b: by B; validation and test."""
+    """Figure 4a: by d; Figure 4b, where the plan has more batches: by B; validation and test."""
     from moew.paper._figures import COLOURS, band, new_figure, save
 
-    figure, (left, right) = new_figure(1, 2, (11, 4.6))
     B, marks = plan.n_batches, plan.batches(UNIFORM)
-    panels = (
-        (left, plan.dims, [(as_paper(d), B) for d in plan.dims], [(UNIFORM, B)] * len(plan.dims)),
-        (right, marks, [(as_paper(LONG_DIMS), b) for b in marks], [(UNIFORM, b) for b in marks]),
-    )
-    for axis, x, ours, uniform in panels:
+    panels = [(list(plan.dims), [(as_paper(d), B) for d in plan.dims], [(UNIFORM, B)] * len(plan.dims))]
+    if plan.long_batches > B:
+        panels.append((marks, [(as_paper(LONG_DIMS), b) for b in marks], [(UNIFORM, b) for b in marks]))
+    figure, axes = new_figure(1, len(panels), (5.5 * len(panels), 4.8), sharey=True, squeeze=False)
+    left, *others = axes[0]
+    for axis, (x, ours, uniform) in zip(axes[0], panels, strict=True):
         band(axis, x, [picks[one]["test"] for one in uniform], "uniform, test", color="grey")
         band(
             axis,
@@ -77,13 +88,19 @@ def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
             color=COLOURS[1],
         )
         band(axis, x, [picks[one]["test"] for one in ours], "as in the paper, test", color=COLOURS[0])
+        axis.set_xticks(x)
     moew = picks[MOEW, B]["test"]
-    left.errorbar([OUR_DIMS], [moew.mean()], [margin(moew)], fmt="s", color=COLOURS[2], label="moew, test")
-    left.set(
-        xlabel="dimensions d", ylabel="worst price range's error, %", title=f"{name}: Figure 4a, B = {B}"
-    )
-    right.set(xlabel="batches B", title=f"{name}: Figure 4b, d = {LONG_DIMS}")
-    left.set_xticks(plan.dims)
-    right.set_xticks(marks)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    square = {"fmt": "s", "markersize": 4, "capsize": 4, "color": COLOURS[2], "label": "moew, test"}
+    left.errorbar([OUR_DIMS], [moew.mean()], [margin(moew)], **square)
+    title = f"{name}: Figure 4a, B = {B}"
+    left.set(xlabel="dimensions d", ylabel="worst price range's error, %", title=title)
+    for right in others:
+        right.set(xlabel="batches B", title=f"{name}: Figure 4b, d = {LONG_DIMS}")
+    if plan.like_paper:
+        cross = {"marker": "x", "linestyle": "none"}
+        left.plot([8], [PAPER_D8[0]], **cross, color=COLOURS[0], label="the paper's MOEW, test")
+        left.plot([8], [PAPER_UNIFORM[0][0]], **cross, color="grey", label="the paper's uniform, test")
+        for right in others:
+            right.plot([B, plan.long_batches], [u[0] for u in PAPER_UNIFORM], **cross, color="grey")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=1 + len(panels))
     save(figure, path)

@@ -108,8 +108,8 @@ class Mnist:
             return Moew(Z, PAPER_RADIUS, None, **shared)
         if name in ("moew", SOFTMAX_OURS):
             return Moew(self.our_embedding(networks), OUR_RADIUS, GpBucb(), **shared)
-        if name == DIGIT_ALONE:
-            return Moew(standardized(Z), OUR_RADIUS, GpBucb(), **shared)
+        if name in DIGIT_ALONE:
+            return Moew(standardized(Z), DIGIT_ALONE[name], GpBucb(), **shared)
         if name == FITTED:
             return Moew(Z, PAPER_RADIUS, GpBucb(width="fit", noise=1e-4 * 100**2, targets="raw"), **shared)
         return Moew(Z, PAPER_RADIUS, paper_searches(uniform), **shared)
@@ -151,8 +151,9 @@ def search_all(
         networks = cache(partial(data.networks, h, softmax=True, few=True))
         for name in (SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS):
             search(h, name, networks, SOFTMAX_UNIFORM)
-        for name in (FITTED, DIGIT_ALONE):
-            search(h, name, partial(data.networks, h, few=True), "uniform")
+        for name in (FITTED, *DIGIT_ALONE):  # the last has all repeats: is it difficulty that helps?
+            few = name != list(DIGIT_ALONE)[-1]
+            search(h, name, partial(data.networks, h, few=few), "uniform")
     return found
 
 

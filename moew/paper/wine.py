@@ -35,6 +35,7 @@ from moew.paper._wine_plan import (
     OUR_RADIUS,
     PAPER_RADIUS,
     PART,
+    SCALED_UNIFORM,
     UNIFORM,
     WHOLE,
     Picks,
@@ -42,7 +43,7 @@ from moew.paper._wine_plan import (
     Setting,
 )
 from moew.paper._wine_rows import Wine, most_frequent_flags
-from moew.paper._wine_tables import draw, report
+from moew.paper._wine_tables import draw, report, spread
 from moew.seeds import integer_seed
 
 
@@ -105,9 +106,12 @@ def main(options: Options, csv: Path | None = None) -> str:
     this = Run("wine", options)
     texts, values = [], []
     for name, data, plan in datasets(csv):
-        picks = choose_all(search_all(this, name, Wine(options, data), plan), plan)
+        found = search_all(this, name, Wine(options, data), plan)
+        picks = choose_all(found, plan)
         values += [(f"{name} {setting}, B={batches}", scores) for (setting, batches), scores in picks.items()]
         texts.append(report(f"{name} ({len(data.y):,} rows)", plan, picks))
+        n_models = plan.n_batches * BATCH_SIZE
+        texts += [spread(one, found[one], n_models) for one in (UNIFORM, SCALED_UNIFORM)]
         draw(this.folder / f"{name}.png", name, plan, picks)
     this.write_values(values)
     return this.conclude("\n".join(texts))
