@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,10 @@ from typing import Any
 import optuna
 from optuna.storages import BaseStorage
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, MoewWarning
 
 Storage = str | Path | BaseStorage | None
+_FIRST_BYTES = b'{"op_code":'  # of Optuna's journals
 _SETTINGS = "moew"  # study attribute: what must be the same when a study is opened again
 
 
@@ -46,12 +49,57 @@ def resolve_storage(storage: Storage) -> str | BaseStorage | None:
     if isinstance(storage, str) and "://" in storage:
         return _database(storage)
     if isinstance(storage, str | Path):
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
-
-        # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
-        return JournalStorage(JournalFileBackend(str(Path(storage).absolute())))
+        return _journal(Path(storage).absolute())
     return storage
+
+
+def _journal(path: Path) -> BaseStorage:
+    """Optuna's journal. A record that was cut off as it was written is taken away, or it spoils the next."""
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+
+    if not path.parent.is_dir() or path.is_dir():
+        raise InvalidInputError(f"storage must be a file in a folder that exists, got {str(path)!r}.")
+    # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
+    lock = JournalFileSymlinkLock(str(path))
+    if path.exists():
+        with path.open("rb") as file:
+            start = file.read(len(_FIRST_BYTES))
+        if not _FIRST_BYTES.startswith(start):
+            raise InvalidInputError(
+                f"storage {str(path)!r} exists and is no journal of a study; name another file."
+            )
+        if not _ends_with_line(path):
+            _cut_last_record(path, lock)
+    try:
+        return JournalStorage(JournalFileBackend(str(path), lock))
+    except (ValueError, KeyError) as error:
+        raise InvalidInputError(
+            f"the journal {str(path)!r} is damaged ({error}); begin a new one."
+        ) from error
+
+
+def _ends_with_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        return file.read() in (b"", b"\n")
+
+
+def _cut_last_record(path: Path, lock: Any) -> None:
+    lock.acquire()  # whoever has it may only be about to write the rest
+    try:
+        if not _ends_with_line(path):
+            kept = path.read_bytes().rfind(b"\n") + 1
+            os.truncate(path, kept)
+            warnings.warn(
+                f"the last record of {str(path)!r} was cut off as it was written, and is taken away; the "
+                "search goes on from the one before.",
+                MoewWarning,
+                stacklevel=2,
+            )
+    finally:
+        lock.release()
 
 
 def _database(url: str) -> BaseStorage:
@@ -60,11 +108,16 @@ def _database(url: str) -> BaseStorage:
     Where several processes begin on an empty one, each would make its tables, and all but one fail; when
     they look again, the tables are there.
     """
-    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+    from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError
 
     for wait in (0.2, 1.0, 5.0):
         try:
             return optuna.storages.get_storage(url)
+        except (ArgumentError, ImportError) as error:  # no such kind of database, or no driver for it
+            raise InvalidInputError(
+                f"storage {url.split('://')[0]}://… cannot be opened: {error}. It must be a path, or a URL "
+                "of SQLAlchemy such as 'sqlite:///study.db' or 'postgresql+psycopg://user@host/name'."
+            ) from error
         except (IntegrityError, OperationalError, ProgrammingError) as error:
             if not isinstance(error, IntegrityError) and "exists" not in str(error):
                 raise  # such as a server that does not answer
