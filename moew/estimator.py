@@ -43,8 +43,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         `make_metric`. None is accuracy for classifiers and R² for regressors.
     decision : decision rule, float or None, default None
         How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`. A
-        float is a threshold on the model's `decision_function` (where 0 is neutral), or on the probability
-        of the positive class if it has none (where 0.5 is).
+        float is a threshold of the probability of the positive class.
     embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
         z(x, y), the low-dimensional coordinates that weights depend on.
     baseline : "label_shift", "covariate_shift", "uniform", function or Baseline

@@ -15,10 +15,10 @@ from joblib import parallel_config
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.lending import lent
-from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, positive_score
+from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, respond
 from moew.observation import Observation
 from moew.problem import Fold, Part, Problem, check_same_rows
-from moew.protocols import BoolArray, Columns, DecisionRule, FloatArray, Rows
+from moew.protocols import BoolArray, Columns, DecisionRule, FloatArray, Response, Rows
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,14 @@ class Evaluator:
         if self.rule is None:
             return None
         if self.rule.fit_on == "train":
-            return self._fitted(self._score(model, problem.training.X), problem.training)
+            return self._fitted(self._score(model, self.rule, problem.training.X), problem.training)
         if observation.scores is None:
             raise InvalidInputError("the candidate kept no scores that its decision rule could be fitted on.")
         return self._fitted(observation.scores, problem.validation)
 
     def decide(self, model: Any, rule: DecisionRule, X: Rows, columns: Columns) -> np.ndarray[Any, Any]:
         """Labels (n,) of new rows by a fitted rule."""
-        return self._labels(rule.decide(self._score(model, X), columns))
+        return self._labels(rule.decide(self._score(model, rule, X), columns))
 
     def observe_on(self, model: Any, rule: DecisionRule | None, part: Part) -> Observation:
         """What a model and its fitted rule answer on new rows."""
@@ -147,10 +147,10 @@ class Evaluator:
         validation = problem.validation_of(fold)
         decided, scores = None, None
         if self.rule is not None:
-            scores = self._score(model, validation.X)
+            scores = self._score(model, self.rule, validation.X)
             if self.rule.fit_on == "train":
                 training = problem.training_of(fold)
-                rule = self._fitted(self._score(model, training.X), training)
+                rule = self._fitted(self._score(model, self.rule, training.X), training)
                 decided, scores = self._labels(rule.decide(scores, validation.columns)), None
             else:  # decided again in `value`; the scorer only has to see that there are decisions
                 decided = self._labels(scores > np.median(scores))
@@ -161,9 +161,11 @@ class Evaluator:
             raise InvalidInputError("there is no decision rule to fit.")
         return self.rule.fit(scores, self._positive(part), part.columns)
 
-    def _score(self, model: Any, X: Rows) -> FloatArray:
+    def _score(self, model: Any, rule: DecisionRule, X: Rows) -> FloatArray:
+        """What the rule decides by (n,): the score of the positive class or its probability."""
+        response: Response = "proba" if getattr(rule, "of", "score") == "probability" else "score"
         with _answering_alone():
-            return positive_score(model, lent(X), self.pos_label)
+            return respond(model, lent(X), response, self.pos_label)
 
     def _positive(self, part: Part) -> BoolArray:
         return np.asarray(part.y == self.pos_label, dtype=np.bool_)

@@ -96,6 +96,15 @@ def test_the_unweighted_model_is_kept_too():
     assert "holds no unweighted model" in refused("predict", "run", "test.csv", "--unweighted")
 
 
+@pytest.mark.parametrize("model", ["logistic", "random_forest"])
+def test_a_threshold_is_of_the_probability_for_every_model(model):
+    moew("fit", *LOGISTIC, "--model", model, *QUICK, "--decision", "threshold=0.8")
+    decided = in_json("predict", "run", "test.csv")["predictions"]
+    likely = np.asarray(decided["probability_yes"]) > 0.8
+    assert (np.asarray(decided["prediction"]) == np.where(likely, "yes", "no")).all()
+    assert 0 < likely.sum() < len(likely)
+
+
 def test_notes_and_names_are_the_same_everywhere():
     found = in_json(
         "fit",

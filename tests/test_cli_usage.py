@@ -64,6 +64,7 @@ def test_help_loads_nothing_heavy():
         ((*DATA, *WORST, "--decision", "select=many"), "needs a number, got 'many'"),
         ((*DATA, *WORST, "--decision", "select=7"), "share must be a number above 0"),
         ((*DATA, *WORST, "--decision", "threshold=0@train"), "leave out @train"),
+        ((*DATA, *WORST, "--decision", "threshold=2"), "a probability lies between 0 and 1"),
         ((*DATA, *WORST, "--decision", "select=0.1@moon"), "@moon is no rows to fit it on"),
         ((*DATA, *WORST, "--decision", "recall=0.9@each"), "@train, @validation or, with select, @each"),
         ((*DATA, *WORST, "--model", "logistik"), "perhaps logistic"),

@@ -112,6 +112,7 @@ def test_neighbouring_floats_and_huge_scores_are_parted():
 
 FITTED = [
     FixedThreshold(0.1),
+    FixedThreshold(0.1, of="probability"),
     MostAccurate(),
     ShareSelected(0.3),
     ShareSelected(1.0, on="train"),  # its threshold is minus infinity
@@ -182,6 +183,8 @@ def test_other_wrong_settings_are_refused():
         lambda: EqualFalsePositiveRates(0.5, group=""),
         lambda: FixedThreshold(np.inf),
         lambda: FixedThreshold("0"),
+        lambda: FixedThreshold(0.5, of="logit"),
+        lambda: FixedThreshold(1.5, of="probability"),
     ):
         with pytest.raises(InvalidInputError):
             make()
@@ -189,8 +192,8 @@ def test_other_wrong_settings_are_refused():
 
 def test_resolve_decision():
     assert resolve_decision(None) is None
-    assert resolve_decision(0.5) == FixedThreshold(0.5)
-    assert resolve_decision(np.float32(0.5)) == FixedThreshold(0.5)
+    assert resolve_decision(0.5) == FixedThreshold(0.5, of="probability")
+    assert resolve_decision(np.float32(0.5)) == FixedThreshold(0.5, of="probability")
     rule = ShareSelected(0.1)
     assert resolve_decision(rule) is rule
     for bad in ("median", True, object(), lambda s: s > 0):

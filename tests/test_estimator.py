@@ -10,16 +10,17 @@ from lightgbm import LGBMClassifier
 from problems import mixed_frame, shifted_classes, skewed_target
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from moew import ExampleWeightSearch, load_state, make_metric
-from moew.decision import EqualFalsePositiveRates, MostAccurate, ShareSelected
-from moew.exceptions import InvalidInputError
+from moew.decision import EqualFalsePositiveRates, FixedThreshold, MostAccurate, ShareSelected
+from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.metrics import accuracy, fpr_gap, mean_of_selected, value_per_harm, worst_class_error
 
 SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 4, "random_state": 0}
@@ -247,6 +248,25 @@ def test_decision_rules_are_fitted_for_the_winner():
     assert np.array_equal(
         search.predict(rows.X_test), (search.decision_function(rows.X_test) > own.threshold_)
     )
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), RandomForestClassifier(5)])
+def test_a_number_is_a_threshold_of_the_probability_whatever_the_model(model):
+    rows = shifted_classes()
+    search = small(model, metric=worst_class_error(), decision=0.8)
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    likely = search.predict_proba(rows.X_test)[:, 1] > 0.8
+    assert np.array_equal(search.predict(rows.X_test), likely.astype(int)) and 0 < likely.sum() < len(likely)
+
+
+def test_a_threshold_of_the_score_for_models_without_probabilities():
+    rows = shifted_classes()
+    with pytest.raises(SearchFailedError, match=r"no predict_proba.*FixedThreshold"):
+        small(LinearSVC(), decision=0.5).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search = small(LinearSVC(), decision=FixedThreshold(0.3))
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    above = search.decision_function(rows.X_test) > 0.3
+    assert np.array_equal(search.predict(rows.X_test), above.astype(int))
 
 
 def test_equal_rates_take_the_group_from_x_or_metadata():

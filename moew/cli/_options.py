@@ -90,7 +90,8 @@ def training_parameters(
             option(
                 "decision",
                 metavar="RULE",
-                help="threshold=0.5, accurate, select=0.05, recall=0.95 or equal_fpr=0.2.",
+                help="threshold=0.5 (a probability), score=0, accurate, select=0.05, recall=0.95 "
+                "or equal_fpr=0.2.",
             ),
         ),
         *section(

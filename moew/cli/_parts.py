@@ -16,6 +16,7 @@ from moew.runs._models import MODELS, built_in_model, option_value, with_options
 
 DECISIONS = {
     "threshold": "FixedThreshold",
+    "score": "FixedThreshold",
     "accurate": "MostAccurate",
     "select": "ShareSelected",
     "recall": "RecallReached",
@@ -34,10 +35,10 @@ def decision_from(text: str | None) -> Any:
     name, _, value = rule.partition("=")
     if name not in DECISIONS or (name == "accurate") == bool(value):
         raise InvalidInputError(
-            f"--decision {text!r} is none of threshold=0.5, accurate, select=0.05, recall=0.95 and "
-            "equal_fpr=0.2 (the share selected)."
+            f"--decision {text!r} is none of threshold=0.5 (a probability), score=0, accurate, "
+            "select=0.05, recall=0.95 and equal_fpr=0.2 (the share selected)."
         )
-    if on and name == "threshold":
+    if on and name in ("threshold", "score"):
         raise InvalidInputError(f"--decision {text!r}: a given threshold is not fitted, leave out @{on}.")
     if on not in ("", "train", "validation", *(["each"] if name == "select" else [])):
         raise InvalidInputError(
@@ -45,8 +46,10 @@ def decision_from(text: str | None) -> Any:
             "@each."
         )
     numbers = [_number(value, f"--decision {name}")] if value else []
-    where = {"on": on} if on else {}
-    return getattr(decision, DECISIONS[name])(*numbers, **where)
+    more = {"on": on} if on else {}
+    if name == "threshold":
+        more["of"] = "probability"
+    return getattr(decision, DECISIONS[name])(*numbers, **more)
 
 
 def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:

@@ -11,15 +11,15 @@ from moew.protocols import DecisionRule
 
 
 def resolve_decision(rule: Any) -> DecisionRule | None:
-    """None stays None, a number becomes a fixed threshold, a decision rule stays what it is."""
+    """None stays None, a number is a threshold of the probability, a decision rule stays what it is."""
     if rule is None:
         return None
     if isinstance(rule, Real) and not isinstance(rule, bool):
-        return FixedThreshold(float(rule))
+        return FixedThreshold(float(rule), of="probability")
     if isinstance(rule, DecisionRule) and not isinstance(rule, type):
         return rule
     hint = f"; did you mean {rule.__name__}(…)?" if isinstance(rule, type) else "."
     raise InvalidInputError(
-        f"decision must be None, a number (a threshold on the score) or a rule of moew.decision such as "
-        f"MostAccurate() or ShareSelected(0.05), got {rule!r}{hint}"
+        f"decision must be None, a number (a threshold of the probability) or a rule of moew.decision "
+        f"such as MostAccurate() or ShareSelected(0.05), got {rule!r}{hint}"
     )

@@ -55,9 +55,13 @@ class _OneThreshold(Stateful):
 
 @dataclass(frozen=True)
 class FixedThreshold(_OneThreshold):
-    """Positive above a given score: 0 suits a decision function, 0.5 a probability."""
+    """Positive above a given value of the model's score, or of the probability of the positive class.
+
+    The score is the decision function where the model has one (0 is its own threshold).
+    """
 
     threshold: float = 0.0
+    of: Literal["score", "probability"] = "score"
 
     fit_on: ClassVar[None] = None
     needs_labels: ClassVar[bool] = False
@@ -67,6 +71,12 @@ class FixedThreshold(_OneThreshold):
             raise InvalidInputError(f"threshold must be a number, got {self.threshold!r}.")
         if not np.isfinite(self.threshold):
             raise InvalidInputError(f"threshold must be finite, got {self.threshold!r}.")
+        check_choice(self.of, "of", ("score", "probability"))
+        if self.of == "probability" and not 0 <= self.threshold <= 1:
+            raise InvalidInputError(
+                f"a threshold of a probability lies between 0 and 1, got {self.threshold!r}; one of the "
+                "model's decision function is FixedThreshold(…)."
+            )
         object.__setattr__(self, "threshold", float(self.threshold))
 
     @property

@@ -176,9 +176,9 @@ def _probabilities(model: Any, X: Rows) -> Array:
     if not hasattr(model, "predict_proba"):
         if hasattr(model, "decision_function"):
             raise InvalidInputError(
-                f"the metric takes probabilities, but {model_name(model)} cannot give them (no "
-                "predict_proba); it has a decision_function, which response='score' takes, or calibrate it "
-                "(CalibratedClassifierCV)."
+                f"the metric or the decision takes probabilities, but {model_name(model)} cannot give them "
+                "(no predict_proba); it has a decision_function, which a metric with response='score' and "
+                "decision=FixedThreshold(0.0) take, or calibrate it (CalibratedClassifierCV)."
             )
         raise InvalidInputError(
             f"the metric or the decision takes scores or probabilities, but {model_name(model)} cannot "
