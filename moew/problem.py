@@ -145,7 +145,7 @@ def split_problem(task: Task, rows: Part, validation: Any, rng: np.random.Genera
         if not 0 < validation < 1:
             raise InvalidInputError(f"validation as a share must lie between 0 and 1, got {validation!r}.")
         _check_classes_can_be_split(rows.y, task)
-        train, held = holdout_split(strata_of(rows.y, task), float(validation), rng)
+        train, held = _held_out(rows.y, task, float(validation), rng)
         whole = (Fold(None, np.arange(len(held))),)
         parts = rows.take(train), rows.take(held)
         return Problem(task, *parts, whole, given_validation=False, rows_trained=train)
@@ -178,13 +178,19 @@ def set_aside(problem: Problem, share: float, rng: np.random.Generator) -> Probl
             "honest='holdout' needs validation rows: pass X_val and y_val, or validation as a share; "
             "with a splitter every row is trained on."
         )
-    searched, held = holdout_split(strata_of(problem.validation.y, problem.task), share, rng)
+    searched, held = _held_out(problem.validation.y, problem.task, share, rng)
     return replace(
         problem,
         validation=problem.validation.take(searched),
         folds=(Fold(None, np.arange(len(searched))),),
         holdout=problem.validation.take(held),
     )
+
+
+def _held_out(y: Labels, task: Task, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    strata, values = strata_of(y, task), np.unique(y)
+    names = values.tolist() if len(values) == strata.max() + 1 else None  # codes of bins have none
+    return holdout_split(strata, share, rng, names)
 
 
 def strata_of(y: Labels, task: Task) -> IntArray:

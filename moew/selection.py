@@ -8,8 +8,9 @@ without training anything. docs/honest-score.md tells why it is done this way an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -235,17 +236,22 @@ def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntAr
     return np.flatnonzero(is_a), np.flatnonzero(~is_a)
 
 
-def holdout_split(strata: IntArray, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """(search_rows, holdout_rows): a `share` of every code in `strata` (n,), at least one row each."""
+def holdout_split(
+    strata: IntArray, share: float, rng: np.random.Generator, names: Sequence[Any] | None = None
+) -> tuple[IntArray, IntArray]:
+    """(search_rows, holdout_rows): a `share` of every code in `strata` (n,), at least one row each.
+
+    `names` are what an error calls the codes 0, 1, …
+    """
     strata = _check_strata(strata)
     if not 0 < share < 1:
         raise InvalidInputError(f"the share of rows to hold out must lie between 0 and 1, got {share!r}.")
     codes, counts = np.unique(strata, return_counts=True)
     if (counts < 2).any():
-        alone = codes[counts < 2].tolist()
+        alone = [code if names is None else names[code] for code in codes[counts < 2].tolist()]
         raise InvalidInputError(
-            f"cannot hold out rows: the classes or bins {alone[:5]} have one validation row each, which "
-            'cannot be on both sides. Give more validation rows, or do without honest="holdout".'
+            f"cannot hold out rows: of {alone[:5]} there is one row each, which cannot be on both sides. "
+            "Give more rows of them, or hold nothing out (pass validation rows, do without honest='holdout')."
         )
     held = []
     for code, count in zip(codes, counts, strict=True):

@@ -305,6 +305,30 @@ def test_graded_validation_labels_and_a_share_selected():
         clone(search).set_params(baseline="label_shift").fit(rows.X, rows.y, X_val=rows.X_val, y_val=graded)
 
 
+def test_a_class_that_cannot_be_held_out_is_named():
+    rows = shifted_classes()
+    y, y_val = (np.where(part == 1, "rare", "often").astype(object) for part in (rows.y, rows.y_val))
+    y_val[:] = "often"
+    y_val[3] = "rare"
+    search = small(LogisticRegression(), honest="holdout")
+    with pytest.raises(InvalidInputError, match=r"of \['rare'\] there is one row"):
+        search.fit(rows.X, y, X_val=rows.X_val, y_val=y_val)
+
+
+def test_a_metric_that_raises_on_halves_is_quoted():
+    rows = shifted_classes()
+
+    def all_rows_or_nothing(y_true, decision):
+        if len(y_true) < len(rows.y_val):
+            raise RuntimeError("the table has gaps")
+        return float(np.mean(y_true == decision))
+
+    search = small(LogisticRegression(), metric=all_rows_or_nothing)
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert np.isnan(search.result_.honest.value)
+    assert "The first failure: RuntimeError: the table has gaps" in search.result_.honest.reason
+
+
 def test_metric_columns_and_holdout():
     rows = shifted_classes()
     rng = np.random.default_rng(0)

@@ -296,7 +296,7 @@ def test_holdout_takes_the_share_of_every_stratum(counts, share, seed):
 
 
 def test_holdout_errors():
-    with pytest.raises(InvalidInputError, match=r"\[7\] have one validation row"):
+    with pytest.raises(InvalidInputError, match=r"of \[7\] there is one row"):
         holdout_split(np.array([0, 0, 0, 7]), 0.5, rng())
     for share in (0.0, 1.0, math.nan):
         with pytest.raises(InvalidInputError, match="between 0 and 1"):

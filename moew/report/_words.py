@@ -129,7 +129,7 @@ def advice(data: Mapping[str, Any]) -> str:
     """What to do now."""
     tested = data["verdict"]["evidence"] != "honest"
     return {
-        "better": "Use the weighted model, after a look at who loses weight, below.",
+        "better": "Use the weighted model, after a look at which rows lose weight.",
         "maybe": "Before you switch, get more "
         + ("test rows." if tested else "validation rows, or test rows that no choice is made on."),
         "no": "Keep the unweighted model; it is simpler, and no worse as far as can be seen.",
