@@ -6,11 +6,13 @@ from joblib import parallel_config
 from lightgbm import LGBMRegressor
 from problems import shifted_classes
 from sklearn.ensemble import BaggingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from moew.exceptions import UnsupportedEstimatorError
 from moew.nets import NetworkClassifier
 from moew.training import EstimatorTrainer, ManyTrainer, resolve_trainer, with_seed
 
@@ -76,3 +78,14 @@ def test_a_failure_of_fit_many_is_every_candidates_answer():
 
 def test_estimators_of_other_libraries_take_weights_too():
     assert isinstance(resolve_trainer(LGBMRegressor()), EstimatorTrainer)
+
+
+def test_a_pipeline_whose_model_takes_no_weights_is_told_so_at_once():
+    with pytest.raises(
+        UnsupportedEstimatorError, match=r"KNeighborsClassifier\.fit takes no 'sample_weight'"
+    ):
+        resolve_trainer(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+    with pytest.raises(UnsupportedEstimatorError, match="ridge__sample_weight"):
+        resolve_trainer(make_pipeline(StandardScaler(), Ridge()))
+    with pytest.raises(UnsupportedEstimatorError, match="pipeline__sample_weight"):
+        resolve_trainer(make_pipeline(StandardScaler(), make_pipeline(Ridge())))

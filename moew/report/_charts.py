@@ -7,10 +7,11 @@ from typing import Any
 
 from moew.colours import viridis
 from moew.margins import TWO_SIDED
-from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, vertical_axis
+from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
 from moew.report._words import number, signed
 
 Data = Mapping[str, Any]
+Bounds = Sequence[float | None] | None  # lowest and highest value; None: no bound
 _LEFT, _RIGHT = 56.0, WIDTH - 12
 _FAR = 3.0  # candidates this many times as far behind the median as it is behind the best stand at the edge
 
@@ -30,17 +31,20 @@ def gain_interval(verdict: Data) -> str:
     return str(picture)
 
 
-def intervals(name: str, title: str, metric: str, rows: Sequence[Data]) -> str:
+def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: Bounds = None) -> str:
     """Scores by method: a dot with its interval, and hollow the score as it was chosen.
 
-    rows: name, value, margin (None: no interval) and best (None: not shown).
+    rows: name, value, margin (None: no interval) and best (None: not shown). Intervals end at the metric's
+    bounds, where it has any.
     """
-    numbers = [
-        bound
-        for row in rows
-        if row["value"] is not None
-        for bound in (row["value"] - (row["margin"] or 0), row["value"] + (row["margin"] or 0))
-    ] + [row["best"] for row in rows if row["best"] is not None]
+    least, most = bounds or (None, None)
+
+    def ends_of(row: Data) -> tuple[float, float]:
+        low, high = (row["value"] + way * (row["margin"] or 0) for way in (-1, 1))
+        return low if least is None else max(low, least), high if most is None else min(high, most)
+
+    numbers = [end for row in rows if row["value"] is not None for end in ends_of(row)]
+    numbers += [row["best"] for row in rows if row["best"] is not None]
     if not numbers:
         return ""
     bottom = 14 + 30.0 * len(rows)
@@ -48,17 +52,18 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data]) -> str:
     picture = Picture(name, title, f"{metric}: {told}.", bottom + 40)
     scale = Scale(*padded(numbers), 92, _RIGHT)
     horizontal_axis(picture, scale, bottom, 8, metric)
+    shown = shortened([row["name"] for row in rows], 12)
     for place, row in enumerate(rows):
         y = 24 + 30.0 * place
         style = {"moew": "a", "unweighted": "b", "uniform": "b"}.get(row["name"], "c")
-        picture.name_of(84, y + 4, row["name"], 12)
+        picture.name_of(84, y + 4, row["name"], shown[place])
         if row["best"] is not None:
             picture.dot(scale(row["best"]), y, 4.5, f"hollow {style}", f"as chosen: {number(row['best'])}")
         if row["value"] is None:
             continue
         if row["margin"] is not None:
-            ends = [scale(row["value"] + way * row["margin"]) for way in (-1, 1)]
-            picture.line(ends[0], y, ends[1], y, f"whisker {style}")
+            low, high = map(scale, ends_of(row))
+            picture.line(low, y, high, y, f"whisker {style}")
         hint = f"{row['name']}: {number(row['value'])} ± {number(row['margin'], 2)}"
         picture.dot(scale(row["value"]), y, 6, style, hint)
     return str(picture)

@@ -86,6 +86,7 @@ def collect(
                 "response": getattr(
                     search.evaluator_.metric, "response", None
                 ),  # None: a scorer's own business
+                "bounds": search.evaluator_.metric.bounds,
                 "n_validation": result.n_validation,
                 "n_holdout": result.n_holdout,
                 "honest": honest,

@@ -62,7 +62,10 @@ def comparison(data: Data) -> str:
     ]
     held = data["metric"]["n_holdout"]
     axis = f"{metric}, validation" + (" and rows set aside" if held else "")
-    drawn = figure(charts.intervals("scores", "Honest scores", axis, own), _caption(own, held))
+    drawn = figure(
+        charts.intervals("scores", "Honest scores", axis, own, data["metric"].get("bounds")),
+        _caption(own, held),
+    )
     heads, rows = ["model", "honest", "best"], [[row["name"], row["value"], row["best"]] for row in own]
     if any(row["margin"] is not None for row in own):
         heads.insert(2, "± 95 %")
@@ -116,7 +119,9 @@ def _tested_methods(data: Data) -> str:
         for name, row in compared["methods"].items()
     ]
     return figure(
-        charts.intervals("tested", "Test scores by method", f"{metric}, test", drawn),
+        charts.intervals(
+            "tested", "Test scores by method", f"{metric}, test", drawn, data["metric"].get("bounds")
+        ),
         f"Every method may train as many models; {count(compared['repeats'], 'repeat')}, "
         f"{count(compared['n_test'], 'test row')}. Lines are 95 % intervals over the repeats.",
     )

@@ -66,11 +66,37 @@ class Picture:
         place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
         self.add(f'<text class="{style}" {place}>{escape(words)}</text>')
 
-    def name_of(self, x: float, y: float, words: str, longest: int) -> None:
-        """Words that end at x, cut where they are too long; the whole shows when pointed at."""
-        shown = words if len(words) <= longest else f"{words[: longest - 1]}…"
+    def name_of(self, x: float, y: float, words: str, shown: str) -> None:
+        """What is shown of words that end at x; the whole shows when pointed at."""
         place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="end"'
         self.add(f'<text class="label" {place}>{_hint(words)}{escape(shown)}</text>')
+
+
+def shortened(names: Sequence[str], longest: int) -> list[str]:
+    """Names of at most so many characters, without words that all of the long ones begin or end with."""
+    long = [name for name in names if len(name) > longest]
+    start = _shared_words(long)
+    end = _shared_words([name[start:][::-1] for name in long])
+
+    def short(name: str) -> str:
+        if len(name) <= longest:
+            return name
+        core = "…" * (start > 0) + name[start : len(name) - end] + "…" * (end > 0)
+        tail = (longest - 1) // 2
+        return core if len(core) <= longest else f"{core[: longest - 1 - tail]}…{core[-tail:]}"
+
+    return [short(name) for name in names]
+
+
+def _shared_words(names: Sequence[str]) -> int:
+    """How many characters of whole words all names begin with; 0 where there are no two."""
+    if len(names) < 2:
+        return 0
+    first, last = min(names), max(names)
+    alike = next(
+        (k for k, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first)
+    )
+    return max(first.rfind(mark, 0, alike) for mark in " _-/.,:") + 1
 
 
 class Scale:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, vertical_axis
+from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
 from moew.report._words import count, number
 
 Data = Mapping[str, Any]
-_MOST_BARS = 24  # of classes; the table has the others
+MOST_BARS = 24  # of classes; the table has the others
 _ROW = 24.0
 
 
@@ -30,9 +30,10 @@ def by_label(labels: Data) -> str:
     if errors:
         picture.text(276, 14, "validation error", "head")
         horizontal_axis(picture, error, bottom, 22, "without → with", about=3)
+    shown = shortened([group["name"] for group in groups], 12)
     for place, group in enumerate(groups):
         y = 30 + _ROW * place
-        picture.name_of(86, y + 12, group["name"], 12)
+        picture.name_of(86, y + 12, group["name"], shown[place])
         hint = f"{group['name']}: weight {number(group['mean_weight'])}, {count(group['n_rows'], 'row')}"
         picture.bar(92, y, weight(group["mean_weight"]) - 92, 15, "a", hint)
         before, after = group["unweighted_error"], group["winner_error"]
@@ -56,9 +57,10 @@ def by_slice(name: str, column: Data, most: float) -> str:
         picture.line(scale(value), 4, scale(value), bottom, "grid")
         picture.text(scale(value), bottom + 15, words, "tick", "middle")
     picture.line(scale(1), 4, scale(1), bottom, "zero")
+    shown = shortened([part["name"] for part in slices], 19)
     for place, part in enumerate(slices):
         y = 8 + _ROW * place
-        picture.name_of(126, y + 12, part["name"], 19)
+        picture.name_of(126, y + 12, part["name"], shown[place])
         hint = f"{part['name']}: weight {number(part['mean_weight'])}, {count(part['n_rows'], 'row')}"
         width = scale(part["mean_weight"]) - 132
         picture.bar(132, y, width, 15, "a" if part["mean_weight"] >= 1 else "a faint", hint)
@@ -85,8 +87,8 @@ def histogram(weights: Data) -> str:
 
 def _extremes(groups: Sequence[Data]) -> list[Data]:
     """All groups, or those of most and least weight, in their order."""
-    if len(groups) <= _MOST_BARS:
+    if len(groups) <= MOST_BARS:
         return list(groups)
     order = sorted(range(len(groups)), key=lambda k: groups[k]["mean_weight"])
-    half = _MOST_BARS // 2
+    half = MOST_BARS // 2
     return [groups[k] for k in sorted([*order[:half], *order[-half:]])]

@@ -28,6 +28,9 @@ def labels(data: Data) -> str:
         if errors
         else f"Errors are not shown: {found['reason'].rstrip('.')}."
     )
+    if len(found["groups"]) > charts.MOST_BARS:
+        half = charts.MOST_BARS // 2
+        words += f" Drawn are the {half} of least weight and the {half} of most; the table has the others."
     heads = [kind, "weight", "error without", "with", "rows", "valid. rows"]
     rows = [
         [

@@ -33,7 +33,9 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
         if not argument:
             if get_config()["enable_metadata_routing"]:
                 return  # the Pipeline itself checks what its steps requested
-            last = estimator.steps[-1][0]
+            last, model = estimator.steps[-1]
+            if hasattr(model, "fit") and not isinstance(model, Pipeline):
+                _check_takes_weights(model, name)  # else the advice could not be followed
             raise UnsupportedEstimatorError(
                 f"a Pipeline takes weights by step: set sample_weight_name='{last}__sample_weight'."
             )
