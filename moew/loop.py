@@ -16,6 +16,7 @@ from moew.problem import Problem
 from moew.progress import progress
 from moew.protocols import FloatArray, Trainer
 from moew.study import Candidate, Told, WeightStudy
+from moew.tabular import huge_columns
 from moew.weighting import ExampleWeighting
 
 
@@ -154,4 +155,10 @@ class _Ledger:
         if self.observations:
             return
         first = next((told.error for told in self.study.told() if told.error), "no candidate was told")
-        raise SearchFailedError(f"every candidate so far failed; the first: {first}") from self.first_error
+        huge = huge_columns(self.problem.training.X) or huge_columns(self.problem.validation.X)
+        where = (
+            f" ({', '.join(huge[:5])}: infinite or huge values, which not every model takes)" if huge else ""
+        )
+        words = first.split("Stack trace")[0].rstrip()  # of a library's own language
+        message = f"every candidate so far failed{where}; the first: {words}"
+        raise SearchFailedError(message) from self.first_error

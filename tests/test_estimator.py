@@ -5,6 +5,7 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from problems import mixed_frame, shifted_classes, skewed_target
@@ -313,6 +314,19 @@ def test_a_class_that_cannot_be_held_out_is_named():
     search = small(LogisticRegression(), honest="holdout")
     with pytest.raises(InvalidInputError, match=r"of \['rare'\] there is one row"):
         search.fit(rows.X, y, X_val=rows.X_val, y_val=y_val)
+
+
+@pytest.mark.parametrize("value", [np.inf, -1e300])
+def test_columns_that_no_model_can_take_are_named(value):
+    rows = shifted_classes()
+    X = pd.DataFrame(rows.X, columns=[f"c{j}" for j in range(rows.X.shape[1])])
+    X.loc[3, "c1"] = value
+    search = small(RandomForestClassifier(3))
+    with (
+        pytest.raises(SearchFailedError, match=r"\(column 'c1': infinite or huge values"),
+        np.errstate(over="ignore"),
+    ):
+        search.fit(X, rows.y, X_val=X[:50], y_val=rows.y[:50])
 
 
 def test_a_metric_that_raises_on_halves_is_quoted():

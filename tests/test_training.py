@@ -81,9 +81,7 @@ def test_estimators_of_other_libraries_take_weights_too():
 
 
 def test_a_pipeline_whose_model_takes_no_weights_is_told_so_at_once():
-    with pytest.raises(
-        UnsupportedEstimatorError, match=r"KNeighborsClassifier\.fit takes no 'sample_weight'"
-    ):
+    with pytest.raises(UnsupportedEstimatorError, match="KNeighborsClassifier.fit takes no .sample_weight"):
         resolve_trainer(make_pipeline(StandardScaler(), KNeighborsClassifier()))
     with pytest.raises(UnsupportedEstimatorError, match="ridge__sample_weight"):
         resolve_trainer(make_pipeline(StandardScaler(), Ridge()))

@@ -20,3 +20,4 @@ from moew.tabular._summaries import Moments as Moments
 from moew.tabular._summaries import TableSummary as TableSummary
 from moew.tabular._table import check_same_columns as check_same_columns
 from moew.tabular._table import column_names as column_names
+from moew.tabular._table import huge_columns as huge_columns

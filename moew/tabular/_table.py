@@ -57,6 +57,17 @@ def columns_of(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
     return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
 
 
+def huge_columns(X: Rows) -> list[str]:
+    """The columns with infinite values, or such as single precision has no room for."""
+    limit = float(np.finfo(np.float32).max)
+    try:
+        columns = columns_of(X)
+    except InvalidInputError:  # no table that could be looked at
+        return []
+    floats = [(name, values) for name, values in columns if values.dtype.kind == "f"]
+    return [name for name, values in floats if (np.abs(values) > limit).any()]
+
+
 def marked_as_categories(X: Rows) -> list[bool]:
     """For each column, whether its data frame calls it one of categories, whatever their values are."""
     if hasattr(X, "columns"):
