@@ -1,5 +1,6 @@
 """Wrong usage of the command line: one line that says what to do, exit status 2, nothing written."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,8 +33,6 @@ def test_help_fits_80_columns(command):
 
 
 def test_help_loads_nothing_heavy():
-    import subprocess
-
     code = "import sys; from moew import cli; cli.commands()\n"
     code += "print([m for m in ('pandas', 'sklearn', 'optuna', 'jax', 'rich') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -227,3 +226,9 @@ def test_every_option_of_fit_is_a_setting():
     command = cli.commands().commands["fit"]
     assert {p.name for p in command.params} >= {"train", "out", "metric_command", "honest", "jobs"}
     assert all(p.help for p in command.params if p.name in ("metric", "model", "decision", "embedding"))
+
+
+def test_an_interrupted_command_ends_at_once_but_tidies_up():
+    code = "import atexit; from moew import cli; atexit.register(print, 'tidied'); cli._leave_at_once(130)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "tidied\n", "")

@@ -6,12 +6,15 @@ interrupted. Only the commands themselves load click, and only a running command
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from moew import __version__
 from moew.cli.paper import EXPERIMENTS as EXPERIMENTS
+from moew.cli.paper import INTERRUPTED
 
 if TYPE_CHECKING:
     import click
@@ -27,7 +30,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if missing.name != "click":
             raise
         sys.exit("moew: the command line needs click; install it with: pip install 'moew[cli]'")
-    command.main(args=None if arguments is None else list(arguments), prog_name="moew")
+    try:
+        command.main(args=None if arguments is None else list(arguments), prog_name="moew")
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _leave_at_once(INTERRUPTED)
+        raise
+
+
+def _leave_at_once(status: int) -> None:
+    """End the process as it stands, after what was registered for its end.
+
+    A compiler of JAX's cannot be stopped, and crashes where Python takes itself apart around it.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def commands() -> click.Group:
