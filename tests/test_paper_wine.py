@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,9 @@ from moew.nets import NetworkSpec, RepeatedNetworks
 from moew.paper import _experiment, _wine_plan, wine
 from moew.paper._experiment import Options, Run
 from moew.paper._scaling import standardized
+from moew.paper._searches import Seen
 from moew.paper._wine_rows import Wine, most_frequent_flags, worst_range
+from moew.paper._wine_tables import spread
 
 PLAN = _wine_plan.Plan((8, 10), (0.0, 95.0), n_batches=1, long_batches=2, like_paper=True)
 
@@ -218,3 +221,12 @@ def test_every_batch_of_candidates_meets_the_mini_batches_in_another_order():
     assert sorted(map(bytes, first[:, 0])) == sorted(map(bytes, second[:, 0]))
     assert (first[-1] != second[-1]).any()
     np.testing.assert_array_equal(first, networks.mini_batches(0))
+
+
+def test_the_spread_tells_batches_from_models_within():
+    rng = np.random.default_rng(0)
+    batches = rng.normal(0, 5, (4, 30, 1)) + rng.normal(0, 2, (4, 30, _wine_plan.BATCH_SIZE)) + 60
+    seen = Seen(np.zeros((4, 30 * _wine_plan.BATCH_SIZE, 0)), {"test": batches.reshape(4, -1)})
+    told = spread("uniform", seen, 30 * _wine_plan.BATCH_SIZE)
+    mean, within, _, between = (float(number) for number in re.findall(r"[\d.]+", told.replace(",", "")))
+    assert abs(mean - 60) < 2 and abs(within - 2) < 0.2 and abs(between - 5) < 1

@@ -110,8 +110,9 @@ def main(options: Options, csv: Path | None = None) -> str:
         picks = choose_all(found, plan)
         values += [(f"{name} {setting}, B={batches}", scores) for (setting, batches), scores in picks.items()]
         texts.append(report(f"{name} ({len(data.y):,} rows)", plan, picks))
-        n_models = plan.n_batches * BATCH_SIZE
-        texts += [spread(one, found[one], n_models) for one in (UNIFORM, SCALED_UNIFORM)]
+        if plan.n_batches > 1:
+            n_models = plan.n_batches * BATCH_SIZE
+            texts += [spread(one, found[one], n_models) for one in (UNIFORM, SCALED_UNIFORM)]
         draw(this.folder / f"{name}.png", name, plan, picks)
     this.write_values(values)
     return this.conclude("\n".join(texts))
