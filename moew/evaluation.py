@@ -96,11 +96,11 @@ class Evaluator:
         if observation.scores is not None and self.rule is not None:
             scores, fit_part = fit_on or (observation.scores, part)
             rule = self._fitted(scores, fit_part)
-            decided = self._labels(rule.decide(observation.scores, part.columns))
+            decided = self._labels(rule.decide(lent(observation.scores), part.columns))
         return self.metric.value(
             observation.outputs,
-            lent(part.X),
-            lent(part.y),
+            part.X,
+            part.y,
             part.columns,
             pos_label=self.pos_label,
             sample_weight=part.sample_weight,
@@ -151,7 +151,7 @@ class Evaluator:
             if self.rule.fit_on == "train":
                 training = problem.training_of(fold)
                 rule = self._fitted(self._score(model, self.rule, training.X), training)
-                decided, scores = self._labels(rule.decide(scores, validation.columns)), None
+                decided, scores = self._labels(rule.decide(lent(scores), validation.columns)), None
             else:  # decided again in `value`; the scorer only has to see that there are decisions
                 decided = self._labels(scores > np.median(scores))
         return Observation(self._respond(model, validation, decided), scores)
@@ -159,7 +159,7 @@ class Evaluator:
     def _fitted(self, scores: FloatArray, part: Part) -> DecisionRule:
         if self.rule is None:
             raise InvalidInputError("there is no decision rule to fit.")
-        return self.rule.fit(scores, self._positive(part), part.columns)
+        return self.rule.fit(lent(scores), self._positive(part), part.columns)
 
     def _score(self, model: Any, rule: DecisionRule, X: Rows) -> FloatArray:
         """What the rule decides by (n,): the score of the positive class or its probability."""

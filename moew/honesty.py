@@ -34,7 +34,7 @@ def honest_from_halves(
     numbers = sorted(observations)
     validation = _as_judged(problem.validation, evaluator)
     parts: dict[int, tuple[IntArray, Part]] = {}
-    failures: list[Exception] = []
+    first_failure = ""
 
     def part_of(rows: IntArray) -> Part:  # every candidate is asked for the same few halves in turn
         taken = parts.get(id(rows))
@@ -45,6 +45,7 @@ def honest_from_halves(
         return taken[1]
 
     def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
+        nonlocal first_failure
         observation = observations[numbers[k]]
         fit_on = None
         if observation.scores is not None:
@@ -52,7 +53,7 @@ def honest_from_halves(
         try:
             return evaluator.value(observation.take(rows), part_of(rows), fit_on)
         except Exception as error:  # it has a value on all rows, so on this half it is undefined
-            failures.append(error)
+            first_failure = first_failure or f"{type(error).__name__}: {error}"
             raise UndefinedMetricError(str(error)) from error
 
     kept = [observations[number] for number in numbers]
@@ -79,9 +80,8 @@ def honest_from_halves(
             rng=rng,
             evaluate_all=None if ruled else evaluate_all,
         )
-    if honest.reason is not None and failures:
-        first = f"{type(failures[0]).__name__}: {failures[0]}"
-        honest = replace(honest, reason=f"{honest.reason} The first failure: {first}")
+    if honest.reason is not None and first_failure:
+        honest = replace(honest, reason=f"{honest.reason} The first failure: {first_failure}")
     low, high = evaluator.metric.bounds or (-math.inf, math.inf)
     return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 
-def lent(values: Any) -> Any:
-    """An array that cannot be written into; a data frame of pandas as a copy; anything else as it is.
+def lent(values: Any, deep: bool = True) -> Any:
+    """An array that cannot be written into; a data frame or a sparse matrix as a copy; others as they are.
 
-    Since version 3 pandas copies what is written, when it is written; before, all is copied here.
+    Frames are copied whole, though pandas would copy what is written when it is written: scikit-learn's
+    `copy=False` goes past that. Where no model gets the frame, `deep=False` is enough, and costs nothing.
     """
     if isinstance(values, np.ndarray):
         view = values.view()
@@ -19,5 +20,5 @@ def lent(values: Any) -> Any:
         return view
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series):
-        return values.copy(deep=int(pandas.__version__.split(".")[0]) < 3)
-    return values
+        return values.copy(deep=deep)
+    return values.copy() if hasattr(values, "tocsr") and deep else values

@@ -112,7 +112,10 @@ class Trainer(Protocol):
 
 @runtime_checkable
 class DecisionRule(Protocol):
-    """Turns a score of the positive class into a decision."""
+    """Turns a score of the positive class into a decision.
+
+    One that decides by the probability of the class has an attribute `of`, "probability".
+    """
 
     @property
     def fit_on(self) -> Literal["train", "validation"] | None:

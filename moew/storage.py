@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 import warnings
@@ -69,28 +70,32 @@ def _journal(path: Path) -> BaseStorage:
             raise InvalidInputError(
                 f"storage {str(path)!r} exists and is no journal of a study; name another file."
             )
-        if not _ends_with_line(path):
+        if _last_record_is_cut(path):
             _cut_last_record(path, lock)
     try:
         return JournalStorage(JournalFileBackend(str(path), lock))
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise InvalidInputError(
             f"the journal {str(path)!r} is damaged ({error}); begin a new one."
         ) from error
 
 
-def _ends_with_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 1))
-        return file.read() in (b"", b"\n")
+def _last_record_is_cut(path: Path) -> bool:
+    last = path.read_bytes().rpartition(b"\n")
+    if last[2]:
+        return True
+    try:
+        json.loads(last[0].rpartition(b"\n")[2] or b"{}")
+    except ValueError:
+        return True
+    return False
 
 
 def _cut_last_record(path: Path, lock: Any) -> None:
     lock.acquire()  # whoever has it may only be about to write the rest
     try:
-        if not _ends_with_line(path):
-            kept = path.read_bytes().rfind(b"\n") + 1
+        if _last_record_is_cut(path):
+            kept = path.read_bytes().rstrip(b"\n").rfind(b"\n") + 1
             os.truncate(path, kept)
             warnings.warn(
                 f"the last record of {str(path)!r} was cut off as it was written, and is taken away; the "
@@ -108,19 +113,19 @@ def _database(url: str) -> BaseStorage:
     Where several processes begin on an empty one, each would make its tables, and all but one fail; when
     they look again, the tables are there.
     """
-    from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError
+    from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
 
     for wait in (0.2, 1.0, 5.0):
         try:
             return optuna.storages.get_storage(url)
-        except (ArgumentError, ImportError) as error:  # no such kind of database, or no driver for it
-            raise InvalidInputError(
-                f"storage {url.split('://')[0]}://… cannot be opened: {error}. It must be a path, or a URL "
-                "of SQLAlchemy such as 'sqlite:///study.db' or 'postgresql+psycopg://user@host/name'."
-            ) from error
-        except (IntegrityError, OperationalError, ProgrammingError) as error:
-            if not isinstance(error, IntegrityError) and "exists" not in str(error):
-                raise  # such as a server that does not answer
+        except (SQLAlchemyError, ImportError, ValueError) as error:
+            made = isinstance(error, IntegrityError) or "already exists" in str(error)
+            if not (isinstance(error, DatabaseError) and made):
+                reason = getattr(error, "orig", None) or error
+                raise InvalidInputError(
+                    f"storage {url.split('://')[0]}://… cannot be opened: {reason}. It must be a path, or "
+                    "a URL of SQLAlchemy such as 'sqlite:///study.db' or 'postgresql+psycopg://user@host/name'."
+                ) from error
             time.sleep(wait)
     return optuna.storages.get_storage(url)
 

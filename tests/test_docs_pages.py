@@ -99,6 +99,11 @@ def test_the_embedding_on_the_page_on_choices_tells_hard_rows():
     assert search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val).best_alpha_.shape == (1,)
 
 
+def test_no_page_waits_for_a_number():
+    pages = [*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md"]
+    assert [page.name for page in pages if "??" in page.read_text(encoding="utf-8")] == []
+
+
 def test_every_page_is_in_a_table_of_contents():
     listed = set()
     for page in ("index.md", "guide.md", "background.md"):

@@ -1,19 +1,18 @@
 """Code that writes into its rows: the candidates after it see the rows as they were."""
 
-import sys
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
 from problems import shifted_classes
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler
 
 from moew import ExampleWeightSearch
+from moew.decision import MostAccurate
 from moew.exceptions import MoewError
 from moew.lending import lent
 
@@ -129,15 +128,44 @@ def test_weights_are_a_model_s_own(n_jobs):
     np.testing.assert_array_equal(kept, values(fitted(WritesIntoWeights())))
 
 
-def test_transformers_of_scikit_learn_that_would_write_copy_instead():
-    fast = make_pipeline(StandardScaler(copy=False), LogisticRegression())
-    slow = make_pipeline(StandardScaler(), LogisticRegression())
-    np.testing.assert_array_equal(
-        *(
-            values(fitted(model, sample_weight_name="logisticregression__sample_weight"))
-            for model in (fast, slow)
-        )
-    )
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_array])
+def test_transformers_of_scikit_learn_may_write_into_their_rows(kind, n_jobs):
+    rows = shifted_classes(150)
+    X, X_val = kind(rows.X), kind(rows.X_val)
+
+    def fitted(copy, n_jobs):
+        model = make_pipeline(MaxAbsScaler(copy=copy), LogisticRegression())
+        name = "logisticregression__sample_weight"
+        search = ExampleWeightSearch(
+            model, embedding="label", n_batches=2, batch_size=3, random_state=0, n_jobs=n_jobs
+        ).set_params(sample_weight_name=name)
+        return values(search.fit(X, rows.y, X_val=X_val, y_val=rows.y_val))
+
+    np.testing.assert_array_equal(fitted(False, n_jobs), fitted(True, 1))
+    for left, before in ((X, rows.X), (X_val, rows.X_val)):
+        np.testing.assert_array_equal(left.toarray() if hasattr(left, "toarray") else left, before)
+
+
+class ManyWriters(LogisticRegression):
+    """Trains many weightings, and spoils its rows."""
+
+    def fit_many(self, X, y, weights, seeds):
+        for k, weight in enumerate(weights):
+            yield k, LogisticRegression().fit(X, y, sample_weight=weight)
+        X.loc[:, "a"] *= 3
+
+
+def test_a_model_that_trains_many_has_rows_of_its_own():
+    (X, X_val), y, y_val = frames()
+    kept = X.copy()
+    settings = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
+    both = [
+        values(ExampleWeightSearch(model, **settings).fit(X, y, X_val=X_val, y_val=y_val))
+        for model in (ManyWriters(), LogisticRegression())
+    ]
+    np.testing.assert_array_equal(*both)
+    pd.testing.assert_frame_equal(X, kept)
 
 
 def test_a_scorer_that_writes_into_its_labels_fails_and_destroys_nothing():
@@ -149,12 +177,40 @@ def test_a_scorer_that_writes_into_its_labels_fails_and_destroys_nothing():
         fitted(LogisticRegression(), metric=make_scorer(spoiled))
 
 
-def test_before_copy_on_write_a_frame_is_copied_whole(monkeypatch):
+def test_a_scorer_that_writes_into_answers_or_columns_fails_and_destroys_nothing():
+    def brier(y_true, p):
+        p -= y_true
+        return -float(np.mean(p**2))
+
+    def costly(y_true, decision, cost):
+        cost /= cost.sum()
+        return float(np.sum(cost * (y_true == decision)))
+
+    rows, cost = shifted_classes(150), np.arange(1.0, len(shifted_classes(150).y_val) + 1)
+    for metric in (make_scorer(brier, response_method="predict_proba"), make_scorer(costly)):
+        search = ExampleWeightSearch(LogisticRegression(), metric=metric, n_batches=1, batch_size=2)
+        with pytest.raises(MoewError, match="read-only"):
+            search.set_params(embedding="label").fit(
+                rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, metadata_val={"cost": cost}
+            )
+    assert cost[0] == 1
+
+
+class SortingRule(MostAccurate):
+    def fit(self, score, positive, columns):
+        score.sort()
+        return super().fit(score, positive, columns)
+
+
+def test_a_rule_that_writes_into_scores_fails():
+    with pytest.raises((MoewError, ValueError), match="read-only"):
+        fitted(LogisticRegression(), decision=SortingRule())
+
+
+def test_a_frame_is_copied_whole_where_a_model_gets_it():
     frame = pd.DataFrame({"a": [1.0, 2.0]})
-    old = types.SimpleNamespace(__version__="2.3.1", DataFrame=pd.DataFrame, Series=pd.Series)
-    monkeypatch.setitem(sys.modules, "pandas", old)
-    mine = lent(frame)
-    assert mine is not frame and not np.shares_memory(mine["a"].array, frame["a"].array)
+    assert not np.shares_memory(lent(frame)["a"].to_numpy(), frame["a"].to_numpy())
+    assert lent(frame, deep=False) is not frame
 
 
 def test_other_things_are_handed_on_as_they_are():

@@ -19,6 +19,8 @@ from moew.report._svg import shortened
         (["kind 1 of all things", "kind 2 of all things", "none"], ["…1…", "…2…", "none"]),
         (["incomprehensibilities"], ["incomp…ities"]),
         (["aaaaaaaaaaaaaaab", "aaaaaaaaaaaaaaac"], ["aaaaaa…aaaab", "aaaaaa…aaaac"]),
+        (["Sector01Manufacturing", "Sector02Manufacturing"], ["Sector01Man…", "Sector02Man…"]),
+        (["-1860 to -1520", "-1520 to -1000"], ["-1860 …-1520", "-1520 …-1000"]),
         (["the same long name", "the same long name"], ["…name", "…name"]),
     ],
 )

@@ -48,6 +48,13 @@ def test_a_journal_cut_off_in_its_first_record_begins_anew(journal):
         assert study(journal).told() == []
 
 
+def test_a_last_line_that_is_no_record_is_taken_away_too(journal):
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:30] + b"\n")
+    with pytest.warns(MoewWarning, match="cut off"):
+        assert [one.number for one in study(journal).pending()] == [3]
+
+
 def test_an_empty_file_is_a_new_journal(tmp_path):
     (tmp_path / "study.log").touch()
     with warnings.catch_warnings():
@@ -63,9 +70,10 @@ def test_another_file_is_refused_and_left_as_it_is(tmp_path):
     assert path.read_text() == "a,b\n1,2\n3,4"
 
 
-def test_a_journal_damaged_in_the_middle_is_said_to_be(journal):
+@pytest.mark.parametrize("cut", [lambda line: line[:10], lambda line: b"3", lambda line: b"{}"])
+def test_a_journal_damaged_in_the_middle_is_said_to_be(journal, cut):
     lines = journal.read_bytes().split(b"\n")
-    lines[2] = lines[2][:10]
+    lines[2] = cut(lines[2])
     journal.write_bytes(b"\n".join(lines))
     with pytest.raises(InvalidInputError, match="damaged"):
         study(journal)
@@ -77,11 +85,27 @@ def test_a_path_that_cannot_be_a_file_is_named(tmp_path, place):
         study(tmp_path / place)
 
 
-@pytest.mark.parametrize("url", ["sqlte:///study.db", "postgresql+nodriver://me:secret@host/name", "://x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlte:///study.db",
+        "postgresql+nodriver://me:secret@host/name",
+        "://x",
+        "sqlite:////nowhere/at/all.db",
+        "postgresql://me:secret@host:port/name",
+        "redis://host",
+    ],
+)
 def test_a_mistyped_url_is_told_without_its_password(url):
     with pytest.raises(InvalidInputError, match=r"sqlite:///study\.db") as caught:
         study(url)
     assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path):
+    (tmp_path / "text.db").write_text("no database, " * 100)
+    with pytest.raises(InvalidInputError, match="not a database"):
+        study(f"sqlite:///{tmp_path}/text.db")
 
 
 def test_alphas_after_a_cut_are_those_of_the_whole_journal(journal):

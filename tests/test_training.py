@@ -85,5 +85,5 @@ def test_a_pipeline_whose_model_takes_no_weights_is_told_so_at_once():
         resolve_trainer(make_pipeline(StandardScaler(), KNeighborsClassifier()))
     with pytest.raises(UnsupportedEstimatorError, match="ridge__sample_weight"):
         resolve_trainer(make_pipeline(StandardScaler(), Ridge()))
-    with pytest.raises(UnsupportedEstimatorError, match="pipeline__sample_weight"):
+    with pytest.raises(UnsupportedEstimatorError, match="pipeline__ridge__sample_weight"):
         resolve_trainer(make_pipeline(StandardScaler(), make_pipeline(Ridge())))

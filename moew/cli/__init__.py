@@ -7,6 +7,7 @@ interrupted. Only the commands themselves load click, and only a running command
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         command.main(args=None if arguments is None else list(arguments), prog_name="moew")
     except SystemExit as end:
-        if end.code == INTERRUPTED:
+        if end.code == INTERRUPTED and arguments is None:  # else another program goes on
             _leave_at_once(INTERRUPTED)
         raise
 
@@ -43,10 +44,13 @@ def _leave_at_once(status: int) -> None:
 
     A compiler of JAX's cannot be stopped, and crashes where Python takes itself apart around it.
     """
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    try:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # nobody may read any more
+                stream.flush()
+    finally:
+        os._exit(status)
 
 
 def commands() -> click.Group:

@@ -11,6 +11,7 @@ from sklearn import config_context, get_config
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 
 from moew.exceptions import InvalidInputError
+from moew.lending import lent
 from moew.metrics._outputs import Array, is_regression
 from moew.protocols import Rows
 
@@ -92,7 +93,7 @@ class Recorder(_StandIn):
                     "for each row (several targets at once are not supported)."
                 )
             self.answers[method] = answer
-        return self.answers[method]
+        return lent(self.answers[method])  # type: ignore[no-any-return]
 
 
 class Replay(_StandIn):
@@ -105,7 +106,7 @@ class Replay(_StandIn):
                 f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
                 "the model on X itself."
             )
-        return answer
+        return lent(answer)  # type: ignore[no-any-return]
 
 
 def _n_rows(X: Rows) -> int:

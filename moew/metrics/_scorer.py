@@ -18,6 +18,7 @@ from sklearn import config_context, get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew.exceptions import InvalidInputError
+from moew.lending import lent
 from moew.metrics._checks import check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
@@ -157,7 +158,8 @@ class ScorerMetric:
         routed = bool(arguments) and _is_routed(self.scorer)
         try:
             with config_context(enable_metadata_routing=True) if routed else nullcontext():
-                return self.scorer(model, X, y, **arguments)
+                kept = {name: lent(value) for name, value in arguments.items()}
+                return self.scorer(model, lent(X, deep=False), lent(y), **kept)
         except ValueError as error:
             if advice := self._label_advice(str(error), y):
                 raise InvalidInputError(f"{error} {advice}") from error

@@ -15,6 +15,7 @@ ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
 SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS = "uniform, softmax", f"{PAPER_ARM}, softmax", "moew, softmax"
 FITTED = f"{PAPER_ARM}, fitted GP"
 DIGIT_ALONE = {"moew, digit alone": 0.5, "moew, digit alone, R = 1": 1.0}  # with their radius
+FEW = (SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS, FITTED, "moew, digit alone")  # have 20 repeats
 
 Found = dict[tuple[int, str], Seen]  # by size of the network and arm
 Picks = dict[tuple[int, str], dict[str, FloatArray]]

@@ -26,6 +26,7 @@ from moew.paper._experiment import Options, Prepared, Run
 from moew.paper._mnist_tables import (
     ARMS,
     DIGIT_ALONE,
+    FEW,
     FITTED,
     SOFTMAX_MOEW,
     SOFTMAX_OURS,
@@ -151,9 +152,8 @@ def search_all(
         networks = cache(partial(data.networks, h, softmax=True, few=True))
         for name in (SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS):
             search(h, name, networks, SOFTMAX_UNIFORM)
-        for name in (FITTED, *DIGIT_ALONE):  # the last has all repeats: is it difficulty that helps?
-            few = name != list(DIGIT_ALONE)[-1]
-            search(h, name, partial(data.networks, h, few=few), "uniform")
+        for name in (FITTED, *DIGIT_ALONE):
+            search(h, name, partial(data.networks, h, few=name in FEW), "uniform")
     return found
 
 

@@ -161,6 +161,7 @@ def _decision(search: Any) -> dict[str, Any] | None:
     return {
         "rule": setting_text(search.evaluator_.rule),
         "fit_on": rule.fit_on,
+        "of": getattr(rule, "of", "score"),
         "positive": clipped(str(search.evaluator_.pos_label)),
         # Selecting everything or nothing is −∞ or ∞, which JSON has not.
         "thresholds": [

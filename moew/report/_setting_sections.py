@@ -22,8 +22,8 @@ def decision(data: Data) -> str:
     fitted = {"train": "fitted on the training rows", "validation": "fitted on the validation rows"}
     how = fitted.get(rule["fit_on"], "not fitted")
     words = (
-        f"{rule['rule']}, {how}. A row is decided “{rule['positive']}” where its score lies above the "
-        "threshold."
+        f"{rule['rule']}, {how}. A row is decided “{rule['positive']}” where its "
+        f"{rule.get('of', 'score')} lies above the threshold."
     )
     rows = [[entry["group"], entry["threshold"]] for entry in rule["thresholds"]]
     if rows[0][1] is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 WIDTH = 400.0  # units of every picture: a phone's width, so that letters stay readable there
@@ -73,19 +73,27 @@ class Picture:
 
 
 def shortened(names: Sequence[str], longest: int) -> list[str]:
-    """Names of at most so many characters, without words that all of the long ones begin or end with."""
+    """Names of at most so many characters, cut where they can still be told apart if that can be."""
     long = [name for name in names if len(name) > longest]
     start = _shared_words(long)
     end = _shared_words([name[start:][::-1] for name in long])
 
-    def short(name: str) -> str:
-        if len(name) <= longest:
-            return name
+    def without_shared(name: str) -> str:
         core = "…" * (start > 0) + name[start : len(name) - end] + "…" * (end > 0)
-        tail = (longest - 1) // 2
-        return core if len(core) <= longest else f"{core[: longest - 1 - tail]}…{core[-tail:]}"
+        return core if len(core) <= longest else middle_cut(core)
 
-    return [short(name) for name in names]
+    def middle_cut(name: str) -> str:
+        tail = (longest - 1) // 2
+        return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+
+    ways: list[Callable[[str], str]] = [
+        without_shared,
+        middle_cut,
+        lambda name: f"{name[: longest - 1]}…",
+        lambda name: f"…{name[1 - longest :]}",
+    ]
+    tried = [[name if len(name) <= longest else cut(name) for name in names] for cut in ways]
+    return max(tried, key=lambda shown: len(set(shown)))  # the first of the best
 
 
 def _shared_words(names: Sequence[str]) -> int:
@@ -93,10 +101,8 @@ def _shared_words(names: Sequence[str]) -> int:
     if len(names) < 2:
         return 0
     first, last = min(names), max(names)
-    alike = next(
-        (k for k, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first)
-    )
-    return max(first.rfind(mark, 0, alike) for mark in " _-/.,:") + 1
+    alike = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return max(first.rfind(mark, 0, alike) for mark in " _/") + 1
 
 
 class Scale:

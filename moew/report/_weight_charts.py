@@ -11,6 +11,7 @@ from moew.report._words import count, number
 Data = Mapping[str, Any]
 MOST_BARS = 24  # of classes; the table has the others
 _ROW = 24.0
+_LONGEST, _WIDE = 22, 158.0  # characters of a name, and their room: the longest range of numbers fits
 
 
 def by_label(labels: Data) -> str:
@@ -22,20 +23,21 @@ def by_label(labels: Data) -> str:
     kind = "class" if labels["is_classes"] else "target"
     picture = Picture("by-label", f"Mean weight by {kind}", f"Mean weights: {described}.", bottom + 40)
     end = 246.0 if errors else WIDTH - 14
-    weight = Scale(0, max([*(g["mean_weight"] for g in groups), 1.0]) * 1.04, 92, end)
-    picture.text(92, 14, "mean weight", "head")
+    shown = shortened([group["name"] for group in groups], _LONGEST)
+    left = 92.0 if max(map(len, shown)) <= 12 else _WIDE
+    weight = Scale(0, max([*(g["mean_weight"] for g in groups), 1.0]) * 1.04, left, end)
+    picture.text(left, 14, "mean weight", "head")
     horizontal_axis(picture, weight, bottom, 22, "1 is the average row", about=3)
     picture.line(weight(1), 22, weight(1), bottom, "zero")
     error = Scale(0, max(errors, default=1.0) * 1.06, 276, WIDTH - 14)
     if errors:
         picture.text(276, 14, "validation error", "head")
         horizontal_axis(picture, error, bottom, 22, "without → with", about=3)
-    shown = shortened([group["name"] for group in groups], 12)
     for place, group in enumerate(groups):
         y = 30 + _ROW * place
-        picture.name_of(86, y + 12, group["name"], shown[place])
+        picture.name_of(left - 6, y + 12, group["name"], shown[place])
         hint = f"{group['name']}: weight {number(group['mean_weight'])}, {count(group['n_rows'], 'row')}"
-        picture.bar(92, y, weight(group["mean_weight"]) - 92, 15, "a", hint)
+        picture.bar(left, y, weight(group["mean_weight"]) - left, 15, "a", hint)
         before, after = group["unweighted_error"], group["winner_error"]
         if before is not None and after is not None:
             hint = f"{group['name']}: error {number(before, 3)} without, {number(after, 3)} with weights"
@@ -52,19 +54,19 @@ def by_slice(name: str, column: Data, most: float) -> str:
     described = "; ".join(f"{s['name']} {number(s['mean_weight'], 3)}" for s in slices)
     title = f"Mean weight by {column['column']}"
     picture = Picture(name, title, f"Mean weights: {described}.", bottom + 22)
-    scale = Scale(0, most * 1.04, 132, WIDTH - 46)
+    scale = Scale(0, most * 1.04, _WIDE, WIDTH - 46)
     for value, words in scale.ticks(4):
         picture.line(scale(value), 4, scale(value), bottom, "grid")
         picture.text(scale(value), bottom + 15, words, "tick", "middle")
     picture.line(scale(1), 4, scale(1), bottom, "zero")
-    shown = shortened([part["name"] for part in slices], 19)
+    shown = shortened([part["name"] for part in slices], _LONGEST)
     for place, part in enumerate(slices):
         y = 8 + _ROW * place
-        picture.name_of(126, y + 12, part["name"], shown[place])
+        picture.name_of(_WIDE - 6, y + 12, part["name"], shown[place])
         hint = f"{part['name']}: weight {number(part['mean_weight'])}, {count(part['n_rows'], 'row')}"
-        width = scale(part["mean_weight"]) - 132
-        picture.bar(132, y, width, 15, "a" if part["mean_weight"] >= 1 else "a faint", hint)
-        picture.text(132 + width + 5, y + 12, f"{part['mean_weight']:.2f}", "tick")
+        width = scale(part["mean_weight"]) - _WIDE
+        picture.bar(_WIDE, y, width, 15, "a" if part["mean_weight"] >= 1 else "a faint", hint)
+        picture.text(_WIDE + width + 5, y + 12, f"{part['mean_weight']:.2f}", "tick")
     return str(picture)
 
 

@@ -61,11 +61,10 @@ def huge_columns(X: Rows) -> list[str]:
     """The columns with infinite values, or such as single precision has no room for."""
     limit = float(np.finfo(np.float32).max)
     try:
-        columns = columns_of(X)
-    except InvalidInputError:  # no table that could be looked at
+        floats = [(name, values) for name, values in columns_of(X) if values.dtype.kind == "f"]
+    except Exception:  # no table that could be looked at, and this is said in the middle of another error
         return []
-    floats = [(name, values) for name, values in columns if values.dtype.kind == "f"]
-    return [name for name, values in floats if (np.abs(values) > limit).any()]
+    return [name for name, values in floats if (np.abs(values.astype(np.float64)) > limit).any()]
 
 
 def marked_as_categories(X: Rows) -> list[bool]:

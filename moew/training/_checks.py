@@ -33,9 +33,8 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
         if not argument:
             if get_config()["enable_metadata_routing"]:
                 return  # the Pipeline itself checks what its steps requested
-            last, model = estimator.steps[-1]
-            if hasattr(model, "fit") and not isinstance(model, Pipeline):
-                _check_takes_weights(model, name)  # else the advice could not be followed
+            last = _last_step(estimator)
+            _check_takes_weights(_step(estimator, last), name)  # else the advice could not be followed
             raise UnsupportedEstimatorError(
                 f"a Pipeline takes weights by step: set sample_weight_name='{last}__sample_weight'."
             )
@@ -46,6 +45,8 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
             )
         _check_takes_weights(estimator.named_steps[step_name], argument)
         return
+    if not hasattr(estimator, "fit"):
+        raise UnsupportedEstimatorError(f"the Pipeline ends with {estimator!r}, which cannot be trained.")
     parameters = inspect.signature(estimator.fit).parameters
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     if name not in parameters and not takes_any:
@@ -53,3 +54,14 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
             f"{type(estimator).__name__}.fit takes no {name!r}, so weights would be ignored. Use an "
             "estimator whose fit takes sample weights, or name its argument with sample_weight_name."
         )
+
+
+def _last_step(pipeline: Pipeline) -> str:
+    """The name of the step that predicts; of a Pipeline in a Pipeline with its own step's name after it."""
+    name, model = pipeline.steps[-1]
+    return f"{name}__{_last_step(model)}" if isinstance(model, Pipeline) else name
+
+
+def _step(pipeline: Pipeline, name: str) -> Any:
+    first, _, rest = name.partition("__")
+    return _step(pipeline.named_steps[first], rest) if rest else pipeline.named_steps[first]

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from moew.exceptions import InvalidInputError
+from moew.lending import lent
 from moew.protocols import Baseline, Embedding, FloatArray, Labels, Rows, Task
 from moew.state import State, Stateful, load_state, pack_array, unpack_array
 from moew.weighting._baselines import checked_baseline
@@ -98,6 +99,7 @@ class ExampleWeighting:
     ) -> Self:
         """Learn from the n training rows and the validation rows; `sample_weight` (n,) is the user's."""
         self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
+        X, y, X_val, y_val = (lent(part) for part in (X, y, X_val, y_val))
         self.baseline.fit(X, y, X_val, y_val, task=task)
         self.embedding.fit(X, y, task=task)
         self.Z_ = self.embedding.transform(X, y)
