@@ -270,7 +270,7 @@ def test_a_database_that_others_are_making_is_looked_at_again(monkeypatch):
     assert resolve_storage("sqlite:///a.db") is kept
     gone = OperationalError("SELECT", {}, Exception("connection refused"))
     monkeypatch.setattr(optuna.storages, "get_storage", broken(gone, 1))
-    with pytest.raises(OperationalError, match="refused"):
+    with pytest.raises(InvalidInputError, match="refused"):
         resolve_storage("sqlite:///a.db")
 
 
