@@ -6,6 +6,7 @@ import pytest
 from problems import shifted_classes
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import make_pipeline
@@ -216,3 +217,18 @@ def test_a_frame_is_copied_whole_where_a_model_gets_it():
 def test_other_things_are_handed_on_as_they_are():
     for thing in (None, [1, 2], object()):
         assert lent(thing) is thing
+
+
+def test_a_scorer_s_rows_may_hold_missing_values_of_pandas():
+    rows = shifted_classes(150)
+    X, X_val = (
+        pd.DataFrame({"a": part[:, 0], "c": pd.array([1, None] * (len(part) // 2), "Int64")})
+        for part in (rows.X[:100], rows.X_val[:100])
+    )
+    search = ExampleWeightSearch(
+        HistGradientBoostingClassifier(max_iter=2),
+        metric=make_scorer(lambda y, decision: float(np.mean(y == decision))),
+        **{"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0},
+    )
+    search.fit(X, rows.y[:100], X_val=X_val, y_val=rows.y_val[:100])
+    assert search.result_.n_failed == 0

@@ -126,7 +126,7 @@ class ScorerMetric:
             if value is not None:
                 return value
         replay = Replay(answers, outputs.classes, outputs.estimator_type)
-        return one_number(self._call(replay, X, y, columns, sample_weight), self.name)
+        return one_number(self._call(replay, lent(X, deep=False), y, columns, sample_weight), self.name)
 
     def rehearse(self, y: Labels, predicted: Array) -> None:
         """Raise if the scorer's function, on made-up predictions (n,), returns something but a number."""
@@ -159,7 +159,7 @@ class ScorerMetric:
         try:
             with config_context(enable_metadata_routing=True) if routed else nullcontext():
                 kept = {name: lent(value) for name, value in arguments.items()}
-                return self.scorer(model, lent(X, deep=False), lent(y), **kept)
+                return self.scorer(model, X, lent(y), **kept)
         except ValueError as error:
             if advice := self._label_advice(str(error), y):
                 raise InvalidInputError(f"{error} {advice}") from error
