@@ -64,13 +64,12 @@ def _journal(path: Path) -> BaseStorage:
     # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
     lock = JournalFileSymlinkLock(str(path))
     if path.exists():
-        with path.open("rb") as file:
-            start = file.read(len(_FIRST_BYTES))
-        if not _FIRST_BYTES.startswith(start):
+        content = path.read_bytes()
+        if not _FIRST_BYTES.startswith(content[: len(_FIRST_BYTES)]):
             raise InvalidInputError(
                 f"storage {str(path)!r} exists and is no journal of a study; name another file."
             )
-        if _last_record_is_cut(path):
+        if _whole_records(content) < len(content):
             _cut_last_record(path, lock)
     try:
         return JournalStorage(JournalFileBackend(str(path), lock))
@@ -80,23 +79,26 @@ def _journal(path: Path) -> BaseStorage:
         ) from error
 
 
-def _last_record_is_cut(path: Path) -> bool:
-    last = path.read_bytes().rpartition(b"\n")
-    if last[2]:
-        return True
+def _whole_records(content: bytes) -> int:
+    """How many bytes are whole records: all, but for a last one that was cut off."""
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        return end
+    start = content.rfind(b"\n", 0, max(end - 1, 0)) + 1
     try:
-        json.loads(last[0].rpartition(b"\n")[2] or b"{}")
+        json.loads(content[start:end] or b"{}")
     except ValueError:
-        return True
-    return False
+        return start
+    return end
 
 
 def _cut_last_record(path: Path, lock: Any) -> None:
     lock.acquire()  # whoever has it may only be about to write the rest
     try:
-        if _last_record_is_cut(path):
-            kept = path.read_bytes().rstrip(b"\n").rfind(b"\n") + 1
-            os.truncate(path, kept)
+        content = path.read_bytes()
+        whole = _whole_records(content)
+        if whole < len(content):
+            os.truncate(path, whole)
             warnings.warn(
                 f"the last record of {str(path)!r} was cut off as it was written, and is taken away; the "
                 "search goes on from the one before.",

@@ -48,11 +48,6 @@ def decision_from(text: str | None) -> Any:
     numbers = [_number(value, f"--decision {name}")] if value else []
     more = {"on": on} if on else {}
     if name == "threshold":
-        if not 0 <= numbers[0] <= 1:
-            raise InvalidInputError(
-                f"--decision {text!r}: a probability lies between 0 and 1; a threshold of the model's "
-                f"decision function is score={value}."
-            )
         more["of"] = "probability"
     return getattr(decision, DECISIONS[name])(*numbers, **more)
 

@@ -17,7 +17,7 @@ _WORDS = [
         "or name a file of validation rows with --validation",
     ),
     (r"honest=['\"]holdout['\"]", "--honest holdout"),
-    (r"decision=FixedThreshold\(0\.0\)", "--decision score=0"),
+    (r"decision=FixedThreshold\(([^()]+)\)", r"--decision score=\1"),
     (r"(baseline|embedding|response)='(\w+)'", r"--\1 \2"),
     (r", and warnings\.simplefilter\('ignore', MoewWarning\) if this is meant", ""),
     (r", or name (its argument|the argument that does) with sample_weight_name", ""),

@@ -75,7 +75,7 @@ class FixedThreshold(_OneThreshold):
         if self.of == "probability" and not 0 <= self.threshold <= 1:
             raise InvalidInputError(
                 f"a threshold of a probability lies between 0 and 1, got {self.threshold!r}; one of the "
-                "model's decision function is FixedThreshold(…)."
+                f"model's decision function is decision=FixedThreshold({self.threshold!r})."
             )
         object.__setattr__(self, "threshold", float(self.threshold))
 

@@ -197,8 +197,9 @@ def table(title: str, lines: Sequence[Line], paper_is: str = "paper") -> str:
 
 
 def difference(name: str, ours: FloatArray, other: FloatArray, greater_is_better: bool) -> str:
-    """ours − other within each repeat, with its margin and in how many repeats it is better."""
-    gain = ours - other
+    """ours − other within each repeat that both have, with its margin and in how many it is better."""
+    both = min(len(ours), len(other))  # second settings have fewer repeats
+    gain = ours[:both] - other[:both]
     better = int((gain > 0 if greater_is_better else gain < 0).sum())
     return f"{name}: {gain.mean():+.2f} ± {margin(gain):.2f}, better in {better} of {len(gain)}"
 

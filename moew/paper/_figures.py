@@ -27,12 +27,17 @@ def new_figure(rows: int, columns: int, size: tuple[float, float], **more: Any) 
 
 def band(axis: Any, x: Sequence[float], values: Sequence[FloatArray], label: str, **style: Any) -> None:
     """A line through the means over the repeats, in a band of their 95 % margins."""
-    means = np.array([np.mean(v) for v in values])
-    margins = np.array([margin(v) if len(v) > 1 else 0.0 for v in values])
+    means, margins = means_and_margins(values)
     (line,) = axis.plot(list(x), means, marker="o", markersize=4, label=label, **style)
     axis.fill_between(
         list(x), means - margins, means + margins, color=line.get_color(), alpha=0.2, linewidth=0
     )
+
+
+def means_and_margins(values: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Of each of `values` the mean and its 95 % margin, 0 where there is one repeat."""
+    margins = [margin(v) if len(v) > 1 else 0.0 for v in values]
+    return np.array([np.mean(v) for v in values]), np.array(margins)
 
 
 def save(figure: Any, path: Path) -> None:

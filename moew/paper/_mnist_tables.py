@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from moew.margins import margin
 from moew.paper._experiment import PAPER_ARM, Line, Run, chosen, difference, table
 from moew.paper._searches import Seen
 from moew.protocols import FloatArray
@@ -14,8 +13,8 @@ from moew.protocols import FloatArray
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
 SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS = "uniform, softmax", f"{PAPER_ARM}, softmax", "moew, softmax"
 FITTED = f"{PAPER_ARM}, fitted GP"
-DIGIT_ALONE = {"moew, digit alone": 0.5, "moew, digit alone, R = 1": 1.0}  # with their radius
-FEW = (SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS, FITTED, "moew, digit alone")  # have 20 repeats
+NARROW, WIDE = "moew, digit alone", "moew, digit alone, R = 1"
+DIGIT_ALONE = {NARROW: 0.5, WIDE: 1.0}  # with their radius
 
 Found = dict[tuple[int, str], Seen]  # by size of the network and arm
 Picks = dict[tuple[int, str], dict[str, FloatArray]]
@@ -39,9 +38,7 @@ def report(this: Run, found: Found) -> str:
                 (SOFTMAX_OURS, SOFTMAX_MOEW),
             ]
         pairs += [("moew", name) for name in DIGIT_ALONE if name in tests]
-        for a, b in pairs:
-            n = min(len(tests[a]), len(tests[b]))  # second settings have fewer repeats
-            parts.append(difference(f"{a} − {b}", tests[a][:n], tests[b][:n], greater_is_better=False))
+        parts += [difference(f"{a} − {b}", tests[a], tests[b], greater_is_better=False) for a, b in pairs]
         difficulty = found[h, "moew"].winners(greater_is_better=False)[:, -1]
         parts.append(f"moew weights hard rows up in {(difficulty > 0).sum()} of {len(difficulty)}\n")
     draw(this, found, picks, sizes)
@@ -75,8 +72,9 @@ def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
 
 def digits(axis: Any, shift: float, values: list[FloatArray], label: str, colour: str) -> None:
     """Means and margins of ten digits, and the axis in their colour."""
-    margins = [margin(v) if len(v) > 1 else 0.0 for v in values]
-    means = [float(v.mean()) for v in values]
+    from moew.paper._figures import means_and_margins
+
+    means, margins = means_and_margins(values)
     axis.errorbar(np.arange(10) + shift, means, margins, fmt="o", capsize=3, color=colour)
     axis.set_ylabel(label, color=colour)
     axis.tick_params(axis="y", colors=colour)

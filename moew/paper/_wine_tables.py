@@ -40,8 +40,7 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
     for setting in shown:
         if not setting.startswith(UNIFORM):
             other = SCALED_UNIFORM if setting == SCALED_MOEW else UNIFORM
-            values = picks[setting, B]["test"]
-            rivals = picks[other, B]["test"][: len(values)]
+            values, rivals = (picks[one, B]["test"] for one in (setting, other))
             parts.append(difference(f"{setting} − {other}", values, rivals, greater_is_better=False))
     best = min(plan.dims, key=lambda d: float(picks[as_paper(d), B]["validation"].mean()))
     rival = as_paper(best)  # the best of the paper's, by validation

@@ -26,11 +26,11 @@ from moew.paper._experiment import Options, Prepared, Run
 from moew.paper._mnist_tables import (
     ARMS,
     DIGIT_ALONE,
-    FEW,
     FITTED,
     SOFTMAX_MOEW,
     SOFTMAX_OURS,
     SOFTMAX_UNIFORM,
+    WIDE,
     report,
 )
 from moew.paper._scaling import standardized
@@ -153,7 +153,7 @@ def search_all(
         for name in (SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS):
             search(h, name, networks, SOFTMAX_UNIFORM)
         for name in (FITTED, *DIGIT_ALONE):
-            search(h, name, partial(data.networks, h, few=name in FEW), "uniform")
+            search(h, name, partial(data.networks, h, few=name != WIDE), "uniform")
     return found
 
 

@@ -34,7 +34,7 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
             if get_config()["enable_metadata_routing"]:
                 return  # the Pipeline itself checks what its steps requested
             last = _last_step(estimator)
-            _check_takes_weights(_step(estimator, last), name)  # else the advice could not be followed
+            _check_takes_weights(estimator, f"{last}__{name}")  # else the advice could not be followed
             raise UnsupportedEstimatorError(
                 f"a Pipeline takes weights by step: set sample_weight_name='{last}__sample_weight'."
             )
@@ -60,8 +60,3 @@ def _last_step(pipeline: Pipeline) -> str:
     """The name of the step that predicts; of a Pipeline in a Pipeline with its own step's name after it."""
     name, model = pipeline.steps[-1]
     return f"{name}__{_last_step(model)}" if isinstance(model, Pipeline) else name
-
-
-def _step(pipeline: Pipeline, name: str) -> Any:
-    first, _, rest = name.partition("__")
-    return _step(pipeline.named_steps[first], rest) if rest else pipeline.named_steps[first]
