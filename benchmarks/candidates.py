@@ -29,9 +29,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
-from moew.domain import Ball
-from moew.protocols import FloatArray, Search
-from moew.search import GpBucb, RandomSearch
+from moew.samplers import GpBucb, RandomSearch
+from moew.samplers import Ball
+from moew.types import FloatArray, Search
 
 N_KNOWN, N_DIMS, N_PICKS, N_POINTS = 180, 10, 20, 10_000
 NOISE_SD = 0.1

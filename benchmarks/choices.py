@@ -14,8 +14,8 @@ from joblib import Parallel, delayed
 from radius import PROBLEMS
 
 from moew import ExampleWeightSearch
+from moew._util.margins import margin
 from moew.embedding import AutoencoderEmbedding, DiscriminativeEmbedding
-from moew.margins import margin
 
 EMBEDDINGS: dict[str, Any] = {
     "own": None,

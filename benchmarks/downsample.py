@@ -20,8 +20,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, metrics
+from moew._util.margins import margin
 from moew.embedding import ColumnsEmbedding, LabelEmbedding
-from moew.margins import margin
 from moew.paper import toy
 
 RATES = (1.0, 0.5, 0.2, 0.1, 0.05)

@@ -27,8 +27,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from moew.nets import NetworkSpec, _adam, gpu
-from moew.nets._engine import prepare_rows, train_on
+from moew.models.networks import NetworkSpec, _adam, gpu
+from moew.models.networks._engine import prepare_rows, train_on
 
 R, K = 100, 20
 

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from moew.selection import honest_score, select_best, stratified_halves
+from moew.search._selection import honest_score, select_best, stratified_halves
 
 N_POPULATION, N_CANDIDATES, N_WORLDS = 40_000, 200, 8
 SIZES = (50, 200, 1000)

@@ -49,7 +49,7 @@ def search(steps: int, n_batches: int) -> None:
     """The whole search in this process."""
     from moew import ExampleWeightSearch
     from moew.metrics import worst_class_error
-    from moew.nets import NetworkClassifier
+    from moew.models.networks import NetworkClassifier
 
     pixels, y, source = digits()
     X = pixels.astype(np.float32)

@@ -26,13 +26,13 @@ import jax.numpy as jnp
 import joblib
 import numpy as np
 
-from moew.many import batch_rows
-from moew.nets import NetworkSpec, train_networks
-from moew.nets._batches import initial_layers
-from moew.nets._groups import train_weightings
-from moew.nets._layers import Parameters
-from moew.nets._spec import Layers
-from moew.protocols import IntArray
+from moew.models._shared import batch_rows
+from moew.models.networks import NetworkSpec, train_networks
+from moew.models.networks._batches import initial_layers
+from moew.models.networks._groups import train_weightings
+from moew.models.networks._layers import Parameters
+from moew.models.networks._spec import Layers
+from moew.types import IntArray
 
 try:
     import torch

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.margins import margin
 from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
-from moew.margins import margin
 from moew.paper import mnist, pages, spam
 from moew.paper._autoencoder import middle_layer
 from moew.paper._crime_settings import POST, VANILLA
@@ -29,7 +29,7 @@ from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain
 from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, Part, Wine, range_flags
-from moew.search import GpBucb
+from moew.samplers import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results
 HIDDEN = (10, 50)  # units of MNIST's networks

@@ -17,9 +17,9 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from moew import ExampleWeightSearch, metrics
+from moew._util.margins import margin
 from moew.decision import ShareSelected
 from moew.embedding import AutoencoderEmbedding, ColumnsEmbedding, DiscriminativeEmbedding, LabelEmbedding
-from moew.margins import margin
 from moew.paper import toy
 
 RADII = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

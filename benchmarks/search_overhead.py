@@ -31,8 +31,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from moew import ExampleWeightSearch
 from moew.embedding import FunctionEmbedding
 from moew.metrics import accuracy, worst_class_error
-from moew.search import GpBucb
-from moew.study import WeightStudy
+from moew.samplers import GpBucb
+from moew.search._study import WeightStudy
 
 N_TRAINING, N_VALIDATION, N_FEATURES, N_DIMS = 5000, 1000, 10, 10
 ALLOWED = 0.10

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import t as student
 
-from moew.nets import NetworkClassifier, NetworkRegressor
+from moew.models.networks import NetworkClassifier, NetworkRegressor
 
 Rows = tuple[str, np.ndarray, np.ndarray]
 

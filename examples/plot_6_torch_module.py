@@ -2,7 +2,7 @@
 A PyTorch module: digits
 ========================
 
-Any ``nn.Module`` can be searched with. :class:`moew.torch.TorchClassifier` wraps it as a scikit-learn
+Any ``nn.Module`` can be searched with. :class:`moew.models.torch.TorchClassifier` wraps it as a scikit-learn
 estimator and trains all candidates of a batch at once, with stacked parameters. The problem is that of
 :ref:`sphx_glr_gallery_plot_1_worst_class_digits.py`: noisy digits of which five are rare in training, and the
 error of the worst class.
@@ -18,7 +18,7 @@ try:
     import torch
     from torch import nn
 
-    from moew.torch import TorchClassifier
+    from moew.models.torch import TorchClassifier
 except ImportError as error:
     raise SystemExit(f"This example needs PyTorch.\n{error}") from None
 from sklearn.datasets import load_digits

@@ -9,23 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from moew.comparison import compare as compare
-    from moew.estimator import ExampleWeightSearch as ExampleWeightSearch
+    from moew._util.state import load_state as load_state
     from moew.metrics import make_metric as make_metric
-    from moew.nets import NetworkClassifier as NetworkClassifier
-    from moew.nets import NetworkRegressor as NetworkRegressor
-    from moew.state import load_state as load_state
-    from moew.study import WeightStudy as WeightStudy
+    from moew.models.networks import NetworkClassifier as NetworkClassifier
+    from moew.models.networks import NetworkRegressor as NetworkRegressor
+    from moew.search._compare import compare as compare
+    from moew.search._estimator import ExampleWeightSearch as ExampleWeightSearch
+    from moew.search._study import WeightStudy as WeightStudy
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ExampleWeightSearch": "moew.estimator",
-    "NetworkClassifier": "moew.nets",
-    "NetworkRegressor": "moew.nets",
-    "WeightStudy": "moew.study",
-    "compare": "moew.comparison",
-    "load_state": "moew.state",
+    "ExampleWeightSearch": "moew.search._estimator",
+    "NetworkClassifier": "moew.models.networks",
+    "NetworkRegressor": "moew.models.networks",
+    "WeightStudy": "moew.search._study",
+    "compare": "moew.search._compare",
+    "load_state": "moew._util.state",
     "make_metric": "moew.metrics",
 }
 __all__ = [

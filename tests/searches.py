@@ -10,9 +10,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from moew import ExampleWeightSearch
-from moew.comparison import Comparison, Row
 from moew.decision import MostAccurate
 from moew.metrics import worst_class_error
+from moew.search._compare import Comparison, Row
 
 SETTINGS = {"n_batches": 3, "batch_size": 4, "random_state": 0}
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import moew
-from moew.progress import progress
+from moew._util.progress import progress
 
 HEAVY = ("sklearn", "optuna", "jax", "torch", "matplotlib", "pandas", "scipy", "numpy")
 

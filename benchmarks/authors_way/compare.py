@@ -29,7 +29,7 @@ import numpy as np
 from cases import CASES, Case, alphas_of, encoder_of, features_and_labels
 
 from moew.embedding import FunctionEmbedding
-from moew.nets import NetworkClassifier, NetworkRegressor
+from moew.models.networks import NetworkClassifier, NetworkRegressor
 from moew.weighting import ExampleWeighting, UniformBaseline
 
 REQUIREMENTS = ("tensorflow-cpu==2.15.*", "numpy<2", "pandas")

@@ -10,7 +10,7 @@ import click
 
 from moew.cli._config import config_option
 from moew.cli._sections import SectionOption, flag, option, section
-from moew.runs._models import MODELS
+from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _COUNT = click.IntRange(min=1)

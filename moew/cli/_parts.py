@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from moew.cli._objects import find_object, is_reference
+from moew.cli.runs._models import MODELS, built_in_model, option_value, with_options
 from moew.exceptions import InvalidInputError
-from moew.protocols import Task
-from moew.runs._models import MODELS, built_in_model, option_value, with_options
+from moew.types import Task
 
 DECISIONS = {
     "threshold": "FixedThreshold",
@@ -125,7 +125,7 @@ def task_from(given: str, model: str, y: Any) -> Task:
 
 def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
     """The model, not fitted, and its task."""
-    from moew.setup import task_of
+    from moew.search._prepare import task_of
 
     name = settings["model"]
     options = dict(_pair(text, "--model-option") for text in settings["model_option"])

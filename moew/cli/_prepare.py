@@ -12,10 +12,10 @@ from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
 from moew.cli._rehearsal import rehearse
 from moew.cli._users_code import users_code
+from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
+from moew.cli.runs._tables import read_table
 from moew.exceptions import InvalidInputError
-from moew.protocols import Task
-from moew.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
-from moew.runs._tables import read_table
+from moew.types import Task
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
 
 def _found_columns(metric: Any, rule: Any, given: dict[str, str], path: Path) -> dict[str, str]:
     """Columns that the metric or the decision needs and that the file has under the same name."""
-    from moew.evaluation import column_names
     from moew.metrics import resolve_metric
+    from moew.search._evaluate import column_names
 
     named = column_names(resolve_metric(metric), rule)
     needed = [name for name in named if name not in (ROW_ID, *given)]
@@ -137,7 +137,7 @@ def _found_columns(metric: Any, rule: Any, given: dict[str, str], path: Path) ->
 def _search(
     settings: dict[str, Any], model: Any, metric: Any, rule: Any, validation: Any, schema: Schema
 ) -> Any:
-    from moew.estimator import ExampleWeightSearch
+    from moew.search._estimator import ExampleWeightSearch
 
     return ExampleWeightSearch(
         model,

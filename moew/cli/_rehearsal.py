@@ -19,8 +19,8 @@ _OF_CLASSES = ("accuracy", "worst_class_error")  # whatever equals nothing is wr
 
 def rehearse(prepared: Prepared) -> None:
     """Raise now what the search would raise before its first model, or for all of its models alike."""
-    from moew.seeds import generator
-    from moew.setup import Given, set_up, tested_part
+    from moew._util.seeds import generator
+    from moew.search._prepare import Given, set_up, tested_part
 
     rows, settings = prepared.all_rows, prepared.settings
     names = ("X", "y", "sample_weight", "metadata")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from moew.result import SearchResult
+    from moew.search._result import SearchResult
 
 _WORDS = {
     "report.html": "look here first",
@@ -25,7 +25,7 @@ _WORDS = {
 
 def show_json(content: Any) -> None:
     """One JSON object on standard output."""
-    from moew.runs._folder import plain
+    from moew.cli.runs._folder import plain
 
     click.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))
 
@@ -91,7 +91,7 @@ def show_verdict(report: Mapping[str, Any]) -> None:
 
 def show_comparison(comparison: Any) -> None:
     """The table of `moew.compare`."""
-    from moew.margins import margin
+    from moew._util.margins import margin
     from moew.report._words import signed
 
     better = "higher" if comparison.greater_is_better else "lower"

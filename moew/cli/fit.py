@@ -38,9 +38,9 @@ def command() -> click.Command:
 
 def _fit(settings: dict[str, Any]) -> None:
     from moew.cli._prepare import prepare
+    from moew.cli.runs._folder import SETTINGS, RunFolder
+    from moew.cli.runs._toml import toml_text
     from moew.report import render
-    from moew.runs._folder import SETTINGS, RunFolder
-    from moew.runs._toml import toml_text
 
     folder = RunFolder(settings["out"])
     how = {"force": settings["force"], "resume": settings["resume"]}
@@ -83,7 +83,7 @@ def run_comparison(prepared: Prepared) -> Any:
     """`moew.compare` with the settings of the command."""
     from sklearn.base import clone
 
-    from moew.comparison import compare
+    from moew.search._compare import compare
 
     settings = prepared.settings
     tell(f"comparing 4 methods, each {settings['repeats']} times")
@@ -93,7 +93,7 @@ def run_comparison(prepared: Prepared) -> Any:
 
 
 def _result(search: Any, prepared: Prepared) -> dict[str, Any]:
-    from moew.runs._folder import file_digest
+    from moew.cli.runs._folder import file_digest
 
     found, settings = search.result_, prepared.settings
     files = {name: settings[name] for name in ("train", "validation", "test") if settings[name] is not None}

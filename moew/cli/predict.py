@@ -14,7 +14,7 @@ from moew.cli._users_code import users_code
 from moew.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from moew.runs._schema import Schema, TableRows
+    from moew.cli.runs._schema import Schema, TableRows
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -38,7 +38,7 @@ def command() -> click.Command:
         moew predict run/ new.csv --out predictions.csv
         """
         with one_line_errors():
-            from moew.runs import load_run
+            from moew.cli.runs import load_run
 
             refuse_to_overwrite(table, out)
             if trust:
@@ -67,7 +67,7 @@ def say_how_rows_are_named(schema: Schema, rows: TableRows, table: Path) -> None
 
 def deliver(columns: dict[str, Any], out: Path | None, as_json: bool, what: str) -> None:
     """Write a table to a file, or print it as CSV or as JSON."""
-    from moew.runs._tables import write_table
+    from moew.cli.runs._tables import write_table
 
     if out is not None:
         write_table(columns, out)

@@ -16,10 +16,10 @@ def command() -> click.Command:
     def report(run: Path) -> None:
         """Make the report of a run again, from report.json in its folder."""
         with one_line_errors():
+            from moew.cli.runs import RunFolder
+            from moew.cli.runs._damage import reading
+            from moew.cli.runs._folder import REPORT, REPORT_DATA
             from moew.report import render
-            from moew.runs import RunFolder
-            from moew.runs._damage import reading
-            from moew.runs._folder import REPORT, REPORT_DATA
 
             data = RunFolder(run).read_json(REPORT_DATA)
             with reading(run / REPORT_DATA):

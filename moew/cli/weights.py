@@ -27,7 +27,7 @@ def command() -> click.Command:
         They are on the scale of the training rows' weights, whose mean is one.
         """
         with one_line_errors():
-            from moew.runs import load_run
+            from moew.cli.runs import load_run
 
             refuse_to_overwrite(table, out)
             found = load_run(run)
@@ -43,9 +43,9 @@ def command() -> click.Command:
 def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  # type: ignore[type-arg]
     """The user's own embedding by the name it has in the state; nothing is imported without trust."""
     from moew.cli._objects import find_object
+    from moew.cli.runs._damage import reading
+    from moew.cli.runs._folder import PARTS
     from moew.exceptions import InvalidInputError
-    from moew.runs._damage import reading
-    from moew.runs._folder import PARTS
 
     with reading(run / PARTS):
         name = state["embedding"].get("fitted", {}).get("function")

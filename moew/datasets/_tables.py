@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

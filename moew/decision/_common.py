@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import BoolArray, FloatArray, IntArray
+from moew.types import BoolArray, FloatArray, IntArray
 
 
 def check_fraction(value: Any, name: str) -> None:

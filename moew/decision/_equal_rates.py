@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from moew._util.state import State, Stateful
 from moew.decision._common import (
     check_choice,
     check_fraction,
@@ -20,8 +21,7 @@ from moew.decision._common import (
     threshold_selecting,
 )
 from moew.exceptions import InvalidInputError, UndefinedMetricError
-from moew.protocols import BoolArray, Columns, FloatArray, IntArray
-from moew.state import State, Stateful
+from moew.types import BoolArray, Columns, FloatArray, IntArray
 
 GREEDY_MOVES = 1000  # as in the authors' script
 

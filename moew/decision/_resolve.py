@@ -7,7 +7,7 @@ from typing import Any
 
 from moew.decision._thresholds import FixedThreshold
 from moew.exceptions import InvalidInputError
-from moew.protocols import DecisionRule
+from moew.types import DecisionRule
 
 
 def resolve_decision(rule: Any) -> DecisionRule | None:

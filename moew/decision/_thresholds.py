@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from moew._util.state import State, Stateful
 from moew.decision._common import (
     check_choice,
     check_fraction,
@@ -21,8 +22,7 @@ from moew.decision._common import (
     threshold_selecting,
 )
 from moew.exceptions import InvalidInputError, UndefinedMetricError
-from moew.protocols import BoolArray, Columns, FloatArray
-from moew.state import State, Stateful
+from moew.types import BoolArray, Columns, FloatArray
 
 FitOn = Literal["train", "validation"]
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from moew.chunks import CHUNK_ROWS, Column
+from moew._util.state import State, pack_array, unpack_array
+from moew.data import TabularEncoder, TargetEncoder
+from moew.data._chunks import CHUNK_ROWS, Column
 from moew.embedding._base import BaseEmbedding, draw_seed, side_by_side
 from moew.embedding._chunked import EncodedChunks, centre_spread_and_top, check_chunk_settings, even_sizes
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State, pack_array, unpack_array
-from moew.tabular import TabularEncoder, TargetEncoder
+from moew.types import FloatArray, Labels, Rows, Task
 
 _MOST_DIMS = 8  # the paper uses 3 to 10; a search over alpha gets harder with each
 
@@ -57,7 +57,9 @@ class AutoencoderEmbedding(BaseEmbedding):
         self.random_state = random_state
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
-        from moew.nets import train_autoencoder  # loads JAX, which a fitted embedding can do without
+        from moew.models.networks import (
+            train_autoencoder,  # loads JAX, which a fitted embedding can do without
+        )
 
         self._check_settings()
         self.encoder_ = TabularEncoder(self.scale).fit(X)
@@ -76,7 +78,7 @@ class AutoencoderEmbedding(BaseEmbedding):
         sorted by label or time should be shuffled first. Up to `chunk_rows` rows give what `fit` gives, up
         to rounding.
         """
-        from moew.nets import train_autoencoder_on_blocks
+        from moew.models.networks import train_autoencoder_on_blocks
 
         self._check_settings()
         check_chunk_settings(source, task, self.batch_size, chunk_rows)
@@ -114,7 +116,7 @@ class AutoencoderEmbedding(BaseEmbedding):
         }
 
     def _embed(self, X: Rows, y: Labels) -> FloatArray:
-        from moew.nets import encode
+        from moew.models.networks import encode
 
         return encode(self.layers_, self._inputs(X, y), self.activation)
 

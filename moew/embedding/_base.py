@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from moew._util.state import State, Stateful, pack_array, unpack_array
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State, Stateful, pack_array, unpack_array
+from moew.types import FloatArray, Labels, Rows, Task
 
 
 class BaseEmbedding(Stateful, BaseEstimator):

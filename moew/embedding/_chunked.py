@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from moew.chunks import Chunk, Column, check_readable_again, iter_chunks
+from moew.data import LabelSummary, Moments, TableSummary, label_positions
+from moew.data._chunks import Chunk, Column, check_readable_again, iter_chunks
 from moew.embedding._base import side_by_side
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.tabular import LabelSummary, Moments, TableSummary, label_positions
+from moew.types import FloatArray, Labels, Rows, Task
 
 
 def check_chunk_settings(source: Any, task: Task, batch_size: int | None, chunk_rows: int) -> None:

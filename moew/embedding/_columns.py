@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.state import State
+from moew.data import TabularEncoder, TargetEncoder, check_same_columns, column_names
 from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State
-from moew.tabular import TabularEncoder, TargetEncoder, check_same_columns, column_names
+from moew.types import FloatArray, Labels, Rows, Task
 
 
 class ColumnsEmbedding(BaseEmbedding):

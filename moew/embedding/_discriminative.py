@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moew._util.state import State, load_state
+from moew.data import TargetEncoder, check_same_columns
 from moew.embedding._base import BaseEmbedding, draw_seed, side_by_side
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State, load_state
-from moew.tabular import TargetEncoder, check_same_columns
+from moew.types import FloatArray, Labels, Rows, Task
 
 
 class DiscriminativeEmbedding(BaseEmbedding):
@@ -43,8 +43,8 @@ class DiscriminativeEmbedding(BaseEmbedding):
         self.random_state = random_state
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
-        from moew.nets import NetworkClassifier, NetworkRegressor  # loads JAX
-        from moew.nets._spec import layer_widths
+        from moew.models.networks import NetworkClassifier, NetworkRegressor  # loads JAX
+        from moew.models.networks._spec import layer_widths
 
         if len(layer_widths(self.hidden)) == 0:
             raise InvalidInputError("hidden must name at least one layer: the last one is the embedding.")

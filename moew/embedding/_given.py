@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from moew._util.state import State, find_object, name_object
+from moew.data import TargetEncoder
+from moew.data._read_only import lent
 from moew.embedding._base import BaseEmbedding, side_by_side
-from moew.lending import lent
-from moew.protocols import Labels, Rows, Task
-from moew.state import State, find_object, name_object
-from moew.tabular import TargetEncoder
+from moew.types import Labels, Rows, Task
 
 
 class TransformerEmbedding(BaseEmbedding):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.state import State
+from moew.data import label_levels, label_positions, number_labels
 from moew.embedding._base import BaseEmbedding
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State
-from moew.tabular import label_levels, label_positions, number_labels
+from moew.types import FloatArray, Labels, Rows, Task
 
 
 class LabelEmbedding(BaseEmbedding):

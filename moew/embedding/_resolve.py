@@ -14,7 +14,7 @@ from moew.embedding._discriminative import DiscriminativeEmbedding
 from moew.embedding._given import FunctionEmbedding, TransformerEmbedding
 from moew.embedding._label import LabelEmbedding
 from moew.exceptions import InvalidInputError
-from moew.protocols import Embedding
+from moew.types import Embedding
 
 _BY_NAME: dict[str, type[BaseEmbedding]] = {
     "autoencoder": AutoencoderEmbedding,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import Columns
+from moew.types import Columns
 
 
 def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]:

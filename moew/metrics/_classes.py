@@ -14,7 +14,7 @@ from moew.exceptions import UndefinedMetricError
 from moew.metrics._labels import codes_of, is_positive, shown_positive
 from moew.metrics._metric import ManyAtOnce, Metric
 from moew.metrics._outputs import Array
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 
 @dataclass(frozen=True)

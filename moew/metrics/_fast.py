@@ -17,7 +17,7 @@ from moew.metrics._classes import _Accuracy
 from moew.metrics._labels import codes_of
 from moew.metrics._outputs import Array, Outputs
 from moew.metrics._regression import _RSquared
-from moew.protocols import BoolArray, FloatArray
+from moew.types import BoolArray, FloatArray
 
 FastForm = Callable[[Array, Outputs, FloatArray | None], float | None]
 

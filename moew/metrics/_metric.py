@@ -10,8 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from moew.data._read_only import lent
 from moew.exceptions import InvalidInputError
-from moew.lending import lent
 from moew.metrics._checks import (
     check_bounds,
     check_length,
@@ -22,7 +22,7 @@ from moew.metrics._checks import (
     one_number,
 )
 from moew.metrics._outputs import Array, Outputs, respond
-from moew.protocols import Columns, FloatArray, Labels, Response, Rows
+from moew.types import Columns, FloatArray, Labels, Response, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 _SPECIAL = ("pos_label", "sample_weight")

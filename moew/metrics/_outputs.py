@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import BoolArray, FloatArray, IntArray, Response, Rows
+from moew.types import BoolArray, FloatArray, IntArray, Response, Rows
 
 Array = np.ndarray[Any, Any]
 

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 
+from moew.data._read_only import lent
 from moew.exceptions import InvalidInputError
-from moew.lending import lent
 from moew.metrics._outputs import Array, is_regression
-from moew.protocols import Rows
+from moew.types import Rows
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 

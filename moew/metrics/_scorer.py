@@ -17,14 +17,14 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from moew.data._read_only import lent
 from moew.exceptions import InvalidInputError
-from moew.lending import lent
 from moew.metrics._checks import check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
 from moew.metrics._outputs import Array, Outputs, model_name
 from moew.metrics._recorded import METHODS, Recorder, Replay
-from moew.protocols import Columns, Labels, Rows
+from moew.types import Columns, Labels, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 

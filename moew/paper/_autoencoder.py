@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from moew.nets import NetworkSpec, ReconstructionLoss, RepeatedNetworks
+from moew.models.networks import NetworkSpec, ReconstructionLoss, RepeatedNetworks
 from moew.paper._experiment import Options
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 LAMBDA = 0.5  # the paper's weight of the label's loss
 

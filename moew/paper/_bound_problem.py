@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtr
 
-from moew.protocols import FloatArray, IntArray
-from moew.seeds import generator
-from moew.threads import one_blas_thread
+from moew._util.seeds import generator
+from moew._util.threads import one_blas_thread
+from moew.types import FloatArray, IntArray
 
 GROUPS = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])  # label, half
 CENTRES = np.array([[1.5, 0.5], [0.2, -1.2], [-1.5, 0.8], [-0.2, 1.0]])

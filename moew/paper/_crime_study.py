@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
-from moew.nets import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec, RepeatedNetworks
 from moew.paper._autoencoder import middle_layer
 from moew.paper._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain, Seen, label_shift, paper_searches
-from moew.protocols import FloatArray, IntArray
-from moew.search import GpBucb
-from moew.seeds import generator, integer_seed
+from moew.samplers import GpBucb
+from moew.types import FloatArray, IntArray
 
 SIZES = ((755, 239), (200, 300), (200, 300))  # large and small communities in training, validation, test
 N_BATCHES, BATCH_SIZE = 10, 5

@@ -11,7 +11,7 @@ from moew.paper._crime_settings import PAPER, known_arms, settings
 from moew.paper._crime_study import FILE_ORDERS, Searches, Setting
 from moew.paper._crime_thresholds import ONE_THRESHOLD
 from moew.paper._experiment import PAPER_ARM, Line, difference, table
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 Scores = dict[str, FloatArray]
 """Of a chosen model: validation, test accuracy and violation (R,)."""

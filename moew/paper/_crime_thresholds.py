@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import BoolArray, FloatArray, IntArray
+from moew.types import BoolArray, FloatArray, IntArray
 
 N_GROUPS = 4
 COVERAGE, GREEDY_MOVES = 0.278, 1000  # the authors'

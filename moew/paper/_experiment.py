@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from moew.margins import margin
-from moew.nets import RepeatedNetworks
+from moew._util.margins import margin
+from moew.models.networks import RepeatedNetworks
 from moew.paper._searches import Arm, Evaluate, OutOfTimeError, Seen, run
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 SECOND_REPEATS = 20  # at most
 PAPER_ARM = "moew, GP-BUCB as in the paper"
@@ -205,7 +205,7 @@ def difference(name: str, ours: FloatArray, other: FloatArray, greater_is_better
 
 
 def device_name(device: str | None) -> str:
-    from moew.nets import name_of_device
+    from moew.models.networks import name_of_device
 
     return name_of_device(device)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from moew.colours import COLOURS as COLOURS
-from moew.margins import margin
-from moew.protocols import FloatArray
+from moew._util.colours import COLOURS as COLOURS
+from moew._util.margins import margin
+from moew.types import FloatArray
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Any, Any]:

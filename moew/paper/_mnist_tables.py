@@ -8,7 +8,7 @@ import numpy as np
 
 from moew.paper._experiment import PAPER_ARM, Line, Run, chosen, difference, table
 from moew.paper._searches import Seen
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
 SOFTMAX_UNIFORM, SOFTMAX_MOEW, SOFTMAX_OURS = "uniform, softmax", f"{PAPER_ARM}, softmax", "moew, softmax"

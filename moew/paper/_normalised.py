@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from moew.margins import margin
+from moew._util.margins import margin
 from moew.paper._experiment import PAPER_ARM, Line, table
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 Scores = Mapping[str, FloatArray]  # of each arm, "uniform" first: test scores (repeats,)
 Figures = Mapping[str, tuple[float, float]]  # the paper's, with their margins

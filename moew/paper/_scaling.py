@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 _CONSTANT = 1e-5  # a deviation below is rounding's
 

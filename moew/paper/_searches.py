@@ -15,13 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed
 
-from moew.domain import Ball
+from moew._util.seeds import generator
 from moew.exceptions import MoewError
-from moew.nets import RepeatedNetworks
+from moew.models.networks import RepeatedNetworks
 from moew.paper._files import write_whole
-from moew.protocols import BoolArray, FloatArray, IntArray, Search
-from moew.search import GpBucb, RandomSearch
-from moew.seeds import generator
+from moew.samplers import GpBucb, RandomSearch
+from moew.samplers import Ball
+from moew.types import BoolArray, FloatArray, IntArray, Search
 
 Evaluate = Callable[[Any], Mapping[str, FloatArray]]
 """What the networks (R, K) of a batch score: names and values (R, K); one of them is "validation"."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moew.margins import margin
-from moew.nets import NetworkSpec, RepeatedNetworks
+from moew._util.margins import margin
+from moew.models.networks import NetworkSpec, RepeatedNetworks
 from moew.paper._autoencoder import middle_layer
 from moew.paper._experiment import Options
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 HIDDEN, ENCODER_HIDDEN, N_DIMS = (20, 10), 100, 3
 N_BATCHES, BATCH_SIZE = 10, 20  # B and K

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from moew.protocols import FloatArray
-from moew.search import GpBucb
+from moew.samplers import GpBucb
+from moew.types import FloatArray
 
 BATCH_SIZE = 20
 PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 5, 10  # ours: benchmarks/paper_settings.py wine

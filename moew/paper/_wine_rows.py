@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
-from moew.nets import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec, RepeatedNetworks
 from moew.paper._autoencoder import middle_layer
 from moew.paper._experiment import Options
 from moew.paper._scaling import like, standardized
 from moew.paper._searches import Evaluate
-from moew.protocols import BoolArray, FloatArray
-from moew.seeds import generator, integer_seed
+from moew.types import BoolArray, FloatArray
 
 HIDDEN = (20, 10)  # of the model 40-20-10-1
 HIDDEN_OF_AUTOENCODER = 100

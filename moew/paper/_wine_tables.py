@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moew.margins import margin
+from moew._util.margins import margin
 from moew.paper._experiment import Line, difference, table
 from moew.paper._searches import Seen
 from moew.paper._wine_plan import (

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from moew.domain import Ball
-from moew.margins import margin
+from moew._util.margins import margin
 from moew.paper._bound_problem import (
     N_GROUPS,
     Sums,
@@ -35,9 +34,10 @@ from moew.paper._bound_problem import (
 )
 from moew.paper._experiment import Options, Run
 from moew.paper._searches import Seen
-from moew.protocols import FloatArray
-from moew.search import CoverSearch
+from moew.samplers import CoverSearch
+from moew.samplers import Ball
 from moew.theory import Theorem2
+from moew.types import FloatArray
 
 DIMS = (1, 2, 3)
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.seeds import integer_seed
 from moew.datasets import TrainTest, load_mnist
-from moew.nets import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec, RepeatedNetworks
 from moew.paper._experiment import Options, Prepared, Run
 from moew.paper._mnist_tables import (
     ARMS,
@@ -35,9 +36,8 @@ from moew.paper._mnist_tables import (
 )
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_searches
-from moew.protocols import FloatArray, IntArray
-from moew.search import GpBucb
-from moew.seeds import integer_seed
+from moew.samplers import GpBucb
+from moew.types import FloatArray, IntArray
 
 HIDDEN = (10, 20, 30, 40, 50)
 N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20

@@ -27,8 +27,9 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.seeds import integer_seed
 from moew.datasets import TrainValidTest, load_blog
-from moew.nets import RepeatedNetworks
+from moew.models.networks import RepeatedNetworks
 from moew.paper import _normalised as normalised
 from moew.paper._experiment import PAPER_ARM, Options, Prepared, Run, chosen
 from moew.paper._scaling import like, standardized
@@ -45,9 +46,8 @@ from moew.paper._stand_ins import (
     embedding,
     signed_log,
 )
-from moew.protocols import FloatArray
-from moew.search import GpBucb
-from moew.seeds import integer_seed
+from moew.samplers import GpBucb
+from moew.types import FloatArray
 
 SHARES = (0.4, 0.2, 0.1, 0.05)
 FEATURES = (

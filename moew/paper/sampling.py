@@ -13,7 +13,7 @@ from moew.paper._experiment import Line, Options, Run, table
 from moew.paper._searches import Seen
 from moew.paper._stand_ins import BATCH_SIZE, PAPER_RADIUS
 from moew.paper.pages import ARMS, SHARES, STATED, Pages, search_all
-from moew.protocols import FloatArray
+from moew.types import FloatArray
 
 SHOWN = (0, 1, 3, 5, 7, 9)
 PAPER_CORRELATION = 0.97

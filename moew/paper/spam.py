@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset, load_credit_default
-from moew.nets import RepeatedNetworks
+from moew.models.networks import RepeatedNetworks
 from moew.paper import _normalised as normalised
 from moew.paper._experiment import PAPER_ARM, Options, Prepared, Run, chosen
 from moew.paper._scaling import like, standardized
@@ -45,9 +46,8 @@ from moew.paper._stand_ins import (
     embedding,
     signed_log,
 )
-from moew.protocols import BoolArray, FloatArray, IntArray
-from moew.search import GpBucb
-from moew.seeds import generator, integer_seed
+from moew.samplers import GpBucb
+from moew.types import BoolArray, FloatArray, IntArray
 
 SIZES = (10_000, 6_000, 6_000)  # training, validation, test
 BLOCKED = 0.05

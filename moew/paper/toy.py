@@ -16,15 +16,15 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, NetworkClassifier
-from moew.contest import Contest
+from moew._util.margins import margin
+from moew._util.seeds import generator, integer_seed
 from moew.embedding import ColumnsEmbedding
-from moew.margins import margin
 from moew.metrics import precision_at_recall
 from moew.paper._experiment import Line, Options, Run, table
 from moew.paper._files import write_whole
-from moew.protocols import BoolArray, FloatArray
-from moew.seeds import generator, integer_seed
-from moew.setup import Given
+from moew.search._contest import Contest
+from moew.search._prepare import Given
+from moew.types import BoolArray, FloatArray
 from moew.weighting import WeightFunction
 
 ABOVE, BELOW = 0.52, 0.34  # P(y = 1 | x) above the diagonal, and its factor of x₁² below

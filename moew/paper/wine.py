@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from moew._util.seeds import integer_seed
 from moew.datasets import Dataset, load_wine, load_wine_full
 from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
@@ -44,7 +45,6 @@ from moew.paper._wine_plan import (
 )
 from moew.paper._wine_rows import Wine, most_frequent_flags
 from moew.paper._wine_tables import draw, report, spread
-from moew.seeds import integer_seed
 
 
 def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -> Arm:

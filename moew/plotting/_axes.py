@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moew.colours import COLOURS
+from moew._util.colours import COLOURS
 
 BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
 GREY = "0.45"

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.margins import TWO_SIDED
 from moew.exceptions import InvalidInputError
-from moew.insight import Landscape, given_rows, trace, values_again
-from moew.insight import landscape as make_landscape
-from moew.margins import TWO_SIDED
+from moew.inspection import Landscape, given_rows, trace, values_again
+from moew.inspection import landscape as make_landscape
 from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new, best_is_bright, metric_label
-from moew.protocols import Labels, Rows
+from moew.types import Labels, Rows
 
 
 def history(search: Any, *, ax: Any = None) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.insight import groups_by_label, slices_of, table_columns, trained_rows
+from moew.inspection import groups_by_label, slices_of, table_columns, trained_rows
 from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new
-from moew.protocols import Labels, Rows
+from moew.types import Labels, Rows
 
 
 def weights_by_class(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moew.colours import viridis
-from moew.margins import TWO_SIDED
+from moew._util.colours import viridis
+from moew._util.margins import TWO_SIDED
 from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
 from moew.report._words import number, signed
 

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from moew import __version__
+from moew._util.fingerprint import fingerprint
 from moew.exceptions import InvalidInputError
-from moew.fingerprint import fingerprint
-from moew.insight import (
+from moew.inspection import (
     Landscape,
     TrainedRows,
     effective_size,
@@ -22,10 +22,10 @@ from moew.insight import (
     trace,
     trained_rows,
 )
-from moew.protocols import FloatArray, Labels, Rows
 from moew.report._plain import clipped, plain, setting_text
 from moew.report._rows import example_rows, sliced
 from moew.report._verdict import verdict_of
+from moew.types import FloatArray, Labels, Rows
 
 FORMAT = 2  # of the dict; a page that needs other entries gets another number
 MOST_GROUPS = 200  # classes that are shown

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.insight import TrainedRows, slices_of, table_columns
-from moew.protocols import IntArray, Rows
+from moew.inspection import TrainedRows, slices_of, table_columns
 from moew.report._plain import cell, clipped
+from moew.types import IntArray, Rows
 
 MOST_LOOKED_AT = 500  # columns of X; of images and texts no single one means much
 MOST_SHOWN = 12  # columns that are shown cut into slices

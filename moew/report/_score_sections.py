@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from moew.margins import TWO_SIDED
+from moew._util.margins import TWO_SIDED
 from moew.report import _charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import table

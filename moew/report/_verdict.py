@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from moew.insight import Tested
-from moew.margins import TWO_SIDED, margin
-from moew.result import SearchResult
+from moew._util.margins import TWO_SIDED, margin
+from moew.inspection import Tested
+from moew.search._result import SearchResult
 
 Kind = Literal["better", "maybe", "no", "worse", "none", "unknown"]
 

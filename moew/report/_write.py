@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from moew.protocols import Labels, Rows
 from moew.report._collect import collect
 from moew.report._page import render
+from moew.types import Labels, Rows
 
 
 def write_report(

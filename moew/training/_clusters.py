@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from moew.protocols import IntArray, Labels, Rows
 from moew.training._jobs import Job, fit_job_apart
 from moew.training._rows import Parcel, Placed
+from moew.types import IntArray, Labels, Rows
 
 Train = Callable[[Any, Rows, Labels, IntArray | None, Sequence[Job], Placed], Iterator[tuple[int, Any]]]
 

@@ -17,9 +17,9 @@ import dask
 from distributed import KilledWorker, Status, WorkerPlugin, as_completed
 
 from moew.exceptions import MoewError
-from moew.protocols import IntArray, Labels, Rows
 from moew.training._jobs import Job, fit_job_apart
 from moew.training._rows import Parcel, ParcelInOnePiece, Placed
+from moew.types import IntArray, Labels, Rows
 
 _TRIES = 3  # how often candidates are handed over that the cluster loses altogether, as in a restart
 _delivered: dict[str, Parcel] = {}  # on a worker, by name

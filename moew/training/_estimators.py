@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from joblib.parallel import get_active_backend
 
-from moew.protocols import FloatArray, IntArray, Labels, Rows
 from moew.training._clusters import cluster_of
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
 from moew.training._jobs import PROBE, Job, open_random_states
 from moew.training._local import train_locally
 from moew.training._rows import Placed
+from moew.types import FloatArray, IntArray, Labels, Rows
 
 
 @dataclass

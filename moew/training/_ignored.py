@@ -9,9 +9,9 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
+from moew.data._read_only import lent
 from moew.exceptions import MoewWarning
-from moew.lending import lent
-from moew.protocols import FloatArray, IntArray, Labels, Rows
+from moew.types import FloatArray, IntArray, Labels, Rows
 
 _N_ROWS = 1000  # answers on so many training rows are compared
 

@@ -14,11 +14,11 @@ from joblib.parallel import ThreadingBackend
 from sklearn import config_context, get_config
 from sklearn.base import clone
 
+from moew._util.threads import one_blas_thread
+from moew.data._read_only import lent
 from moew.exceptions import MoewError
-from moew.lending import lent
-from moew.protocols import FloatArray
-from moew.threads import one_blas_thread
 from moew.training._rows import Parcel
+from moew.types import FloatArray
 
 PROBE = -1  # the number of a job that is no candidate's
 

@@ -10,10 +10,10 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import IntArray, Labels, Rows
 from moew.training._jobs import Job, fit_job
 from moew.training._processes import train_in_processes
 from moew.training._rows import Parcel, ParcelInFile, Placed
+from moew.types import IntArray, Labels, Rows
 
 
 def train_locally(

@@ -10,8 +10,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from moew.lending import lent
-from moew.protocols import FloatArray, IntArray, Labels, Rows
+from moew.data._read_only import lent
+from moew.types import FloatArray, IntArray, Labels, Rows
 
 
 @dataclass(frozen=True)

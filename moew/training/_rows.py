@@ -16,7 +16,7 @@ from typing import Any, Self
 import joblib
 from sklearn.utils import _safe_indexing
 
-from moew.protocols import IntArray, Labels, Rows
+from moew.types import IntArray, Labels, Rows
 
 
 class Parcel:

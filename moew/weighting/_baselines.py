@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from moew._util.state import State, Stateful, find_object, name_object
+from moew.data._read_only import lent
 from moew.exceptions import InvalidInputError
-from moew.lending import lent
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State, Stateful, find_object, name_object
+from moew.types import FloatArray, Labels, Rows, Task
 
 
 class BaseBaseline(Stateful, BaseEstimator):

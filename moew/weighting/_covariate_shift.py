@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State, pack_array, unpack_array
-from moew.tabular import TabularEncoder
+from moew._util.state import State, pack_array, unpack_array
+from moew.data import TabularEncoder
+from moew.types import FloatArray, Labels, Rows, Task
 from moew.weighting._baselines import BaseBaseline, check_limit, need_validation
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 

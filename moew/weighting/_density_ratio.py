@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
+from moew._util.threads import one_blas_thread
 from moew.exceptions import InvalidInputError
-from moew.protocols import FloatArray, IntArray
-from moew.threads import one_blas_thread
+from moew.types import FloatArray, IntArray
 
 _DEGREE = 3
 _MOST_NEWTON_FEATURES = 300

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from moew._util.state import State, pack_array, unpack_array
+from moew.data import label_levels, label_positions, number_labels
 from moew.exceptions import InvalidInputError, MoewWarning
-from moew.protocols import FloatArray, Labels, Rows, Task
-from moew.state import State, pack_array, unpack_array
-from moew.tabular import label_levels, label_positions, number_labels
+from moew.types import FloatArray, Labels, Rows, Task
 from moew.weighting._baselines import BaseBaseline, check_limit, need_validation
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone
 
 from moew.exceptions import InvalidInputError
-from moew.protocols import Baseline
+from moew.types import Baseline
 from moew.weighting._baselines import BaseBaseline, FunctionBaseline, UniformBaseline
 from moew.weighting._covariate_shift import CovariateShift
 from moew.weighting._label_shift import LabelShift

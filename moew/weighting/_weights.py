@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import log_expit
 
+from moew._util.state import State, Stateful, load_state, pack_array, unpack_array
+from moew.data._read_only import lent
 from moew.exceptions import InvalidInputError
-from moew.lending import lent
-from moew.protocols import Baseline, Embedding, FloatArray, Labels, Rows, Task
-from moew.state import State, Stateful, load_state, pack_array, unpack_array
+from moew.types import Baseline, Embedding, FloatArray, Labels, Rows, Task
 from moew.weighting._baselines import checked_baseline
 
 

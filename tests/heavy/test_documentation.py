@@ -14,7 +14,7 @@ pytestmark = pytest.mark.heavy
 NUMBER = re.compile(r"[-+]?\d[\d,.]*(?:e-?\d+)?")
 for library in ("sphinx", "sphinx_gallery", "pydata_sphinx_theme", "numpydoc", "myst_parser", "fairlearn"):
     pytest.importorskip(library, reason=f"the documentation needs {library}: pip install '.[docs]'")
-pytest.importorskip("torch", reason="the reference of moew.torch needs PyTorch")
+pytest.importorskip("torch", reason="the reference of moew.models.torch needs PyTorch")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from problems import skewed_target
 
-from moew.nets import NetworkRegressor
+from moew.models.networks import NetworkRegressor
 
 pytestmark = pytest.mark.heavy
 if jax.default_backend() != "gpu":

@@ -8,7 +8,7 @@ from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, WeightStudy
-from moew.domain import Ball
+from moew.samplers import Ball
 
 pytestmark = pytest.mark.heavy
 pytest.importorskip("psycopg", reason="psycopg (the PostgreSQL driver) is not installed")

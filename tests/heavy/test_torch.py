@@ -19,9 +19,9 @@ from torch import nn  # noqa: E402
 
 from moew import ExampleWeightSearch  # noqa: E402
 from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
-from moew.many import BATCH_SEED, batch_rows  # noqa: E402
-from moew.nets import _engine, _groups  # noqa: E402
-from moew.torch import (  # noqa: E402
+from moew.models._shared import BATCH_SEED, batch_rows  # noqa: E402
+from moew.models.networks import _engine, _groups  # noqa: E402
+from moew.models.torch import (  # noqa: E402
     TorchClassifier,
     TorchRegressor,
     TrainingDivergedError,

@@ -1,0 +1,1 @@
+"""What all rooms share: randomness, states, threads, fingerprints, progress, margins, colours."""

@@ -1,0 +1,20 @@
+"""How far a mean over repeats may be off."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from moew.types import FloatArray
+
+TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval, where there are many values
+
+
+def margin(values: FloatArray) -> float:
+    """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
+    n = len(values)
+    if n > 1 and np.ptp(values) == 0:
+        return 0.0  # and not what the mean's rounding leaves of it
+    return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))

@@ -1,0 +1,34 @@
+"""A classifier that only takes classes 0 … C−1, such as XGBoost's, for classes of any name."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
+
+from moew.types import FloatArray, Labels, Rows
+
+
+class CodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Trains `estimator` on the numbers of the classes and answers with the classes."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Rows, y: Labels, sample_weight: Any = None) -> Self:
+        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
+        self.estimator_ = clone(self.estimator).fit(X, codes, sample_weight=sample_weight)
+        return self
+
+    def predict(self, X: Rows) -> Any:
+        return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]
+
+    def predict_proba(self, X: Rows) -> FloatArray:
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags

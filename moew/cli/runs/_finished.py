@@ -1,0 +1,129 @@
+"""A finished run: predictions and weights of new rows, from its folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moew._util.state import State, load_state
+from moew.cli.runs import _model_files
+from moew.cli.runs._damage import reading, using
+from moew.cli.runs._folder import PARTS, RunFolder
+from moew.cli.runs._schema import Schema, TableRows
+from moew.exceptions import InvalidInputError, StateError
+from moew.metrics import accuracy
+from moew.search._evaluate import Evaluator
+from moew.types import DecisionRule, FloatArray
+
+_PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "classes", "pos_label"}
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What a run learned."""
+
+    folder: Path
+    schema: Schema
+    decision: DecisionRule | None
+    unweighted_decision: DecisionRule | None
+    classes: np.ndarray[Any, Any] | None
+    pos_label: Any
+    weight_state: State
+
+    def model(self, trust: bool = False, *, unweighted: bool = False) -> Any:
+        """The fitted model; one that only code can make again needs `trust`."""
+        name = _model_files.UNWEIGHTED if unweighted else _model_files.MODEL
+        return _model_files.load_model(self.folder, trust, name)
+
+    def rows_to_predict(self, path: Path) -> TableRows:
+        """The rows of a file, with those of the metric's columns that the decision looks at."""
+        needed = () if self.decision is None else self.decision.columns
+        given = [name for name in needed if name in self.schema.columns]
+        return self.schema.read(path, labels=False, ids=False, columns=given)
+
+    def rows_to_weigh(self, path: Path) -> TableRows:
+        """The labelled rows of a file; the metric's columns play no part."""
+        return self.schema.read(path, ids=False, columns=())
+
+    def predict(self, rows: TableRows, *, trust: bool = False, unweighted: bool = False) -> dict[str, Any]:
+        """Columns: the rows' ids, the prediction, and the score or the probability of each class; of the
+        winner, or of the model without learned weights."""
+        model = self.model(trust, unweighted=unweighted)
+        rule = self.unweighted_decision if unweighted else self.decision
+        with using(self.folder):
+            columns = self._answers(model, rule, rows)
+            if odd := [name for name, of_rows in columns.items() if of_rows.shape != (len(rows),)]:
+                raise ValueError(f"it gives no column {odd[0]!r} of {len(rows)} rows")
+            return columns
+
+    def _answers(self, model: Any, rule: DecisionRule | None, rows: TableRows) -> dict[str, Any]:
+        columns: dict[str, Any] = {rows.id_name: rows.ids}
+        if rule is None:
+            columns["prediction"] = np.asarray(model.predict(rows.X))
+        else:
+            # As in the search: a column that the user named goes before a feature of that name.
+            of_rule = {**{n: rows.X[n] for n in rule.columns if n in rows.X}, **rows.columns}
+            columns["prediction"] = self._evaluator().decide(model, rule, rows.X, of_rule)
+        if self.classes is not None and hasattr(model, "predict_proba"):
+            shares = np.asarray(model.predict_proba(rows.X))
+            columns |= {f"probability_{c}": shares[:, k] for k, c in enumerate(self.classes.tolist())}
+        elif self.classes is not None and len(self.classes) == 2 and hasattr(model, "decision_function"):
+            columns["score"] = np.asarray(model.decision_function(rows.X))
+        return columns
+
+    def weights(self, rows: TableRows, objects: Mapping[str, Any] | None = None) -> FloatArray:
+        """The learned weights of labelled rows; `objects` are functions of the user's own."""
+        if rows.y is None:
+            raise InvalidInputError("weights are of labelled rows; read them with their labels.")
+        with reading(self.folder / PARTS):
+            function = load_state(self.weight_state, objects)
+        with using(self.folder / PARTS):
+            weights = np.asarray(function(rows.X, rows.y), dtype=np.float64)
+            if weights.shape != (len(rows),):
+                raise ValueError(f"its weights of {len(rows)} rows have the shape {weights.shape}")
+        return weights
+
+    def _evaluator(self) -> Evaluator:
+        # Only the positive class of the metric plays a part in deciding.
+        return Evaluator(replace(accuracy(), pos_label=self.pos_label), self.decision, self.classes)
+
+
+def load_run(folder: Path) -> FinishedRun:
+    """The run in a folder of `moew fit`; nothing of it is executed."""
+    parts = RunFolder(folder).read_json(PARTS)
+    with reading(folder / PARTS):
+        if not (isinstance(parts, dict) and set(parts) == _PARTS):
+            raise StateError(f"it must hold {', '.join(sorted(_PARTS))}, and nothing else.")
+        return FinishedRun(
+            folder,
+            Schema.from_state(parts["schema"]),
+            _rule(parts["decision"]),
+            _rule(parts["unweighted_decision"]),
+            _classes(parts["classes"], parts["pos_label"]),
+            parts["pos_label"],
+            parts["weight_function"],
+        )
+
+
+def _rule(state: State | None) -> DecisionRule | None:
+    if state is None:
+        return None
+    rule = load_state(state)
+    if not isinstance(rule, DecisionRule):
+        raise StateError(f"its decision is a {type(rule).__name__}, no decision rule.")
+    return rule
+
+
+def _classes(classes: Any, pos_label: Any) -> np.ndarray[Any, Any] | None:
+    if classes is None:
+        return None
+    kinds = {type(name) for name in classes} if isinstance(classes, list) else set()
+    if len(kinds) != 1 or not kinds <= {bool, int, float, str} or len(set(classes)) != len(classes):
+        raise StateError(f"its classes must be a list of different labels of one kind, got {classes!r}.")
+    if pos_label is not None and pos_label not in classes:
+        raise StateError(f"its positive label {pos_label!r} is none of its classes.")
+    return np.asarray(classes)

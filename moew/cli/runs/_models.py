@@ -1,0 +1,136 @@
+"""Models by name, with what each needs to take categories and missing values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+from moew.exceptions import InvalidInputError
+from moew.types import Task
+
+_MOST_CATEGORIES = 50  # of a text column; rarer ones share a column of their own
+
+
+class _Model(NamedTuple):
+    """Where the classifier and the regressor are ("" for none), with settings, and what they need."""
+
+    home: str
+    classifier: str
+    regressor: str
+    settings: Mapping[str, Any]
+    needs: Literal["nothing", "no texts", "scaled numbers"]
+    summary: str
+
+
+MODELS = {
+    "network": _Model(
+        "moew.models", "NetworkClassifier", "NetworkRegressor", {}, "nothing", "moew's, in JAX"
+    ),
+    "logistic": _Model(
+        "sklearn.linear_model",
+        "LogisticRegression",
+        "",
+        {"max_iter": 1000},
+        "scaled numbers",
+        "logistic regression",
+    ),
+    "ridge": _Model("sklearn.linear_model", "", "Ridge", {}, "scaled numbers", "linear regression"),
+    "hist_gradient_boosting": _Model(
+        "sklearn.ensemble",
+        "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+        {},
+        "no texts",
+        "scikit-learn's boosted trees",
+    ),
+    "random_forest": _Model(
+        "sklearn.ensemble",
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        {},
+        "no texts",
+        "scikit-learn's forest",
+    ),
+    "lightgbm": _Model(
+        "lightgbm",
+        "LGBMClassifier",
+        "LGBMRegressor",
+        {"verbose": -1, "n_jobs": 1},
+        "no texts",
+        "LightGBM",
+    ),
+    "xgboost": _Model("xgboost", "XGBClassifier", "XGBRegressor", {"n_jobs": 1}, "no texts", "XGBoost"),
+}
+
+
+def built_in_model(name: str, X: Any, task: Task, options: Mapping[str, Any] | None = None) -> Any:
+    """The model of that name, not fitted, for a frame X of numbers and texts; `options` are its settings."""
+    model = MODELS[name]
+    class_name = model.classifier if task == "classification" else model.regressor
+    if not class_name:
+        others = [n for n, m in MODELS.items() if (m.classifier if task == "classification" else m.regressor)]
+        raise InvalidInputError(f"--model {name} is not for {task}; take one of {', '.join(others)}.")
+    try:
+        made = getattr(import_module(model.home), class_name)(**model.settings)
+    except ImportError as error:
+        package = model.home.partition(".")[0]
+        raise InvalidInputError(f"--model {name} needs {package}: pip install {package}.") from error
+    made = with_options(made, options or {})
+    if name == "xgboost" and task == "classification":
+        from moew.cli.runs._coded_labels import CodedLabels
+
+        made = CodedLabels(made)
+    return made if model.needs == "nothing" else _with_preparation(made, X, model.needs == "scaled numbers")
+
+
+def with_options(model: Any, options: Mapping[str, Any]) -> Any:
+    """The model with settings of its own; one that it does not have is an error that names the nearest."""
+    known = model.get_params()
+    for name in options:
+        takes_any = type(model).__module__.partition(".")[0] in ("lightgbm", "xgboost")
+        if name not in known and not takes_any:
+            near = get_close_matches(name, known, n=1, cutoff=0.0)
+            hint = f"; the nearest is {near[0]!r}" if near else ""
+            raise InvalidInputError(f"{type(model).__name__} has no setting {name!r}{hint}.")
+    model = model.set_params(**options)
+    if options and hasattr(model, "_parameter_constraints"):  # scikit-learn's own, which would say so in fit
+        try:
+            model._validate_params()
+        except ValueError as error:
+            raise InvalidInputError(f"--model-option: {error}") from error
+    return model
+
+
+def option_value(text: str) -> Any:
+    """A setting's value as it is written: JSON (numbers, true, null, lists), else a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _with_preparation(model: Any, X: Any, scaled: bool) -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    texts = [name for name in X.columns if X[name].dtype == object]
+    numbers = [name for name in X.columns if name not in texts and X[name].notna().any()]
+    if not (texts or numbers):
+        raise InvalidInputError(
+            "the features hold nothing but missing values; there is nothing to learn from."
+        )
+    as_numbers: Any = "passthrough"  # trees take missing numbers as they are
+    if scaled:
+        fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        as_numbers = Pipeline([("fill", fill), ("scale", StandardScaler())])
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MOST_CATEGORIES, sparse_output=False
+    )
+    parts = [("numbers", as_numbers, numbers), ("texts", one_hot, texts)]
+    prepare = ColumnTransformer([part for part in parts if part[2]])
+    return Pipeline([("prepare", prepare), ("model", model)])

@@ -1,0 +1,240 @@
+"""What a table's columns are for, learned from the training file and asked of every other one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from moew._util.state import State
+from moew.cli.runs._tables import read_table
+from moew.exceptions import InvalidInputError, StateError
+
+Array = np.ndarray[Any, Any]
+NUMBERED = "row"  # what ids are called that are the numbers of the rows
+_FEATURE_KINDS, _LABEL_KINDS = {"number", "text"}, {"number", "text", "truth"}
+_WRITTEN = ("weight", "prediction", "score")  # columns that stand beside the ids in tables that are written
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of a file: features (a data frame), labels, ids, the user's weights, the metric's columns."""
+
+    X: Any
+    y: Array | None
+    ids: Array
+    id_name: str  # what the ids are called in tables that are written
+    sample_weight: Array | None
+    columns: dict[str, Array]
+    frame: Any  # the whole file
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Which columns are features (each "number" or "text"), label, id, weight and the metric's.
+
+    `columns` maps the name that the metric or the decision uses to the file's column.
+    """
+
+    features: dict[str, str]
+    label: str
+    label_kind: str  # number, text or truth
+    id: str | None
+    sample_weight: str | None
+    columns: dict[str, str]
+    text_columns: list[str] = field(default_factory=list)  # of the metric's, in the training file
+
+    def read(
+        self, path: Path, *, labels: bool = True, ids: bool = True, columns: Sequence[str] | None = None
+    ) -> TableRows:
+        """The rows of a file; `labels` and `ids`: whether it must hold them (rows without ids have numbers),
+        `columns`: those of the metric that it must hold (None: all; those that are there are taken)."""
+        texts = [name for name, kind in self.features.items() if kind == "text"]
+        texts += self.text_columns
+        texts += [self.label] if self.label_kind == "text" else []
+        alone = self.id not in self.features and self.id not in self.columns.values()
+        frame = read_table(path, texts, ids=self.id if alone else None)
+        return self.rows(frame, path, labels=labels, ids=ids, columns=columns)
+
+    def rows(
+        self,
+        frame: Any,
+        path: Path,
+        *,
+        labels: bool = True,
+        ids: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> TableRows:
+        """As `read`, of a file that was read."""
+        needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id and ids else [])]
+        needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
+        _check_there(frame, needed, path)
+        id_column = self.id if self.id in frame else None
+        weight = self.sample_weight if self.sample_weight in frame else None
+        return TableRows(
+            self._features(frame, path),
+            _labels(frame[self.label], self.label_kind, path) if labels else None,
+            np.arange(len(frame)) if id_column is None else frame[id_column].to_numpy(),
+            id_column or NUMBERED,
+            None if weight is None else _as_number(frame[weight], path).to_numpy(dtype=np.float64),
+            {n: self._column(frame[column]) for n, column in self.columns.items() if column in frame},
+            frame,
+        )
+
+    def unknown(self, frame: Any) -> list[str]:
+        """Columns of a file that are for nothing."""
+        known = {*self.features, self.label, self.id, self.sample_weight, *self.columns.values()}
+        return [name for name in frame.columns if name not in known]
+
+    def state(self) -> State:
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        made = cls(**state)
+        texts = [*made.features, *made.columns, *made.columns.values(), *made.text_columns, made.label]
+        texts += [name for name in (made.id, made.sample_weight) if name is not None]
+        kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
+        if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
+            raise StateError("its schema must name columns by texts, and features as number or text.")
+        return made
+
+    def _column(self, series: Any) -> Array:
+        """A column of the metric's; one of texts stays so where a file has nothing but numbers in it."""
+        return np.asarray((_as_text(series) if series.name in self.text_columns else series).to_numpy())
+
+    def _features(self, frame: Any, path: Path) -> Any:
+        columns = {
+            name: _as_number(frame[name], path) if kind == "number" else _as_text(frame[name])
+            for name, kind in self.features.items()
+        }
+        return type(frame)(columns, index=frame.index)
+
+
+def learn_schema(
+    frame: Any,
+    path: Path,
+    *,
+    label: str,
+    features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+    sample_weight: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Schema:
+    """The schema of a training file; without `features`, all columns that are for nothing else."""
+    of_metric = dict(columns or {})
+    special = [name for name in (label, id_column, sample_weight) if name is not None]
+    _check_there(frame, [*special, *features, *drop], path)
+    if id_column in _WRITTEN or str(id_column).startswith("probability_"):
+        raise InvalidInputError(
+            f"--id {id_column}: the files that come out have a column {id_column!r} of their own beside the "
+            "ids. Give the column of ids another name in your files, or leave out --id."
+        )
+    if features:
+        chosen = [name for name in features if name not in drop]
+    else:
+        chosen = [name for name in frame.columns if name not in {*special, *drop, *of_metric.values()}]
+    if label in chosen:
+        raise InvalidInputError(f"the label {label!r} is among the features; leave it out of them.")
+    if not chosen:
+        raise InvalidInputError(f"{path} has no column left for a feature: {sorted(frame.columns)}.")
+    kinds = {name: "text" if _kind(frame[name], path) == "text" else "number" for name in chosen}
+    texts = [name for name in of_metric.values() if name in frame and _is_text(frame[name])]
+    return Schema(kinds, label, _kind(frame[label], path), id_column, sample_weight, of_metric, texts)
+
+
+def labels_of(frame: Any, label: str, path: Path) -> Array:
+    """The labels of a training file."""
+    _check_there(frame, [label], path)
+    return _labels(frame[label], _kind(frame[label], path), path)
+
+
+def named_columns(given: Sequence[str], frame: Any) -> list[str]:
+    """Names from `--features a,b --features c`; one that is a column with a comma in it stays whole."""
+    parts = [[name] if name in frame else [part.strip() for part in name.split(",")] for name in given]
+    return [name for part in parts for name in part if name]
+
+
+def _check_there(frame: Any, names: Sequence[str], path: Path) -> None:
+    if missing := [name for name in dict.fromkeys(names) if name not in frame]:
+        there = [str(name) for name in frame.columns]
+        shown = f"{there[:12]}{' …' if len(there) > 12 else ''}"
+        hint = " Are its columns separated by something else than commas?" if len(there) == 1 else ""
+        raise InvalidInputError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.{hint}"
+        )
+
+
+def _kind(series: Any, path: Path) -> str:
+    from pandas.api import types
+
+    if types.is_datetime64_any_dtype(series) or types.is_timedelta64_dtype(series):
+        raise InvalidInputError(
+            f"{path}: column {series.name!r} holds dates; turn it into numbers, such as days, or --drop it."
+        )
+    seen = series.dropna()
+    if types.is_bool_dtype(series) or (
+        len(seen) and seen.map(lambda v: isinstance(v, bool | np.bool_)).all()
+    ):
+        return "truth"
+    if isinstance(series.dtype, types.CategoricalDtype):
+        return "text"
+    if types.is_numeric_dtype(series) or not len(seen) or seen.map(_is_number).all():
+        return "number"
+    return "text"
+
+
+def _is_text(series: Any) -> bool:
+    """Whether all that a column holds are texts."""
+    seen = series.dropna()
+    return len(seen) > 0 and all(isinstance(value, str) for value in seen)  # map would keep categories
+
+
+def _is_number(value: Any) -> bool:
+    from decimal import Decimal
+
+    return isinstance(value, int | float | np.number | Decimal)
+
+
+def _as_number(series: Any, path: Path) -> Any:
+    from pandas import to_numeric
+
+    kind = _kind(series, path)
+    if kind == "number" and isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
+        return series
+    if kind == "text":
+        odd = series[series.notna() & to_numeric(series, errors="coerce").isna()]
+        if len(odd):
+            raise InvalidInputError(
+                f"{path}: column {series.name!r} must hold numbers, but row {odd.index[0]} holds "
+                f"{odd.iloc[0]!r}."
+            )
+    return to_numeric(series.astype(object).where(series.notna(), None)).astype(np.float64)
+
+
+def _as_text(series: Any) -> Any:
+    """Texts as objects, NaN where there is none: one kind of missing for whatever reads them."""
+    there = series.notna()
+    return series.astype(object).map(str).where(there, np.nan).astype(object)
+
+
+def _labels(series: Any, kind: str, path: Path) -> Array:
+    missing = np.flatnonzero(series.isna().to_numpy())
+    if len(missing):
+        raise InvalidInputError(
+            f"{path}: {len(missing)} of {len(series)} rows have no label in column {series.name!r}: rows "
+            f"{', '.join(map(str, missing[:5]))}{' …' if len(missing) > 5 else ''}, counted from 0. Fill in "
+            "their labels or remove them. (In a CSV file NA, None and null are read as no label, too.)"
+        )
+    if kind == "text":
+        return np.asarray([str(value) for value in series])
+    if kind == "truth" and _kind(series, path) == "truth":
+        return np.asarray(series.to_numpy(dtype=bool))
+    return np.asarray(_as_number(series, path).to_numpy())

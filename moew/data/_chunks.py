@@ -1,0 +1,223 @@
+"""Rows that do not fit in memory, a piece at a time: Parquet and .npy files, memory maps, iterators."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.types import Labels, Rows
+
+CHUNK_ROWS = 65_536  # 50 columns of float64 are 26 MB
+Column = str | int
+Result = TypeVar("Result")
+
+
+class Chunk(NamedTuple):
+    """Labelled rows that lie next to each other in a source."""
+
+    X: Rows
+    y: Labels
+
+
+def iter_chunks(source: Any, *, label: Column | None = None, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
+    """The rows of `source` in order, at most `chunk_rows` at a time, each chunk a copy in memory.
+
+    `source` is a Parquet file or a folder of them, a .npy file, an array or a memory map (n, D), a data
+    frame, a pair `(X, y)` of those, an iterable of frames, arrays or pairs, or a function without arguments
+    that returns such an iterable. `label` is the column that holds the labels, by name in a frame and by
+    number in an array; it is left out where pairs come. Chunks of an iterable are cut where they are
+    longer, and never joined.
+    """
+    for piece in _checked_pieces(source, chunk_rows):
+        chunk = _labelled(piece, label)
+        if len(chunk.y):
+            yield chunk
+
+
+def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Rows]:
+    """As `iter_chunks`, of rows without labels: all columns are features, and pairs (X, y) are refused."""
+    for piece in _checked_pieces(source, chunk_rows):
+        if _is_pair(piece):
+            raise InvalidInputError(
+                "rows without labels are wanted, but a pair came, which is read as (X, y): pass X alone, and "
+                "several tables as a list."
+            )
+        if piece.shape[0]:
+            yield piece
+
+
+def map_chunks(
+    function: Callable[[Rows, Labels], Result],
+    source: Any,
+    *,
+    label: Column | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+) -> Iterator[Result]:
+    """`function(X, y)` of each chunk of `source`, such as an embedding's `transform` or a weight function."""
+    for X, y in iter_chunks(source, label=label, chunk_rows=chunk_rows):
+        yield function(X, y)
+
+
+def check_readable_again(source: Any) -> None:
+    """Raise where a source can be read only once."""
+    if isinstance(source, Iterator):
+        raise InvalidInputError(
+            f"the rows are read several times, but a {type(source).__name__} gives them once: pass a list, a "
+            "file, or a function that starts again, such as lambda: pandas.read_csv(path, chunksize=100_000)."
+        )
+
+
+def _checked_pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
+    if not isinstance(chunk_rows, int | np.integer) or isinstance(chunk_rows, bool) or chunk_rows < 1:
+        raise InvalidInputError(f"chunk_rows must be a whole number of 1 or more, got {chunk_rows!r}.")
+    return _pieces(source, int(chunk_rows))
+
+
+def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
+    if isinstance(source, str | os.PathLike):
+        yield from _file_pieces(Path(source), chunk_rows)
+    elif _is_pair(source):
+        X, y = (_mapped(part) if _is_npy(part) else part for part in source)
+        n, n_labels = _n_rows(X), len(y) if hasattr(y, "__len__") else None
+        if n != n_labels:
+            raise InvalidInputError(
+                f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row."
+            )
+        for rows in _ranges(n, chunk_rows):
+            yield _take(X, rows), _take(y, rows)
+    elif _is_table(source):
+        source = source.tocsr() if hasattr(source, "tocsr") else source  # of which rows can be taken
+        for rows in _ranges(_n_rows(source), chunk_rows):
+            yield _take(source, rows)
+    elif callable(source):
+        yield from _iterable_pieces(source(), chunk_rows)
+    else:
+        yield from _iterable_pieces(source, chunk_rows)
+
+
+def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
+    if _is_npy(path):
+        yield from _pieces(_mapped(path), chunk_rows)
+        return
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files:
+        raise InvalidInputError(f"the folder {path} holds no *.parquet files.")
+    try:
+        import pandas  # noqa: F401  (frames are what embeddings and models know)
+        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise InvalidInputError(
+            f"reading {path.name} needs pyarrow and pandas ({error}): pip install 'moew[parquet]'."
+        ) from error
+    for file in files:
+        try:
+            opened = ParquetFile(file, pre_buffer=False)  # else all that was read stays in memory
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(
+                f"{file} cannot be read as a Parquet file ({error}). Read other files yourself and pass a "
+                "function, such as lambda: pandas.read_csv(path, chunksize=100_000)."
+            ) from error
+        with opened:
+            for batch in opened.iter_batches(batch_size=chunk_rows):
+                yield batch.to_pandas()
+
+
+def _iterable_pieces(chunks: Any, chunk_rows: int) -> Iterator[Any]:
+    if not isinstance(chunks, Iterable):
+        raise InvalidInputError(
+            "rows come from a Parquet or .npy file, an array, a data frame, a pair (X, y), an iterable of "
+            f"those, or a function that returns one; got {type(chunks).__name__}."
+        )
+    for chunk in chunks:
+        if not _is_pair(chunk) and not _is_table(chunk):
+            raise InvalidInputError(
+                "an iterable of chunks must give data frames, arrays of two dimensions or pairs (X, y); it "
+                f"gave {type(chunk).__name__}."
+            )
+        yield from _pieces(chunk, chunk_rows)
+
+
+def _labelled(piece: Any, label: Column | None) -> Chunk:
+    if _is_pair(piece):
+        if label is not None:
+            raise InvalidInputError(f"the source gives pairs (X, y), so label={label!r} is one too many.")
+        return Chunk(*piece)
+    if label is None:
+        raise InvalidInputError(
+            "the rows come without labels: name the column that holds them by label=…, or pass pairs (X, y)."
+        )
+    if hasattr(piece, "columns"):
+        names = list(piece.columns)
+        if label not in names:
+            raise InvalidInputError(f"there is no column {label!r}; the columns are {names[:20]!r}.")
+        y = np.asarray(piece[label])
+        return Chunk(piece[[name for name in names if name != label]], y)
+    if isinstance(label, str) or not -piece.shape[1] <= label < piece.shape[1]:
+        raise InvalidInputError(
+            f"an array's label column is a number below its {piece.shape[1]} columns, got {label!r}."
+        )
+    return Chunk(np.delete(piece, label, axis=1), piece[:, label])
+
+
+def _is_table(thing: Any) -> bool:
+    return hasattr(thing, "columns") or (hasattr(thing, "shape") and len(thing.shape) == 2)
+
+
+def _is_pair(thing: Any) -> bool:
+    return isinstance(thing, tuple) and len(thing) == 2
+
+
+def _is_npy(thing: Any) -> bool:
+    return isinstance(thing, str | os.PathLike) and Path(thing).suffix == ".npy"
+
+
+def _mapped(path: str | os.PathLike[str]) -> Any:
+    try:
+        array = np.load(path, mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path} cannot be mapped as a .npy file: {error}.") from error
+    if array.ndim > 2:
+        raise InvalidInputError(f"{path} has the shape {array.shape}; rows have two dimensions.")
+    return array
+
+
+def _n_rows(X: Any) -> int:
+    if not _is_table(X):
+        raise InvalidInputError(
+            f"X must be a data frame or an array of two dimensions, got {type(X).__name__} of shape "
+            f"{np.shape(X)}."
+        )
+    return int(X.shape[0])
+
+
+def _ranges(n_rows: int, chunk_rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + chunk_rows, n_rows)) for start in range(0, n_rows, chunk_rows))
+
+
+def _take(rows_of: Any, rows: slice) -> Any:
+    if hasattr(rows_of, "iloc"):
+        return rows_of.iloc[rows]
+    if hasattr(rows_of, "to_pandas") and hasattr(rows_of, "column_names"):  # an Arrow table or record batch
+        return rows_of.slice(rows.start, rows.stop - rows.start).to_pandas()
+    if not isinstance(rows_of, np.ndarray):
+        return rows_of[rows]
+    taken = np.array(rows_of[rows])
+    _forget_pages(rows_of)
+    return taken
+
+
+def _forget_pages(array: Any) -> None:
+    """Let the pages of a memory-mapped file go: read once, they would count as memory used."""
+    owner = array
+    while owner is not None and not isinstance(owner, np.memmap):
+        owner = getattr(owner, "base", None)
+    pages = getattr(owner, "_mmap", None)
+    # Changes to a copy-on-write map (mode "c") live in those pages alone.
+    if pages is not None and getattr(owner, "mode", "c") != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)

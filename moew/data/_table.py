@@ -1,0 +1,91 @@
+"""A data frame or an array as named columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.types import Rows
+
+
+def column_names(X: Rows) -> list[str] | None:
+    """The column names of a data frame, None for an array."""
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
+
+
+def check_same_columns(X: Rows, names: list[str] | None, n_columns: int, what: str) -> None:
+    """Raise unless X has the columns (names, or number) seen in training, in the same order."""
+    _refuse_sparse(X)
+    got = column_names(X)
+    if names is not None and got is not None and got != names:
+        missing, extra = [n for n in names if n not in got], [n for n in got if n not in names]
+        detail = f"missing: {missing}, extra: {extra}" if missing or extra else "they are in another order"
+        raise InvalidInputError(f"{what} must have the columns of the training rows ({detail}).")
+    shape = np.shape(X)
+    if got is None and len(shape) != 2:
+        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {shape}.")
+    width = len(got) if got is not None else shape[1]
+    if width != n_columns:
+        raise InvalidInputError(f"{what} have {width} columns, the training rows have {n_columns}.")
+
+
+def _refuse_sparse(X: Rows) -> None:
+    if hasattr(X, "tocsr"):
+        raise InvalidInputError(
+            "sparse X cannot be encoded here; pass a dense array (X.toarray()), or choose an embedding "
+            "and a baseline that do not look at X, such as embedding='label'."
+        )
+
+
+def columns_of(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
+    """Name and values of every column; categories come as objects with None for missing."""
+    _refuse_sparse(X)
+    if hasattr(X, "columns"):
+        names = column_names(X) or []
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise InvalidInputError(f"X has more than one column named {repeated}; give each its own name.")
+        return [(f"column {name!r}", _frame_column(X[name])) for name in X.columns]
+    values = np.asarray(X)
+    if values.dtype.kind in "mM":
+        raise InvalidInputError(
+            f"X holds dates ({values.dtype}); turn them into numbers first, such as days."
+        )
+    if values.ndim != 2:
+        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {values.shape}.")
+    return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
+
+
+def huge_columns(X: Rows) -> list[str]:
+    """The columns with infinite values, or such as single precision has no room for."""
+    limit = float(np.finfo(np.float32).max)
+    try:
+        floats = [(name, values) for name, values in columns_of(X) if values.dtype.kind == "f"]
+    except Exception:  # no table that could be looked at, and this is said in the middle of another error
+        return []
+    return [name for name, values in floats if (np.abs(values.astype(np.float64)) > limit).any()]
+
+
+def marked_as_categories(X: Rows) -> list[bool]:
+    """For each column, whether its data frame calls it one of categories, whatever their values are."""
+    if hasattr(X, "columns"):
+        return [str(X[name].dtype) == "category" for name in X.columns]
+    return [False] * int(np.shape(X)[1])
+
+
+# Of pandas, of polars and of Arrow.
+_DATES = ("datetime", "timedelta", "period", "Date", "Duration", "timestamp", "date", "duration", "time")
+
+
+def _frame_column(series: Any) -> np.ndarray[Any, Any]:
+    """A data frame's column as a plain array; nullable and string dtypes become object or float."""
+    dtype = str(series.dtype)
+    if dtype.startswith(_DATES):
+        raise InvalidInputError(
+            f"column {series.name!r} holds dates ({dtype}); turn it into numbers first, such as days."
+        )
+    values = np.asarray(series)
+    if values.dtype.kind in "biuf":
+        return values
+    return np.asarray(series, dtype=object)

@@ -1,0 +1,99 @@
+"""The validation score over alpha: the candidates, and the mean of a Gaussian process between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from moew.exceptions import InvalidInputError
+from moew.samplers import GpBucb
+from moew.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """One or two dimensions of alpha; where there are more, the others are the winner's.
+
+    Towards the edge of the ball the winner's other dimensions are shrunk, so that every point lies in it.
+    """
+
+    dims: tuple[int, ...]
+    n_dims: int
+    radius: float
+    sides: FloatArray  # (g,), the grid along each dimension
+    mean: FloatArray  # (g,) or (g, g) [second, first]: the GP's mean in the metric's units
+    deviation: FloatArray  # the same shape: its standard deviation
+    alphas: FloatArray  # (n, 1 or 2), of candidates with a value
+    values: FloatArray  # (n,)
+    numbers: IntArray  # (n,)
+    winner: int  # place of the winner among them
+
+
+def landscape(search: Any, dims: Sequence[int] | None = None, points: int = 41) -> Landscape:
+    """Fit the search's kind of GP to the candidates of a fitted search and look at it from the winner.
+
+    dims: one or two dimensions of alpha, from 0; None is the two along which the GP's mean is steepest, by
+        its mean squared slope at the candidates.
+    points: of the grid along each dimension.
+    """
+    check_is_fitted(search)
+    told = [t for t in search.result_.candidates if np.isfinite(t.value)]
+    alphas = np.stack([t.candidate.alpha for t in told])
+    values = np.array([t.value for t in told])
+    numbers = np.array([t.candidate.number for t in told])
+    domain = search.study_.domain
+    sign = 1.0 if search.result_.greater_is_better else -1.0
+    spread = float(values.std()) or 1.0
+    if len(values) < 2:
+        raise InvalidInputError("a landscape needs at least two candidates with a value; search for longer.")
+    posterior = GpBucb().model(alphas, sign * values, domain)
+    chosen = _chosen(dims, domain.n_dims, posterior.upper_bound(alphas, 0.0)[1])
+    sides = np.linspace(-domain.size, domain.size, points)
+    winner = int(np.flatnonzero(numbers == search.result_.best_number)[0])
+    shape = (points,) * len(chosen)
+    grid = np.stack(np.meshgrid(*[sides] * len(chosen)), axis=-1).reshape(-1, len(chosen))
+    # Points beyond the ball show its edge, so that a picture can be cut to a round one.
+    grid *= np.minimum(1.0, domain.size / np.maximum(np.linalg.norm(grid, axis=1), 1e-300))[:, None]
+    found, uncertain = posterior.predict(_through(alphas[winner], chosen, grid, domain.size))
+    mean = values.mean() + sign * spread * found  # its targets have mean 0 and variance 1
+    deviation = spread * uncertain
+    return Landscape(
+        chosen,
+        domain.n_dims,
+        domain.size,
+        sides,
+        mean.reshape(shape),
+        deviation.reshape(shape),
+        alphas[:, list(chosen)],
+        values,
+        numbers,
+        winner,
+    )
+
+
+def _chosen(dims: Sequence[int] | None, n_dims: int, slopes: FloatArray) -> tuple[int, ...]:
+    """The dimensions to show, from the slopes (n, d) of the GP's mean at the candidates."""
+    if dims is None:
+        steepest = np.argsort(-(slopes**2).mean(axis=0), kind="stable")[:2]
+        return tuple(sorted(int(dim) for dim in steepest))
+    wanted = tuple(int(dim) for dim in dims)
+    if not 1 <= len(wanted) <= 2 or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(n_dims)):
+        raise InvalidInputError(
+            f"dims must be one or two different dimensions of alpha from 0 to {n_dims - 1}, got {dims!r}."
+        )
+    return wanted
+
+
+def _through(winner: FloatArray, dims: tuple[int, ...], grid: FloatArray, radius: float) -> FloatArray:
+    """Alphas (m, d) in the ball: `grid` (m, 1 or 2) in `dims`, and the winner's in the others."""
+    points = np.tile(winner, (len(grid), 1))
+    points[:, list(dims)] = 0.0
+    others = np.linalg.norm(points, axis=1)
+    room = np.sqrt(np.maximum(radius**2 - (grid**2).sum(axis=1), 0.0))
+    points *= np.minimum(1.0, room / np.maximum(others, 1e-300))[:, None]
+    points[:, list(dims)] = grid
+    return points

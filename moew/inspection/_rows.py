@@ -1,0 +1,84 @@
+"""The rows a search was trained on, with the weights it gave them, and the columns they can be cut by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from moew.exceptions import InvalidInputError
+from moew.search._learned import two_dimensional
+from moew.types import FloatArray, IntArray, Labels, Rows
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TrainedRows:
+    """The rows that the winner was trained on, out of those the user gave."""
+
+    X: Rows
+    y: Labels  # (n,)
+    weights: FloatArray  # (n,), of the winner
+    numbers: IntArray  # (n,), their places among the rows that were given
+
+
+def trained_rows(search: Any, X: Rows, y: Labels) -> TrainedRows:
+    """The training rows of a fitted search, from the X and y it was fitted with."""
+    check_is_fitted(search)
+    X, labels = two_dimensional(X), np.asarray(y)
+    check_row_count(search, _num_samples(X), "X")
+    check_row_count(search, len(labels), "y")
+    numbers = search.training_rows_
+    weights = search.sample_weight_
+    if len(numbers) == len(labels):
+        return TrainedRows(X, labels, weights, numbers)
+    return TrainedRows(_safe_indexing(X, numbers), labels[numbers], weights, numbers)
+
+
+def check_row_count(search: Any, got: int, what: str) -> None:
+    """Raise unless `what` has a value for each row that the search was fitted with."""
+    numbers = search.training_rows_
+    # Where rows were held out in between, their number is not known, only the last one trained on.
+    all_trained = bool(np.array_equal(numbers, np.arange(len(numbers))))
+    expected = int(numbers.max()) + 1
+    if got < expected or (all_trained and got > expected):
+        least = "" if all_trained else "at least "
+        raise InvalidInputError(
+            f"{what} must have the rows that the search was fitted with, {least}{expected}, got {got}."
+        )
+
+
+def effective_size(weights: FloatArray) -> float:
+    """How many rows of equal weight tell as much: (Σw)² / Σw² of weights (n,)."""
+    largest = float(np.max(weights))
+    if not largest > 0:
+        return 0.0
+    scaled = weights / largest  # so that no square overflows
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+
+def table_columns(
+    X: Rows, more: Mapping[str, Any] | None = None, most: int | None = None
+) -> Iterator[tuple[str, Array]]:
+    """(name, values (n,)) of `more` and then of the columns of X, the first `most` of them."""
+    more = {} if more is None else more
+    for name in more:
+        yield str(name), np.asarray(more[name])
+    if hasattr(X, "columns"):
+        for name in list(X.columns)[:most]:
+            if name not in more:
+                yield str(name), np.asarray(X[name])
+        return
+    if hasattr(X, "tocsc"):
+        by_column = X.tocsc()
+        for j in range(X.shape[1])[:most]:
+            yield f"column {j}", np.asarray(by_column[:, [j]].toarray()).ravel()
+        return
+    values = np.asarray(X)
+    for j in range(values.shape[1])[:most]:
+        yield f"column {j}", values[:, j]

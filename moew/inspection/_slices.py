@@ -1,0 +1,154 @@
+"""Rows cut by the values of a column, and how much weight each slice has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from moew.types import BoolArray, FloatArray, IntArray
+
+Array = np.ndarray[Any, Any]
+BINS = 5  # slices of a column of numbers
+LEVELS = 8  # slices of a column of categories; the rarest go together
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some rows: what they have in common, how many they are, and their mean weight."""
+
+    name: str
+    n_rows: int
+    mean_weight: float
+
+
+@dataclass(frozen=True)
+class ColumnSlices:
+    """A column's slices; `explained` is the share of the weights' variance that they account for."""
+
+    column: str
+    explained: float
+    slices: tuple[Slice, ...]
+
+
+def slices_of(column: str, values: Any, weights: FloatArray) -> ColumnSlices | None:
+    """The slices of a column (n,) of anything; None where nearly every row has a value of its own."""
+    cut = _cut(np.asarray(values))
+    if cut is None:
+        return None
+    names, codes = cut
+    counts = np.bincount(codes, minlength=len(names))
+    sums = np.bincount(codes, weights, minlength=len(names))
+    kept = np.flatnonzero(counts)
+    slices = tuple(Slice(names[k], int(counts[k]), float(sums[k] / counts[k])) for k in kept)
+    return ColumnSlices(column, _explained(codes, weights), slices)
+
+
+def quantile_slices(values: FloatArray, bins: int = BINS) -> tuple[list[str], IntArray, FloatArray]:
+    """Names of quantile bins of ordered values (n,), each row's bin (n,), and the edges between bins."""
+    ordered = np.sort(values)
+    places = np.ceil(np.arange(1, bins) * len(ordered) / bins).astype(int) - 1
+    edges = np.unique(ordered[np.maximum(places, 0)])
+    edges = edges[edges < ordered[-1]]  # else the last bin would be empty
+    codes = np.searchsorted(edges, values, side="left")
+    return _bin_names(edges, ordered[0], ordered[-1]), codes, edges
+
+
+def _cut(values: Array) -> tuple[list[str], IntArray] | None:
+    missing = _missing(values)
+    codes = np.zeros(len(values), dtype=np.intp)
+    there = values[~missing]
+    if len(there) == 0:
+        names: list[str] = []
+    elif (ordered := _ordered(there)) is not None and len(np.unique(ordered)) > LEVELS:
+        names, codes[~missing], _ = quantile_slices(ordered)
+    else:
+        found = _levels(there)
+        if found is None:
+            return None
+        names, codes[~missing] = found
+    if missing.any():
+        codes[missing] = len(names)
+        names = [*names, "missing"]
+    return names, codes
+
+
+def _levels(values: Array) -> tuple[list[str], IntArray] | None:
+    # Numbers are put in order as numbers, anything else as text.
+    by = values if values.dtype.kind in "biufM" else np.array([str(value) for value in values.tolist()])
+    levels, codes, counts = np.unique(by, return_inverse=True, return_counts=True)
+    if len(levels) > LEVELS and len(levels) > len(values) / 2:
+        return None
+    names = [_short(level) for level in levels.tolist()]
+    if len(levels) <= LEVELS:
+        return names, codes
+    frequent = np.sort(np.argsort(-counts, kind="stable")[: LEVELS - 1])
+    new = np.full(len(levels), LEVELS - 1)
+    new[frequent] = np.arange(LEVELS - 1)
+    others = f"{len(levels) - LEVELS + 1} others"
+    return [*(names[k] for k in frequent), others], new[codes]
+
+
+def _explained(codes: IntArray, weights: FloatArray) -> float:
+    """η² with the slices' number taken off, so that many small slices of pure chance count for nothing."""
+    n, k = len(weights), len(np.unique(codes))
+    centred = weights - weights.mean()
+    total = float((centred**2).sum())
+    if k < 2 or n <= k or total <= 1e-24 * max(float((weights**2).sum()), 1e-300):
+        return 0.0
+    counts, sums = np.bincount(codes), np.bincount(codes, centred)
+    between = float((sums[counts > 0] ** 2 / counts[counts > 0]).sum())
+    return float(max(0.0, 1 - (1 - min(between / total, 1.0)) * (n - 1) / (n - k)))
+
+
+def _ordered(values: Array) -> Array | None:
+    """Numbers or moments as they are, objects that are all numbers as floats, anything else None."""
+    if values.dtype.kind in "iufM":
+        return values
+    if values.dtype.kind == "O" and all(type(v) in (int, float) for v in values.tolist()):
+        return values.astype(np.float64)
+    return None
+
+
+def _missing(values: Array) -> BoolArray:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "M":
+        return np.isnat(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=np.bool_)
+    return np.array([value is None or _is_unequal(value) for value in values.tolist()], dtype=np.bool_)
+
+
+def _is_unequal(value: Any) -> bool:
+    """NaN is not equal to itself; pandas' NA will not even say so."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
+def _bin_names(edges: Array, lowest: Any, highest: Any) -> list[str]:
+    bounds = [lowest, *edges.tolist(), highest] if edges.dtype.kind != "M" else [lowest, *edges, highest]
+    for digits in (3, 5, 17):
+        words = [_number(bound, digits) for bound in bounds]
+        if len(set(words[1:-1])) == len(edges):
+            break
+    first, last = f"up to {words[1]}", f"above {words[-2]}"
+    if len(edges) == 0:
+        return [f"{words[0]} to {words[-1]}"]
+    return [first, *(f"{a} to {b}" for a, b in pairwise(words[1:-1])), last]
+
+
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[s]" if digits == 17 else "datetime64[D]"))
+    if 1e-4 <= abs(value) < 1e9:
+        return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
+    return f"{value:.{digits}g}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

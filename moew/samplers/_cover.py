@@ -1,0 +1,124 @@
+"""Exhaustive search over an ε-cover of the domain, the search that Theorem 2 of the paper is about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.samplers._checks import check_known
+from moew.types import Domain, FloatArray
+
+_SLACK = 1 + 1e-9  # for rounding: a point that is needed must not be lost
+_ROOM = 20  # lattice points looked at, at most, for each that the limit allows
+
+
+@dataclass(frozen=True)
+class CoverSearch:
+    """The points of a cover, from the centre outwards, each once, whatever their scores are.
+
+    Parameters
+    ----------
+    epsilon
+        Every point of the domain is within this distance of one of the cover's, as a share of the domain's
+        size (the ball's radius). When all points were tried, the search goes on with half of it.
+    limit
+        A cover of more points is refused. Their number grows like (1/ε)^d: this is for a few dimensions.
+
+    Notes
+    -----
+    The points are those of the lattice A*_d (hexagons in 2 dimensions, body-centred cubes in 3), the
+    sparsest known lattice that covers up to 5 dimensions; those outside are moved to the nearest point of
+    the domain. Studies and `ExampleWeightSearch` try α = 0 and a random first batch before they ask a search.
+    """
+
+    epsilon: float = 0.5
+    limit: int = 100_000
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.epsilon) and self.epsilon > 0):
+            raise InvalidInputError(f"epsilon must be a positive number, got {self.epsilon!r}.")
+        if self.limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, got {self.limit!r}.")
+
+    def check_domain(self, domain: Domain) -> None:
+        """Refuse a domain whose cover would have too many points."""
+        self.points(domain)
+
+    def points(self, domain: Domain) -> FloatArray:
+        """The cover (n, d), nearest to 0 first."""
+        return self._points(domain, self.epsilon)
+
+    def propose(
+        self,
+        alphas: FloatArray,
+        scores: FloatArray,
+        *,
+        pending: FloatArray,
+        k: int,
+        domain: Domain,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """The first `k` points of the cover (k, d) that are neither known nor pending."""
+        alphas, _, pending, k = check_known(alphas, scores, pending, k, domain)
+        tried = {row.tobytes() for row in np.concatenate([alphas, pending]) + 0.0}  # -0.0 is 0.0
+        epsilon = self.epsilon
+        new: list[FloatArray] = []
+        while True:
+            for row in self._points(domain, epsilon):
+                if (key := row.tobytes()) not in tried:
+                    tried.add(key)
+                    new.append(row)
+                    if len(new) == k:
+                        return np.stack(new)
+            epsilon /= 2
+
+    def _points(self, domain: Domain, epsilon: float) -> FloatArray:
+        d, distance = domain.n_dims, epsilon * domain.size
+        # Balls of radius ε must fill the domain, which holds a ball of its size.
+        if d * math.log(1 / epsilon) > math.log(self.limit):
+            raise self._too_many(d, epsilon)
+        # A ball's farthest point is in every direction, a box's in that of all ones.
+        reach = float(np.linalg.norm(domain.project(np.full((1, d), 2.0 * domain.size))))
+        lattice = _lattice(d, distance, reach + distance, _ROOM * self.limit)
+        if lattice is None:
+            raise self._too_many(d, epsilon)
+        inside = domain.project(lattice)
+        # The nearest points of a convex set are not farther apart than the points were: it stays a cover.
+        needed = np.linalg.norm(lattice - inside, axis=1) <= distance * _SLACK
+        cover = np.unique(inside[needed] + 0.0, axis=0)
+        if len(cover) > self.limit:
+            raise self._too_many(d, epsilon)
+        # Rounded, so that points of one shell stay in the order of their coordinates.
+        shell = np.round(np.linalg.norm(cover, axis=1) / distance, 6)
+        return np.asarray(cover[np.argsort(shell, kind="stable")])
+
+    def _too_many(self, d: int, epsilon: float) -> InvalidInputError:
+        return InvalidInputError(
+            f"a cover of {d} dimensions with epsilon={epsilon:g} has more than limit={self.limit} points; "
+            "take a larger epsilon, an embedding of fewer dimensions, or search='gp_bucb'."
+        )
+
+
+def _lattice(d: int, covering_radius: float, reach: float, most: int) -> FloatArray | None:
+    """All points (n, d) of A*_d, scaled to that covering radius, within `reach` of 0; None if over `most`.
+
+    A*_d is Z^(d+1) seen along (1, …, 1). With a triangular basis the coordinates are found one after another,
+    and what is already too long is dropped.
+    """
+    gram = np.eye(d) - 1 / (d + 1)
+    basis = np.linalg.cholesky(gram) * (covering_radius / math.sqrt(d * (d + 2) / (12 * (d + 1))))
+    numbers = np.empty((1, 0))  # of the last basis vectors; each row is a partial sum of them
+    for j in reversed(range(d)):
+        later = numbers @ basis[j + 1 :, j:]  # coordinates j and up, so far
+        room = np.sqrt(np.maximum((reach * _SLACK) ** 2 - (later[:, 1:] ** 2).sum(axis=1), 0.0))
+        low = np.ceil((-room - later[:, 0]) / basis[j, j])
+        counts = np.maximum(np.floor((room - later[:, 0]) / basis[j, j]) - low + 1, 0).astype(np.int64)
+        if counts.sum() > most:
+            return None
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = np.repeat(low, counts) + within
+        numbers = np.column_stack([first, np.repeat(numbers, counts, axis=0)])
+    return np.asarray(numbers @ basis)

@@ -1,0 +1,83 @@
+"""Where alpha lives: a ball (the paper's) or a box, with what the searches need to know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from moew.exceptions import InvalidInputError
+from moew.types import FloatArray
+
+
+def _check(n_dims: int, size: float, what: str) -> None:
+    if n_dims < 1:
+        raise InvalidInputError(f"the domain needs at least one dimension, got n_dims={n_dims}.")
+    if not (np.isfinite(size) and size > 0):
+        raise InvalidInputError(f"{what} must be a positive number, got {size!r}.")
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The ball of the given radius around 0 in `n_dims` dimensions.
+
+    Examples
+    --------
+    >>> ball = Ball(n_dims=2, radius=3.0)
+    >>> ball.project(np.array([[6.0, 8.0], [1.0, 1.0]])).round(1).tolist()  # only what lies outside moves
+    [[1.8, 2.4], [1.0, 1.0]]
+    """
+
+    n_dims: int
+    radius: float
+
+    def __post_init__(self) -> None:
+        _check(self.n_dims, self.radius, "radius")
+
+    @property
+    def size(self) -> float:
+        """The length the paper takes as kernel width: R."""
+        return self.radius
+
+    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """`n` points (n, n_dims), uniform in the ball."""
+        direction = rng.standard_normal((n, self.n_dims))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return direction * self.radius * rng.random((n, 1)) ** (1 / self.n_dims)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest points of the ball to `points` (n, n_dims)."""
+        norm = np.linalg.norm(points, axis=-1, keepdims=True)
+        return np.asarray(points * (self.radius / np.maximum(norm, self.radius)))  # a factor of 1 inside
+
+    def edge_distance(self, points: FloatArray) -> FloatArray:
+        """Distance (n,) to the edge as a share of the radius: 0 on the edge, 1 at the centre."""
+        return np.asarray(1 - np.linalg.norm(points, axis=-1) / self.radius)
+
+
+@dataclass(frozen=True)
+class Box:
+    """The cube [−half_width, half_width]^n_dims."""
+
+    n_dims: int
+    half_width: float
+
+    def __post_init__(self) -> None:
+        _check(self.n_dims, self.half_width, "half_width")
+
+    @property
+    def size(self) -> float:
+        """The length taken as kernel width."""
+        return self.half_width
+
+    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """`n` points (n, n_dims), uniform in the box."""
+        return rng.uniform(-self.half_width, self.half_width, (n, self.n_dims))
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest points of the box to `points` (n, n_dims)."""
+        return np.clip(points, -self.half_width, self.half_width)
+
+    def edge_distance(self, points: FloatArray) -> FloatArray:
+        """Distance (n,) to the nearest face as a share of the half width."""
+        return np.asarray(1 - np.abs(points).max(axis=-1) / self.half_width)

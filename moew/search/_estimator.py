@@ -1,0 +1,326 @@
+"""ExampleWeightSearch: the whole of the paper behind one scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Literal, Self
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from moew.embedding import LabelEmbedding
+from moew.exceptions import InvalidInputError
+from moew.samplers import Ball
+from moew.search._conclude import conclude
+from moew.search._evaluate import column_names, columns_from
+from moew.search._learned import LearnedWeights, two_dimensional
+from moew.search._loop import Outcome, search_weights
+from moew.search._prepare import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
+from moew.search._storage import Storage
+from moew.search._study import WeightStudy
+from moew.types import Labels, Rows
+from moew.weighting import ExampleWeighting
+
+DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
+
+
+class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
+    """Learn example weights so that `estimator`, trained with them, scores best on `metric`.
+
+    Candidate weightings w(x, y; α) = c·π(y)·σ(z(x, y)ᵀα) (eq. 3) are proposed `batch_size` at a time,
+    `n_batches` times. For each a model is trained on the training rows and scored on the validation
+    rows, which should come from the distribution that matters; the best wins.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier or regressor whose `fit` takes sample weights, or one with `fit_many`.
+    metric : callable, Metric, scikit-learn scorer or its name, default None
+        What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
+        `make_metric`. None is accuracy for classifiers and R² for regressors.
+    decision : decision rule, float or None, default None
+        How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`. A
+        float is a threshold of the probability of the positive class.
+    embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
+        z(x, y), the low-dimensional coordinates that weights depend on.
+    baseline : "label_shift", "covariate_shift", "uniform", function or Baseline
+        π, the weights at α = 0. Without given validation rows there is no shift to see, and π = 1.
+    search : "gp_bucb", "random", "cover" or Search
+        Where the next candidates come from.
+    radius : float or None, default None
+        Radius R of the ball that α lives in; None is a default that a benchmark chose.
+    n_batches, batch_size : int, default 10 and 20
+        B and K of the paper: B·K candidates besides the baseline are trained.
+    baseline_repeats : int, default 1
+        How many α = 0 models are trained first; two or more tell the search the metric's noise.
+    validation : float, int, splitter or iterable, default 0.2
+        Without `X_val`: the share of rows held out (no refit), or a cross-validation, whose pooled
+        out-of-fold predictions are scored and whose winner is trained again on all rows.
+    honest : "halves", "holdout", float or None, default "halves"
+        How `honest_score_` is found: from random halves of the validation rows; or on rows set aside
+        (0.3 of the validation rows, or the given share) that no search sees; or not at all.
+    storage : None, path, URL or Optuna storage, default None
+        Where the study is kept. With a storage and an integer `random_state` an interrupted fit
+        goes on where it stopped. One fit at a time may use a study; several processes share one
+        through `WeightStudy`.
+    study_name : str, default "moew"
+    sample_weight_name : str, default "sample_weight"
+        The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
+    n_jobs : int or None, default None
+        Models trained at a time, through joblib.
+    show_progress : bool or None, default None
+        None shows a bar on a terminal and nothing elsewhere.
+    random_state : int, RandomState or None, default None
+
+    Attributes
+    ----------
+    best_score_, honest_score_ : float
+        The winner's validation score, and the same corrected for having been chosen as the best, in the
+        metric's own units and direction.
+    unweighted_score_, baseline_score_ : float
+        The validation score of the model that is trained without learned weights, and of the α = 0
+        model; with π = 1 these are one model. Their honest scores are in `result_`.
+    best_estimator_ : the winner's fitted model
+    unweighted_estimator_, unweighted_decision_ : the model without learned weights, and its fitted rule, to
+        set beside the winner; None where it could not be trained
+    best_alpha_ : array (d,)
+    sample_weight_ : array (n,), the winner's weights of the training rows
+    training_rows_ : array (n,), which rows of X those are: all, or what a share held out left
+    weight_function_ : WeightFunction, the winner's weights for any rows
+    decision_ : the winner's fitted decision rule, or None
+    result_ : SearchResult, everything above and every candidate; print it
+    study_ : WeightStudy
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from moew.metrics import worst_class_error
+    >>> X, y = make_classification(600, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> search = ExampleWeightSearch(
+    ...     LogisticRegression(),
+    ...     metric=worst_class_error(),
+    ...     embedding="label",
+    ...     n_batches=2,
+    ...     batch_size=5,
+    ...     random_state=0,
+    ... )
+    >>> search.fit(X[:200], y[:200], X_val=X[200:400], y_val=y[200:400]).predict(X[400:]).shape
+    (200,)
+    >>> search.best_score_ <= search.baseline_score_  # an error: lower is better, and alpha = 0 was tried too
+    True
+    >>> len(search.result_.candidates), search.example_weights(X, y).shape
+    (11, (600,))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: Any = None,
+        decision: Any = None,
+        embedding: Any = "autoencoder",
+        baseline: Any = "label_shift",
+        search: Any = "gp_bucb",
+        radius: float | None = None,
+        n_batches: int = 10,
+        batch_size: int = 20,
+        baseline_repeats: int = 1,
+        validation: Any = 0.2,
+        honest: Literal["halves", "holdout"] | float | None = "halves",
+        storage: Storage = None,
+        study_name: str = "moew",
+        sample_weight_name: str = "sample_weight",
+        n_jobs: int | None = None,
+        show_progress: bool | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.decision = decision
+        self.embedding = embedding
+        self.baseline = baseline
+        self.search = search
+        self.radius = radius
+        self.n_batches = n_batches
+        self.batch_size = batch_size
+        self.baseline_repeats = baseline_repeats
+        self.validation = validation
+        self.honest = honest
+        self.storage = storage
+        self.study_name = study_name
+        self.sample_weight_name = sample_weight_name
+        self.n_jobs = n_jobs
+        self.show_progress = show_progress
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        X_val: Rows = None,
+        y_val: Labels = None,
+        sample_weight_val: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        metadata_val: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Search for the weights and keep the best model.
+
+        Parameters
+        ----------
+        X, y : training rows (n, D) and labels (n,)
+        sample_weight : (n,), multiplies the learned weights
+        X_val, y_val : validation rows and labels, from the distribution that matters. Inside a Pipeline
+            they must be transformed like X: use `Pipeline(…, transform_input=["X_val"])`
+        sample_weight_val : (m,), reaches the metric if it takes it
+        metadata, metadata_val : dict or data frame of columns that only the metric or the decision needs
+            (a data frame where scikit-learn splits rows, as in GridSearchCV)
+        """
+        training = Given(self._check_rows(X, y), y, sample_weight, metadata)
+        X_val = None if X_val is None else two_dimensional(X_val)
+        validation = Given(X_val, y_val, sample_weight_val, metadata_val)
+        setup = set_up(self, training, validation)
+        return self.fit_prepared(setup, fit_weighting(self, setup.problem, setup.seed))
+
+    def fit_prepared(
+        self, setup: Setup, weighting: ExampleWeighting, *, beside_unweighted: bool = True
+    ) -> Self:
+        """Search with parts that are already made; `fit` and `moew.compare` make them."""
+        radius = DEFAULT_RADIUS if self.radius is None else float(self.radius)
+        self.study_ = WeightStudy(
+            weighting,
+            Ball(weighting.n_dims, radius),
+            search=self.search,
+            greater_is_better=setup.evaluator.metric.greater_is_better,
+            n_initial=self.batch_size,
+            baseline_repeats=self.baseline_repeats,
+            storage=self.storage,
+            name=self.study_name,
+            seed=setup.seed,
+            fingerprint=fingerprint_of(self, setup, weighting) if self.storage is not None else "",
+        )
+        outcome = search_weights(
+            self.study_,
+            setup.problem,
+            setup.trainer,
+            weighting,
+            setup.evaluator,
+            n_batches=self.n_batches,
+            batch_size=self.batch_size,
+            show_progress=self.show_progress,
+        )
+        self._conclude(outcome, setup, weighting, beside_unweighted)
+        self.study_.close()
+        return self
+
+    def predict(self, X: Rows, *, metadata: Mapping[str, Any] | None = None) -> Any:
+        """Decide on new rows with the winner's model and decision rule.
+
+        `metadata` holds the columns a decision rule needs, unless they are columns of X.
+        """
+        X = self._check_fitted_rows(X)
+        if self.decision_ is None:
+            return self.best_estimator_.predict(X)
+        columns = columns_from(metadata, X, self.decision_.columns)
+        return self.evaluator_.decide(self.best_estimator_, self.decision_, X, columns)
+
+    @available_if(lambda self: self._delegate("predict_proba"))
+    def predict_proba(self, X: Rows) -> Any:
+        """The winner's class probabilities (n, C)."""
+        X = self._check_fitted_rows(X)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(lambda self: self._delegate("predict_log_proba"))
+    def predict_log_proba(self, X: Rows) -> Any:
+        """The winner's log class probabilities (n, C)."""
+        X = self._check_fitted_rows(X)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(lambda self: self._delegate("decision_function"))
+    def decision_function(self, X: Rows) -> Any:
+        """The winner's scores: (n,) for two classes, (n, C) for more."""
+        X = self._check_fitted_rows(X)
+        return self.best_estimator_.decision_function(X)
+
+    def score(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The metric on these rows, negated where smaller is better, as model selection expects."""
+        check_is_fitted(self)
+        sign = 1.0 if self.result_.greater_is_better else -1.0
+        return sign * self.metric_value(X, y, sample_weight, metadata=metadata)
+
+    def metric_value(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The metric on these rows in its own units and direction."""
+        given = Given(self._check_fitted_rows(X), y, sample_weight, metadata)
+        names = column_names(self.evaluator_.metric, self.decision_)
+        part = part_of(given, task_of(self.estimator), "scored", names)
+        return self.evaluator_.value_on(self.best_estimator_, self.decision_, part)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.input_tags = deepcopy(inner.input_tags)
+        # Only an embedding and a baseline that do not look at X leave sparse rows to the estimator.
+        named = isinstance(self.embedding, str) and self.embedding == "label"
+        blind = named or isinstance(self.embedding, LabelEmbedding)
+        tags.input_tags.sparse = inner.input_tags.sparse and blind
+        tags.target_tags.required = True
+        return tags
+
+    def _delegate(self, method: str) -> bool:
+        # Raises AttributeError with the inner estimator's own reason, as available_if wants it.
+        getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
+        return True
+
+    def _check_rows(self, X: Rows, y: Labels) -> Rows:
+        if y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        X = two_dimensional(X)
+        if X.shape[1] == 0:
+            raise InvalidInputError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        validate_data(self, X, skip_check_array=True)
+        return X
+
+    def _conclude(
+        self, outcome: Outcome, setup: Setup, weighting: ExampleWeighting, beside_unweighted: bool
+    ) -> None:
+        """Keep the winner and what there is to say about it."""
+        found = conclude(outcome, setup, weighting, self.study_, self.honest, beside_unweighted)
+        self.best_estimator_, self.decision_ = found.winner.model, found.winner.rule
+        self.unweighted_estimator_ = None if found.unweighted is None else found.unweighted.model
+        self.unweighted_decision_ = None if found.unweighted is None else found.unweighted.rule
+        self.evaluator_ = setup.evaluator
+        if setup.evaluator.classes is not None:
+            self.classes_ = setup.evaluator.classes
+        self.best_alpha_ = outcome.best.candidate.alpha
+        self.training_rows_ = setup.problem.training_rows
+        self.weight_function_ = weighting.weight_function(self.best_alpha_)
+        self.sample_weight_ = found.weights
+        self.result_ = found.result
+        self.best_score_ = found.result.best_score
+        self.honest_score_ = found.result.honest_score
+        self.baseline_score_ = found.result.baseline_score
+        self.unweighted_score_ = found.result.unweighted_score

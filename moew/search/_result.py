@@ -1,0 +1,100 @@
+"""Frozen records of a finished search, and how they read on a terminal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from moew._util.margins import TWO_SIDED
+from moew.search._selection import HonestScore
+from moew.search._study import Told
+from moew.types import FloatArray
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found, in the metric's own units and direction."""
+
+    metric: str
+    greater_is_better: bool
+    candidates: tuple[Told, ...]
+    best_number: int
+    honest: HonestScore
+    baseline: HonestScore  # of the α = 0 model: not chosen, but its decision rule and the metric have biases
+    unweighted: HonestScore  # of the model without any weights but the user's; not chosen either
+    baseline_is_unweighted: bool  # π = 1, so that both are one model
+    n_validation: int
+    n_holdout: int = 0  # rows set aside for the honest scores
+    notes: tuple[str, ...] = ()
+    gain_error: float = (
+        math.nan
+    )  # standard error of the winner's metric minus the unweighted, on the same rows
+
+    @property
+    def best_score(self) -> float:
+        return self.honest.best
+
+    @property
+    def honest_score(self) -> float:
+        return self.honest.value
+
+    @property
+    def baseline_score(self) -> float:
+        return self.baseline.best
+
+    @property
+    def unweighted_score(self) -> float:
+        return self.unweighted.best
+
+    @property
+    def gain(self) -> float:
+        """Honest score of the winner over that of the unweighted model; positive is better."""
+        return self._sign * (self.honest.value - self.unweighted.value)
+
+    @property
+    def gain_interval(self) -> tuple[float, float]:
+        """The gain's 95 % interval, for these two models on other rows."""
+        half = TWO_SIDED * self.gain_error
+        return self.gain - half, self.gain + half
+
+    @property
+    def is_below_unweighted(self) -> bool:
+        """Whether the winner scores worse than the unweighted model, which with π ≠ 1 is no candidate."""
+        return self._sign * (self.honest.best - self.unweighted.best) < 0
+
+    @property
+    def best_alpha(self) -> FloatArray:
+        return self.candidates[self.best_number].candidate.alpha
+
+    @property
+    def n_failed(self) -> int:
+        return sum(told.error is not None for told in self.candidates)
+
+    @property
+    def scores(self) -> dict[str, HonestScore]:
+        """The scores by name, as tables show them."""
+        of_zero = {} if self.baseline_is_unweighted else {"baseline (alpha = 0)": self.baseline}
+        return {"unweighted": self.unweighted, **of_zero, "moew": self.honest}
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.greater_is_better else -1.0
+
+    def __str__(self) -> str:
+        better = "higher" if self.greater_is_better else "lower"
+        lines = [
+            f"{self.metric} on {self.n_validation:,} validation rows ({better} is better)",
+            f"{'':24}{'best':>12}{'honest':>12}",
+            *(f"{name:24}{shown(s.best, 12)}{shown(s.value, 12)}" for name, s in self.scores.items()),
+            f"{len(self.candidates)} candidates ({self.n_failed} failed), the winner is {self.best_number}.",
+        ]
+        if math.isfinite(self.gain):
+            low, high = (f"{end:+.3g}" for end in self.gain_interval)
+            sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
+            lines.append(f"Gain over the unweighted model, by honest scores: {self.gain:+.3g}{sure}.")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+
+def shown(value: float, width: int) -> str:
+    """A score in a table's column; a dash where there is none."""
+    return f"{'–' if math.isnan(value) else f'{value:.4g}':>{width}}"

@@ -1,0 +1,444 @@
+"""`moew fit`, `predict`, `weights`, `compare` and `report`: what goes in and what comes out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from tables import (
+    QUICK,
+    in_json,
+    moew,
+    refused,
+    write_classes,
+    write_mixed,
+    write_module,
+    write_numbers,
+)
+
+from moew import ExampleWeightSearch, NetworkClassifier
+from moew.cli.runs import load_run
+from moew.decision import RecallReached
+from moew.metrics import worst_class_error
+
+DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
+LOGISTIC = (*DATA, "--metric", "worst_class_error", "--model", "logistic", "--drop", "amount")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+@pytest.fixture(autouse=True)
+def folder(own_folder):
+    write_classes(own_folder)
+    return own_folder
+
+
+def python_search(model, **settings):
+    settings = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0} | settings
+    search = ExampleWeightSearch(model, metric=worst_class_error(), **settings)
+    train, valid = pd.read_csv("train.csv"), pd.read_csv("valid.csv")
+    return search.fit(train[["a", "b"]], train["y"], X_val=valid[["a", "b"]], y_val=valid["y"])
+
+
+def report_data():
+    return json.loads(Path("run/report.json").read_text())
+
+
+def test_a_run_holds_what_it_promises():
+    shown = moew("fit", *LOGISTIC, *QUICK).stdout
+    assert "worst class error on 126 validation rows (lower is better)" in shown
+    assert all(word in shown for word in ("\nunweighted ", "baseline (alpha = 0)", "\nmoew "))
+    assert "honest" in shown and "4 candidates trained" in shown
+    assert "the unweighted model" in shown or "the weighted model" in shown  # the verdict in words
+    names = {entry.name for entry in Path("run").iterdir()}
+    assert names >= {"model.skops", "weights.parquet", "study.log", "report.html", "report.json"}
+    assert names >= {"settings.toml", "result.json", "parts.json"}
+    weights = pd.read_parquet("run/weights.parquet")
+    assert list(weights.columns) == ["id", "weight"]
+    assert weights["id"].tolist() == pd.read_csv("train.csv")["id"].tolist()
+    assert weights["weight"].mean() == pytest.approx(1)
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("run/study.log"))
+    assert len(optuna.load_study(study_name="moew", storage=storage).trials) == 4
+    assert {row["column"] for row in report_data()["slices"]["columns"]} >= {"amount"}
+    assert ["model", "logistic"] in report_data()["settings"]
+    page = Path("run/report.html").read_text()
+    Path("run/report.html").unlink()
+    assert "report.html" in moew("report", "run").stdout
+    assert Path("run/report.html").read_text() == page and "worst class error" in page
+    Path("run/report.json").unlink()
+    assert "holds no report.json" in refused("report", "run")
+
+
+def test_the_unweighted_model_is_kept_too():
+    moew("fit", *LOGISTIC, *QUICK, "--decision", "recall=0.9")
+    train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
+    plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
+    shares = in_json("predict", "run", "test.csv", "--unweighted")["predictions"]
+    np.testing.assert_allclose(
+        shares["probability_yes"], plain.predict_proba(test[["a", "b"]])[:, 1], rtol=1e-6
+    )
+    rule = load_run(Path("run")).unweighted_decision
+    decided = plain.decision_function(test[["a", "b"]]) >= rule.threshold_
+    assert (np.asarray(shares["prediction"]) == np.where(decided, "yes", "no")).all()
+    winner = in_json("predict", "run", "test.csv")["predictions"]
+    assert winner["probability_yes"] != shares["probability_yes"]
+    Path("run/unweighted.skops").unlink()
+    assert "holds no unweighted model" in refused("predict", "run", "test.csv", "--unweighted")
+
+
+@pytest.mark.parametrize("model", ["logistic", "random_forest"])
+def test_a_threshold_is_of_the_probability_for_every_model(model):
+    moew("fit", *LOGISTIC, "--model", model, *QUICK, "--decision", "threshold=0.8")
+    decided = in_json("predict", "run", "test.csv")["predictions"]
+    likely = np.asarray(decided["probability_yes"]) > 0.8
+    assert (np.asarray(decided["prediction"]) == np.where(likely, "yes", "no")).all()
+    assert 0 < likely.sum() < len(likely)
+
+
+def test_notes_and_names_are_the_same_everywhere():
+    found = in_json(
+        "fit",
+        *DATA,
+        *QUICK,
+        "--metric",
+        "recall",
+        "--positive",
+        "yes",
+        "--model",
+        "logistic",
+        "--honest",
+        "0.3",
+    )
+    assert found["metric"] == "recall of yes"
+    assert (
+        any("rows were set aside" in note for note in found["notes"])
+        and found["notes"] == report_data()["notes"]
+    )
+    shown = moew("fit", "--config", "run/settings.toml", "--out", "again").stdout
+    held = found["rows"]["set aside"]
+    assert (
+        f"honest is on {held} rows set aside" in shown and f"Note: only {held} rows were set aside" in shown
+    )
+    assert "Keep the unweighted model" in shown or "Use the weighted" in shown or "Before you switch" in shown
+
+
+def test_another_metric_does_not_go_on_with_a_run():
+    moew("fit", *LOGISTIC, *QUICK)
+    line = refused(
+        "fit", *DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *QUICK, "--resume"
+    )
+    assert "the run was begun with other data, another model or metric" in line and "fingerprint" not in line
+
+
+def test_test_rows_judge_the_delivered_and_the_unweighted_model():
+    found = in_json("fit", *LOGISTIC, *QUICK, "--test", "test.csv")
+    test = pd.read_csv("test.csv")
+    predicted = in_json("predict", "run", "test.csv")["predictions"]["prediction"]
+    assert found["tested"]["moew"] == worst_class_error()(test["y"], np.asarray(predicted))
+    train = pd.read_csv("train.csv")
+    plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
+    assert found["tested"]["unweighted"] == worst_class_error()(test["y"], plain.predict(test[["a", "b"]]))
+    assert found["tested"]["n_rows"] == len(test)
+    verdict = found["verdict"]
+    assert verdict["evidence"] == "test" and verdict["before"] == found["tested"]["unweighted"]
+    assert verdict["gain"] == pytest.approx(verdict["before"] - verdict["after"])
+    assert verdict["high"] - verdict["gain"] == pytest.approx(1.96 * found["tested"]["gain_error"])
+    shown = moew("fit", *LOGISTIC, *QUICK, "--test", "test.csv", "--force").stdout
+    assert f"{len(test)} test rows" in shown and "that no choice was made on" in " ".join(shown.split())
+
+
+def test_errors_by_class_of_a_rule_by_groups(folder):
+    write_mixed(folder)
+    data = ("mixed.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic")
+    moew("fit", *data, *QUICK, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
+    labels = report_data()["labels"]
+    assert labels["reason"] == "" and all(g["winner_error"] is not None for g in labels["groups"])
+
+
+def test_predictions_and_weights_are_those_of_the_python_api():
+    write_module(Path.cwd(), "mine", "from sklearn.linear_model import LogisticRegression as Model\n")
+    fitted = python_search(LogisticRegression(), decision=RecallReached(0.9))
+    moew("fit", *LOGISTIC, *QUICK, "--model", "mine:Model", "--decision", "recall=0.9")
+    moew("predict", "run", "test.csv", "--out", "out/test.parquet")
+    moew("weights", "run", "valid.csv", "--out", "valid.feather")
+    test, valid = pd.read_csv("test.csv"), pd.read_csv("valid.csv")
+    found = pd.read_parquet("out/test.parquet")
+    assert found["id"].tolist() == test["id"].tolist()
+    np.testing.assert_array_equal(found["prediction"], fitted.predict(test[["a", "b"]]))
+    np.testing.assert_array_equal(
+        found[["probability_no", "probability_yes"]], fitted.predict_proba(test[["a", "b"]])
+    )
+    np.testing.assert_array_equal(
+        pd.read_feather("valid.feather")["weight"], fitted.example_weights(valid[["a", "b"]], valid["y"])
+    )
+    np.testing.assert_array_equal(pd.read_parquet("run/weights.parquet")["weight"], fitted.sample_weight_)
+    result = json.loads(Path("run/result.json").read_text())
+    assert result["moew"] == {"best": fitted.best_score_, "honest": fitted.honest_score_}
+
+
+def test_a_network_is_that_of_the_python_api():
+    fitted = python_search(NetworkClassifier(steps=30))
+    found = in_json("fit", *LOGISTIC, *QUICK, "--model", "network", "--model-option", "steps=30")
+    assert found["model"] == {"file": "model.json", "needs_trust": False}
+    test = pd.read_csv("test.csv")
+    columns = in_json("predict", "run", "test.csv")["predictions"]
+    np.testing.assert_array_equal(columns["prediction"], fitted.predict(test[["a", "b"]]))
+    np.testing.assert_array_equal(columns["probability_yes"], fitted.predict_proba(test[["a", "b"]])[:, 1])
+
+
+@pytest.mark.parametrize(
+    "model", ["logistic", "hist_gradient_boosting", "random_forest", "lightgbm", "xgboost"]
+)
+def test_models_take_texts_and_gaps_and_are_loaded_without_trust(model, folder):
+    write_mixed(folder)
+    few = {"logistic": "max_iter=200", "hist_gradient_boosting": "max_iter=20"}.get(model, "n_estimators=20")
+    options = ("mixed.csv", "--label", "y", "--metric", "roc_auc", "--model-option", few)
+    found = in_json("fit", *options, "--model", model, *QUICK)
+    assert found["model"] == {"file": "model.skops", "needs_trust": False}
+    predicted = in_json("predict", "run", "more.csv")["predictions"]
+    assert roc_auc_score(pd.read_csv("more.csv")["y"], predicted["probability_yes"]) > 0.65
+
+
+def test_numbers_are_predicted_with_folds(folder):
+    write_numbers(folder)
+    data = ("numbers.csv", "--label", "y", "--folds", 3, "--metric", "r_squared")
+    found = in_json("fit", *data, "--model", "ridge", *QUICK)
+    assert found["task"] == "regression" and found["rows"] == {
+        "training": 120,
+        "validation": 120,
+        "set aside": 0,
+    }
+    printed = moew("predict", "run", "numbers.csv").stdout.splitlines()
+    assert printed[0] == "row,prediction" and len(printed) == 121 and printed[1].startswith("0,")
+
+
+def test_weights_of_the_users_own_multiply_the_learned_ones():
+    train, valid = pd.read_csv("train.csv"), pd.read_csv("valid.csv")
+    settings = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0}
+    fitted = ExampleWeightSearch(NetworkClassifier(steps=20), metric=worst_class_error(), **settings).fit(
+        train[["a", "b"]], train["y"], train["amount"], X_val=valid[["a", "b"]], y_val=valid["y"]
+    )
+    valid.drop(columns="amount").to_csv("valid.csv", index=False)
+    network = ("--model", "network", "--model-option", "steps=20")
+    done = moew("fit", *LOGISTIC[:-2], *QUICK, *network, "--sample-weight", "amount", "--features", "a,b")
+    assert "the validation file has no column 'amount', so its rows count alike" in done.stderr
+    np.testing.assert_array_equal(pd.read_parquet("run/weights.parquet")["weight"], fitted.sample_weight_)
+
+
+def test_more_classes_have_a_probability_each(folder):
+    write_classes(folder, 3)
+    moew("fit", *LOGISTIC, *QUICK)
+    header = moew("predict", "run", "test.csv").stdout.splitlines()[0]
+    assert header == "id,prediction,probability_no,probability_perhaps,probability_yes"
+
+
+def test_rules_by_group_get_their_column_in_prediction(folder):
+    write_mixed(folder)
+    data = ("mixed.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic")
+    moew("fit", *data, *QUICK, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
+    assert '"group": "text"' not in Path("run/parts.json").read_text()  # a column of the metric is no feature
+    share = np.mean(np.asarray(in_json("predict", "run", "more.csv")["predictions"]["prediction"]) == "yes")
+    assert 0.3 < share < 0.5
+    pd.read_csv("more.csv").drop(columns="group").to_csv("less.csv", index=False)
+    assert "less.csv has no column 'group'" in refused("predict", "run", "less.csv")
+
+
+def test_the_comparison_needs_test_rows_and_is_recorded():
+    line = refused("fit", *LOGISTIC, *QUICK, "--compare")
+    assert "--test FILE" in line and not Path("run").exists()
+    shown = moew("fit", *LOGISTIC, *QUICK, "--compare", "--repeats", 2, "--test", "test.csv").stdout
+    assert all(word in shown for word in ("uniform", "random", "importance", "moew − uniform on test"))
+    recorded = json.loads(Path("run/result.json").read_text())["comparison"]
+    alone = in_json("compare", "--config", "run/settings.toml")
+    assert alone == recorded and set(alone["methods"]) == {"uniform", "random", "importance", "moew"}
+    assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "comparison"
+    assert recorded["repeats"] == 2
+
+
+def test_settings_reproduce_the_run_and_the_command_line_wins():
+    first = in_json("fit", *LOGISTIC, *QUICK, "--seed", 5, "--out", "one", "--features", "a,b")
+    again = in_json("fit", "--config", "one/settings.toml", "--out", "two")
+    for found in (first, again):
+        del found["run"]
+    assert first == again
+    assert Path("one/settings.toml").read_text() == Path("two/settings.toml").read_text()
+    moew("fit", "--config", "one/settings.toml", "--out", "three", "--seed", 6, "--no-compare")
+    settings = tomllib.loads(Path("three/settings.toml").read_text())
+    assert settings["seed"] == 6 and settings["features"] == ["a,b"]
+
+
+def test_wrong_usage_leaves_no_trace_and_an_old_run_as_it_was():
+    other = pd.read_csv("valid.csv")
+    other["y"] = other["y"].astype(str)
+    other.loc[3, "y"] = "unheard-of"
+    other.to_csv("other.csv", index=False)
+    wrong = [word if word != "valid.csv" else "other.csv" for word in LOGISTIC]
+    refused("fit", *wrong, *QUICK)
+    assert not Path("run").exists()
+    moew("fit", *LOGISTIC, *QUICK)
+    before = {entry.name: entry.read_bytes() for entry in Path("run").iterdir()}
+    refused("fit", *wrong, *QUICK, "--force")
+    assert {entry.name: entry.read_bytes() for entry in Path("run").iterdir()} == before
+
+
+def test_an_existing_folder_is_refused_and_replaced_only_by_force():
+    Path("run").mkdir()
+    moew("fit", *LOGISTIC, *QUICK)  # an empty folder is as good as none
+    Path("run/notes.txt").write_text("mine")
+    before = Path("run/result.json").read_text()
+    line = refused("fit", *LOGISTIC, *QUICK, "--seed", 1)
+    assert "--resume" in line and "--force" in line
+    assert Path("run/result.json").read_text() == before
+    moew("fit", *LOGISTIC, *QUICK, "--seed", 1, "--force")
+    assert Path("run/result.json").read_text() != before
+    assert Path("run/notes.txt").read_text() == "mine"
+    assert "one of them" in refused("fit", *LOGISTIC, "--force", "--resume")
+    assert "is a file" in refused("fit", *LOGISTIC, "--out", "train.csv")
+
+
+def test_a_model_of_the_users_own_module_is_loaded_again_in_a_new_process(folder):
+    text = "from sklearn.linear_model import LogisticRegression\nclass Mine(LogisticRegression): pass\n"
+    write_module(folder, "own_model", text)
+    moew("fit", *DATA, "--metric", "worst_class_error", "--model", "own_model:Mine", *QUICK)
+    words = [sys.executable, "-P", "-m", "moew", "predict", "run", "valid.csv", "--trust"]
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1 + len(pd.read_csv("valid.csv"))
+
+
+INTERRUPTING = """
+from pathlib import Path
+from sklearn.linear_model import LogisticRegression
+
+class Model(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        with Path("fits").open("a") as file:
+            file.write("x")
+        if Path("stop").exists() and Path("fits").stat().st_size == 3:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+"""
+
+
+def test_an_interrupted_run_goes_on(folder):
+    write_module(folder, "interrupting", INTERRUPTING)
+    arguments = ("fit", *LOGISTIC, *QUICK, "--model", "interrupting:Model")
+    whole = in_json(*arguments, "--out", "whole")
+    Path("fits").unlink()
+    Path("stop").touch()
+    assert "--resume goes on" in refused(*arguments, status=130)
+    assert {"study.log", "settings.toml"} == {entry.name for entry in Path("run").iterdir()}
+    assert "with --resume finishes it" in refused("predict", "run", "test.csv")
+    Path("stop").unlink()
+    Path("fits").unlink()
+    settings = Path("run/settings.toml").read_text()
+    assert "other settings" in refused(*arguments, "--seed", 1, "--resume")
+    assert Path("run/settings.toml").read_text() == settings
+    resumed = in_json(*arguments, "--resume")
+    for found in (whole, resumed):
+        del found["run"]
+    assert resumed == whole
+    again = in_json(*arguments, "--resume")  # a finished run has nothing left to train but its winner
+    assert again["moew"] == whole["moew"]
+    Path("other").mkdir()
+    Path("other/file").touch()
+    assert "nothing to resume" in refused(*arguments, "--resume", "--out", "other")
+
+
+def test_a_failed_run_ends_with_1_and_keeps_its_study(folder):
+    text = "from sklearn.svm import LinearSVC\nclass Model(LinearSVC):\n"
+    write_module(folder, "failing", text + "    def fit(self, X, y, sample_weight): 1 / 0\n")
+    line = refused("fit", *LOGISTIC, *QUICK, "--model", "failing:Model", status=1)
+    assert "every candidate so far failed" in line and "ZeroDivisionError" in line
+    assert Path("run/study.log").exists()
+
+
+def test_markup_in_data_is_shown_as_it_is(folder):
+    write_classes(folder, names=("[bold]no[/bold]", "[/red]", "x"))
+    write_module(folder, "odd", "def gain(y, decision): return (y == decision).mean()\n")
+    odd = ("--metric", "odd:gain", "--model", "logistic")
+    shown = moew("fit", *DATA, *odd, *QUICK, "--out", "[red]run").stdout
+    assert "[red]run" in shown
+    assert "[bold]no[/bold]" in moew("predict", "[red]run", "test.csv").stdout
+
+
+def test_in_a_pipe_lines_go_to_stderr_and_json_alone_to_stdout():
+    command = [sys.executable, "-m", "moew", "fit", *LOGISTIC, *QUICK, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "NO_COLOR": "1"})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["candidates"] == 4
+    assert "batch 1/1: 4/4 candidates" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
+
+
+def test_a_real_interruption(folder):
+    slow = (
+        "import time\nfrom pathlib import Path\nfrom sklearn.linear_model import LogisticRegression\n"
+        "class Model(LogisticRegression):\n    def fit(self, X, y, sample_weight=None):\n"
+        "        Path('begun').touch()\n        time.sleep(0.2)\n"
+        "        return super().fit(X, y, sample_weight)\n"
+    )
+    (folder / "slow.py").write_text(slow)
+    # A job in the background ignores SIGINT, and hands that on to its children.
+    heard = (
+        "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "runpy.run_module('moew', run_name='__main__', alter_sys=True)"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        heard,
+        "fit",
+        *LOGISTIC,
+        *QUICK,
+        "--batches",
+        "50",
+        "--model",
+        "slow:Model",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+        while not Path("begun").exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("moew: interrupted;") and "Traceback" not in said
+
+
+def test_test_rows_that_cannot_be_judged_are_told_before_training(folder):
+    test = pd.read_csv("test.csv")
+    test[test["y"] == "no"].to_csv("no.csv", index=False)
+    test[:1].to_csv("one.csv", index=False)
+    recall = (*DATA, "--metric", "precision_at_recall=0.9", "--positive", "yes", "--model", "logistic")
+    assert "positive row" in refused("fit", *recall, *QUICK, "--test", "no.csv")
+    assert "the test rows need at least 2 samples" in refused("fit", *LOGISTIC, *QUICK, "--test", "one.csv")
+    assert not Path("run").exists()
+
+
+def test_a_metric_that_fails_on_test_rows_alone_leaves_a_whole_run(folder):
+    # Made-up answers are never all the same, real ones may be.
+    text = "import numpy as np\ndef mine(y, decision):\n"
+    text += "    if len(y) == 90 and np.mean(y == decision) > 0.6: raise RuntimeError('no such day')\n"
+    write_module(folder, "picky", text + "    return float(np.mean(y == decision))\n")
+    pd.concat([pd.read_csv("test.csv")] * 2)[:90].to_csv("ninety.csv", index=False)
+    run = ("--metric", "picky:mine", "--model", "logistic", "--test", "ninety.csv")
+    found = in_json("fit", *DATA, *QUICK, *run)
+    assert "no such day" in found["tested"]["reason"] and found["tested"]["moew"] is None
+    assert found["verdict"]["evidence"] == "honest"  # what there is
+    assert "no such day" in Path("run/report.html").read_text()
+
+
+def test_an_id_that_is_also_a_feature_or_a_cost_stays_a_number():
+    moew("fit", *DATA[:-1], "a", "--metric", "accuracy", "--model", "logistic", *QUICK, "--features", "a,b")
+    assert json.loads(Path("run/parts.json").read_text())["schema"]["features"]["a"] == "number"
+    moew("predict", "run", "test.csv", "--out", "predicted.csv")

@@ -1,0 +1,170 @@
+"""What `--metric` and `--metric-command` can be: ours, scikit-learn's, the user's, and programs."""
+
+import stat
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sklearn.metrics import get_scorer_names
+from tables import QUICK, in_json, moew, refused, write_classes, write_module
+
+from moew import metrics
+from moew.cli._metric import OURS
+from moew.cli.runs import load_run
+from moew.metrics import Metric
+
+DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id", "--model", "logistic", *QUICK)
+ASIDE = ("--honest", "holdout")
+AWK = """
+NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+{ total += $at["cost"]; if ($at["label"] != $at["decision"]) lost += $at["cost"] }
+END { print "rows: " NR - 1; printf "%.12g\\n", lost / total }
+"""
+MINE = """
+import numpy as np
+from sklearn.metrics import fbeta_score, make_scorer
+from moew import make_metric
+
+def lost(y, decision, cost):
+    return float(cost[y != decision].sum() / cost.sum())
+
+def scored(y, score):
+    return float(np.mean(score))
+
+twice = make_scorer(fbeta_score, beta=2, pos_label="yes")
+small = make_metric(lost, greater_is_better=False)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(own_folder):
+    write_classes(own_folder)
+    (own_folder / "score.awk").write_text(AWK)
+    write_module(own_folder, "mine", MINE)
+    return own_folder
+
+
+def test_every_metric_of_moew_has_a_name_here():
+    factories = {
+        name
+        for name in dir(metrics)
+        if not name.startswith("_") and name not in ("make_metric", "resolve_metric", "Metric")
+        if getattr(getattr(metrics, name), "__annotations__", {}).get("return") == "Metric"
+    }
+    assert factories == set(OURS)
+
+
+def test_the_list_has_all_with_a_line_each():
+    listed = in_json("metrics")
+    scorers = {entry["name"] for entry in listed["scikit-learn"]}
+    assert {"roc_auc", "f1_macro", "neg_log_loss", "r2"} <= scorers < set(get_scorer_names())
+    assert scorers & {"rand_score", "v_measure_score", "f1_samples"} == set()
+    ours = {entry["name"].partition("=")[0]: entry for entry in listed["moew"]}
+    assert ours["value_per_harm"]["columns"] == ["value", "harm"]
+    assert ours["fpr_gap"]["greater_is_better"] is False
+    assert all(len(entry["summary"]) > 8 for group in listed.values() for entry in group)
+    text = moew("metrics").stdout
+    assert "Needs value, harm." in " ".join(text.split()) and "neg_log_loss" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_program_gives_what_the_same_function_gives():
+    column = ("--metric-column", "cost=amount", "--lower-is-better")
+    program = ("--metric-command", "awk -F, -f score.awk {predictions}")
+    by_program = in_json("fit", *DATA, *program, *column, "--out", "one")
+    by_function = in_json("fit", *DATA, "--metric", "mine:lost", *column, *ASIDE, "--out", "two")
+    assert by_program["moew"]["best"] == pytest.approx(by_function["moew"]["best"], rel=1e-10)
+    assert by_program["moew"]["honest"] == pytest.approx(by_function["moew"]["honest"], rel=1e-9)
+    assert by_program["winner"] == by_function["winner"]
+    made = in_json("fit", *DATA, "--metric", "mine:small", *column[:2], *ASIDE, "--out", "three")
+    assert made["moew"] == by_function["moew"]
+
+
+def test_a_program_gets_ids_labels_scores_and_columns(folder):
+    script = folder / "keep"
+    script.write_text('#!/bin/sh\ncp "$1" kept.csv\necho working >&2\necho 0.5\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    options = ("--response", "score", "--metric-column", "amount", "--honest", "none")
+    assert in_json("fit", *DATA, "--metric-command", "./keep {predictions}", *options)["moew"]["best"] == 0.5
+    kept, valid = pd.read_csv("kept.csv"), pd.read_csv("valid.csv")
+    assert list(kept.columns) == ["row_id", "label", "score", "amount"]
+    assert kept["row_id"].tolist() == valid["id"].tolist()
+    assert kept["label"].tolist() == valid["y"].tolist()
+    assert kept["amount"].tolist() == valid["amount"].tolist()
+    assert kept["score"].dtype == float and kept["score"].nunique() > 100
+    assert 'honest = "none"' in Path("run/settings.toml").read_text()
+
+
+def test_a_program_is_judged_on_rows_set_aside_unless_told(folder):
+    program = ("--metric-command", "awk -F, -f score.awk {predictions}", "--lower-is-better")
+    found = in_json("fit", *DATA, *program, "--metric-column", "cost=amount")
+    assert found["rows"]["validation"] < 126
+    assert 'honest = "holdout"' in Path("run/settings.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("./score", "needs the word {predictions}"),
+        ("'./score {predictions}", "cannot be split into words"),
+        ("./nothing {predictions}", "'./nothing' cannot be run"),
+        ("sh fail.sh {predictions}", "failed with exit status 3: no such metric"),
+        ("sh words.sh {predictions}", "must be a number, got 'well'"),
+        ("sh silent.sh {predictions}", "must be a number, got nothing"),
+        ("sh slow.sh {predictions}", "took longer than 0.5 seconds; raise --metric-timeout"),
+        ("echo {predictions} ; echo 1", "must be a number"),  # there is no shell
+    ],
+)
+def test_programs_that_fail(folder, command, words):
+    for name, text in {
+        "fail": "echo no such metric >&2; exit 3",
+        "words": "echo 1; echo well",
+        "silent": "true",
+        "slow": "exec sleep 20",
+    }.items():
+        (folder / f"{name}.sh").write_text(text)
+    line = refused("fit", *DATA, "--metric-command", command, "--metric-timeout", "0.5")
+    assert words in line and line.count("\n") == 1
+    assert not Path("run").exists()
+
+
+def test_a_program_that_was_changed_is_another_metric(folder):
+    program = ("--metric-command", "sh one.sh {predictions}", "--honest", "none")
+    (folder / "one.sh").write_text("echo 1")
+    moew("fit", *DATA, *program)
+    (folder / "one.sh").write_text("echo 2")
+    assert "other settings" in refused("fit", *DATA, *program, "--resume")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("mine:nothing",), "has no attribute 'nothing'"),
+        (("broken:metric",), "importing broken failed: ZeroDivisionError"),
+        (("needy:metric",), "needy needs 'not_installed'"),
+        (("mine:small", "--lower-is-better"), "knows its direction"),
+        (("mine:twice", "--positive", "yes"), "knows its positive label itself"),
+        (("mine:lost",), "--metric-column cost=COLUMN"),
+        (("mine:np",), "metric must be a function"),
+    ],
+)
+def test_functions_that_cannot_be_used(folder, arguments, words):
+    write_module(folder, "broken", "1 / 0\n")
+    write_module(folder, "needy", "import not_installed\n")
+    assert words in refused("fit", *DATA, "--metric", *arguments)
+
+
+def test_scorers_and_scores():
+    named = in_json("fit", *DATA, "--metric", "f1", "--positive", "yes", *ASIDE, "--out", "one")
+    assert 0 < named["moew"]["best"] < 1
+    in_json("fit", *DATA, "--metric", "mine:twice", *ASIDE, "--out", "two")
+    in_json("fit", *DATA, "--metric", "mine:scored", "--response", "score", "--out", "three")
+    found = in_json("fit", *DATA, "--metric", "precision_at_recall=0.8", "--positive", "no", "--out", "four")
+    assert found["metric"] == "precision at 80% recall"
+    assert load_run(Path("four")).pos_label == "no"
+    assert isinstance(metrics.resolve_metric(metrics.accuracy()), Metric)
+
+
+def test_a_column_nobody_takes_is_said_once():
+    done = moew("fit", *DATA, "--metric", "accuracy", "--metric-column", "cost=amount")
+    assert done.stderr.count("neither the metric nor the decision takes the columns ['cost']") == 1

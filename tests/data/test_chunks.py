@@ -1,0 +1,314 @@
+"""Rows in chunks: every kind of source, encoders learned from chunks, the autoencoder trained on them."""
+
+import json
+import sys
+from decimal import Decimal
+from itertools import pairwise
+
+import jax
+import numpy as np
+import pandas as pd
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import mixed_frame, shifted_classes
+from pyarrow.parquet import ParquetFile
+from sklearn.linear_model import LogisticRegression
+
+from moew import ExampleWeightSearch, load_state
+from moew.data import LabelSummary, TableSummary, TabularEncoder, TargetEncoder
+from moew.data._chunks import iter_chunks, map_chunks
+from moew.embedding import AutoencoderEmbedding
+from moew.exceptions import InvalidInputError
+from moew.models.networks._predict import run_layers
+
+FRAME, LABELS = mixed_frame(200)
+ARRAY = np.random.default_rng(0).normal(size=(103, 4)).astype(np.float32)
+TARGET = np.arange(103) % 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_compilation():
+    """Several shapes are compiled here, and each is run for a moment."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+def cut(X, y, ends):
+    """Chunks of a frame or an array, cut before the rows `ends`."""
+    borders = [0, *sorted(ends), len(y)]
+    rows = [slice(a, b) for a, b in pairwise(borders)]
+    return [(X.iloc[r] if hasattr(X, "iloc") else X[r], y[r]) for r in rows]
+
+
+def together(chunks):
+    chunks = list(chunks)
+    return np.concatenate([np.asarray(X) for X, _ in chunks]), np.concatenate([y for _, y in chunks])
+
+
+@pytest.fixture
+def array_sources(tmp_path):
+    joined = np.column_stack([ARRAY, TARGET.astype(np.float32)])
+    np.save(tmp_path / "joined.npy", joined)
+    np.save(tmp_path / "X.npy", ARRAY)
+    np.save(tmp_path / "y.npy", TARGET)
+    frame = pd.DataFrame(joined, columns=[*"abcd", "target"])
+    (tmp_path / "folder").mkdir()
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=40)
+    frame[:50].to_parquet(tmp_path / "folder" / "1.parquet")
+    frame[50:].to_parquet(tmp_path / "folder" / "2.parquet")
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    return {
+        "array": (joined, -1),
+        "pair": ((ARRAY, TARGET), None),
+        "frame": (frame, "target"),
+        "npy": (tmp_path / "joined.npy", 4),
+        "npy pair": ((tmp_path / "X.npy", str(tmp_path / "y.npy")), None),
+        "memmap": ((mapped, TARGET), None),
+        "view of a memmap": ((np.asarray(mapped)[:], TARGET.tolist()), None),
+        "parquet": (tmp_path / "rows.parquet", "target"),
+        "Arrow table": (pyarrow.Table.from_pandas(frame), "target"),
+        "Arrow batches": (lambda: ParquetFile(tmp_path / "rows.parquet").iter_batches(), "target"),
+        "folder": (str(tmp_path / "folder"), "target"),
+        "frames": ([frame[:90], frame[90:]], "target"),
+        "iterator of pairs": (iter([(ARRAY[:7], TARGET[:7]), (ARRAY[7:], TARGET[7:])]), None),
+        "function": (lambda: iter([frame[:60], frame[60:60], frame[60:]]), "target"),
+    }
+
+
+def test_every_source_gives_the_same_rows(array_sources):
+    for name, (source, label) in array_sources.items():
+        chunks = list(iter_chunks(source, label=label, chunk_rows=25))
+        assert 0 < max(len(y) for _, y in chunks) <= 25, name
+        assert min(len(y) for _, y in chunks) > 0, name
+        X, y = together(chunks)
+        np.testing.assert_array_equal(X, ARRAY, err_msg=name)
+        np.testing.assert_array_equal(y, TARGET, err_msg=name)
+
+
+def test_chunks_of_a_memory_map_are_copies_and_leave_it_as_it_was(tmp_path):
+    for mode in ("r", "r+", "c"):
+        np.save(tmp_path / "X.npy", ARRAY)
+        mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
+        expected = ARRAY.copy()
+        if mode != "r":
+            mapped[3, 1] = expected[3, 1] = 42
+        first, *_ = list(iter_chunks((mapped, TARGET), chunk_rows=50))
+        assert not np.shares_memory(first.X, mapped)
+        np.testing.assert_array_equal(mapped, expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "message"),
+    [
+        (ARRAY, {}, "come without labels"),
+        (ARRAY, {"label": "a"}, "number below its 4 columns"),
+        (ARRAY, {"label": 4}, "number below its 4 columns"),
+        (FRAME, {"label": "nothing"}, "no column 'nothing'"),
+        ((ARRAY, TARGET), {"label": 0}, "one too many"),
+        ((ARRAY, TARGET[:5]), {}, "103 rows and y has 5"),
+        ((ARRAY, None), {}, "103 rows and y has none"),
+        ((TARGET, TARGET), {}, "two dimensions"),
+        ([TARGET], {}, "must give data frames"),
+        (17, {}, "got int"),
+        ((ARRAY, TARGET), {"chunk_rows": 0}, "chunk_rows"),
+        ((ARRAY, TARGET), {"chunk_rows": 2.5}, "chunk_rows"),
+        ("no-such-file.parquet", {"label": "y"}, "cannot be read"),
+    ],
+)
+def test_sources_that_cannot_be_read_are_refused(source, settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        list(iter_chunks(source, **settings))
+
+
+def test_parquet_row_groups_that_were_read_do_not_stay_in_memory(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200_000, 10)), columns=[*"abcdefghij"])
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=10_000)  # 16 MB in groups of 0.8 MB
+    before = pyarrow.total_allocated_bytes()
+    held = [
+        pyarrow.total_allocated_bytes() - before
+        for _ in iter_chunks(tmp_path / "rows.parquet", label="j", chunk_rows=10_000)
+    ]
+    assert len(held) == 20
+    assert max(held) < 1e7
+
+
+def test_empty_folders_and_missing_packages_are_reported(tmp_path, monkeypatch):
+    with pytest.raises(InvalidInputError, match=r"no \*.parquet files"):
+        list(iter_chunks(tmp_path, label="y"))
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'moew\[parquet\]'"):
+        list(iter_chunks(tmp_path / "rows.parquet", label="kind"))
+
+
+def test_example_weights_of_chunks_are_those_of_all_rows():
+    rows = shifted_classes(120)
+    search = ExampleWeightSearch(
+        LogisticRegression(),
+        embedding=AutoencoderEmbedding(steps=20),
+        n_batches=1,
+        batch_size=2,
+        random_state=0,
+    ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    whole = search.example_weights(rows.X_test, rows.y_test)
+    for chunk_rows in (1, 100, 10_000):
+        parts = list(search.iter_example_weights((rows.X_test, rows.y_test), chunk_rows=chunk_rows))
+        assert len(parts) == -(-len(whole) // chunk_rows)
+        np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
+    with_label = np.column_stack([rows.X_test, rows.y_test])
+    by_column = search.iter_example_weights(with_label, label=-1)
+    np.testing.assert_allclose(np.concatenate(list(by_column)), whole, rtol=1e-12)
+    embedding = search.weight_function_.embedding
+    Z = np.concatenate(list(map_chunks(embedding.transform, (rows.X_test, rows.y_test), chunk_rows=99)))
+    np.testing.assert_allclose(Z, embedding.transform(rows.X_test, rows.y_test), rtol=1e-9, atol=1e-12)
+
+
+def assert_same_columns(got, expected):
+    for a, b in zip(got, expected, strict=True):
+        assert (a.kind, a.levels, a.flag_missing) == (b.kind, b.levels, b.flag_missing)
+        np.testing.assert_allclose(
+            [a.offset, a.scale, a.fill], [b.offset, b.scale, b.fill], rtol=1e-10, atol=1e-12
+        )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 200), max_size=6), st.booleans())
+def test_encoders_of_any_cut_are_those_of_all_rows(ends, scale):
+    frame = FRAME.assign(
+        empty=np.nan,
+        nothing=pd.Series([None] * 200, dtype=object),
+        sign=np.where(FRAME["flag"], 1, -1),
+        constant=7.3,
+        large=1e8 + np.arange(200.0),
+        objects=pd.Series([1, 2.5, None, True] * 50, dtype=object),
+        decimals=[Decimal(i) / 8 for i in range(200)],
+    )
+    table, labels, numbers = TableSummary(), LabelSummary("classification"), LabelSummary("regression")
+    for X, y in cut(frame, LABELS, ends):
+        if len(y):
+            table.add(X)
+            labels.add(y)
+            numbers.add(np.asarray(X["large"]))
+    encoder, expected = table.encoder(scale), TabularEncoder(scale).fit(frame)
+    assert_same_columns(encoder.columns_, expected.columns_)
+    assert (encoder.names_, encoder.blocks_) == (expected.names_, expected.blocks_)
+    assert labels.encoder(scale).column_ == TargetEncoder(scale).fit(LABELS, "classification").column_
+    by_fit = TargetEncoder(scale).fit(frame["large"], "regression")
+    assert_same_columns([numbers.encoder(scale).column_], [by_fit.column_])
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        ([pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": ["x"]})], "numbers in some chunks and categories"),
+        ([pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]})], "must have the columns"),
+        ([np.ones((2, 2)), np.ones((2, 3))], "3 columns"),
+        ([np.array([[1.0], [np.inf]])], "infinite"),
+        ([np.array([[1e200], [-1e200]])], "too large to scale"),
+        ([pd.DataFrame({"a": [str(i) for i in range(n, n + 600)]}) for n in (0, 600)], "more than the 1000"),
+    ],
+)
+def test_chunks_that_do_not_fit_together_are_refused(chunks, message):
+    table = TableSummary()
+    with pytest.raises(InvalidInputError, match=message):
+        for chunk in chunks:
+            table.add(chunk)
+        table.encoder(True)
+
+
+def make_rows(n, seed=0):
+    """Six columns and a label that depend on two numbers, which two dimensions can hold."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n, 2))
+    return hidden @ rng.normal(size=(2, 6)), hidden[:, 0] + hidden[:, 1]
+
+
+QUICK = {"n_dims": 2, "hidden": 20, "steps": 600, "batch_size": 50, "learning_rate": 0.02, "random_state": 0}
+
+
+def squared_error(embedding, X, y):
+    """Mean squared error of the rebuilt inputs, which have variance one."""
+    inputs = embedding._inputs(X, y)
+    return np.mean(
+        (run_layers(embedding.layers_, embedding.activation, inputs, linear_end=True) - inputs) ** 2
+    )
+
+
+def test_training_on_blocks_rebuilds_rows_about_as_well_as_training_on_all():
+    X, y = make_rows(1000)
+    whole = squared_error(AutoencoderEmbedding(**QUICK).fit(X, y, task="regression"), X, y)
+    gradual = AutoencoderEmbedding(**QUICK).fit_chunks((X, y), task="regression", chunk_rows=150)
+    assert squared_error(gradual, X, y) < max(1.5 * whole, 0.1) < 0.5
+    short = AutoencoderEmbedding(**{**QUICK, "steps": 10}).fit_chunks(
+        (X, y), task="regression", chunk_rows=150
+    )
+    assert squared_error(short, X, y) > 0.5  # what the margin is worth
+    loaded = load_state(json.loads(json.dumps(gradual.state())))
+    np.testing.assert_array_equal(loaded.transform(X, y), gradual.transform(X, y))
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "batch_size"),
+    [(LABELS, "classification", 20), (np.arange(200) % 5, "classification", 500)],
+    ids=["two classes", "five classes, all rows in each step"],
+)
+def test_rows_of_one_block_give_what_fit_gives(y, task, batch_size):
+    settings = {"steps": 30, "batch_size": batch_size, "random_state": 3}
+    whole = AutoencoderEmbedding(**settings).fit(FRAME, y, task=task)
+    gradual = AutoencoderEmbedding(**settings).fit_chunks(cut(FRAME, y, [20, 90]), task=task, chunk_rows=1000)
+    np.testing.assert_allclose(gradual.transform(FRAME, y), whole.transform(FRAME, y), atol=2e-3)
+
+
+def test_the_cut_of_the_source_does_not_matter_and_the_seed_does():
+    X, y = make_rows(500)
+    settings = {**QUICK, "steps": 60}
+
+    def embed(source, **changed):
+        embedding = AutoencoderEmbedding(**{**settings, **changed})
+        return embedding.fit_chunks(source, task="regression", chunk_rows=120).transform(X, y)
+
+    first = embed((X, y))
+    np.testing.assert_array_equal(first, embed((X, y)))
+    for ends in ([100], [3, 77, 78, 410]):
+        np.testing.assert_allclose(first, embed(cut(X, y, ends)), atol=1e-3)
+    assert np.abs(first - embed((X, y), random_state=1)).max() > 0.1
+    np.testing.assert_allclose(first.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(first.std(axis=0), 1, rtol=1e-9)
+    raw = embed((X, y), standardize=False)
+    assert (raw > 0).all()
+    assert (raw < 1).all()
+
+
+def test_what_cannot_be_learned_from_chunks_is_refused():
+    X, y = make_rows(300)
+    shrinking = [(X, y), (X, y), (X[:200], y[:200])]
+    for source, changed, chunk_rows, message in (
+        (iter([(X, y)]), {}, 100, "function that starts again"),
+        (lambda: [shrinking.pop()], {}, 100, "200 rows when read first and 300 now"),
+        ([], {}, 100, "no rows"),
+        ((X, y), {"batch_size": None}, 100, "batch_size=None"),
+        ((X, y), {}, 99, "at least twice"),
+        ((X, y), {"trade_off": 2}, 100, "trade_off"),
+        ((X, y), {"learning_rate": 1e38}, 100, "diverged"),
+    ):
+        embedding = AutoencoderEmbedding(**{**QUICK, "steps": 20, **changed})
+        with pytest.raises(Exception, match=message):
+            embedding.fit_chunks(source, task="regression", chunk_rows=chunk_rows)
+    with pytest.raises(InvalidInputError, match="task must be"):
+        AutoencoderEmbedding().fit_chunks((X, y), task="ranking")
+
+
+def test_an_embedding_learned_from_chunks_serves_a_search():
+    rows = shifted_classes(120)
+    embedding = AutoencoderEmbedding(steps=20, batch_size=20, random_state=0)
+    embedding.fit_chunks((rows.X, rows.y), task="classification", chunk_rows=60)
+    search = ExampleWeightSearch(
+        LogisticRegression(), embedding=embedding.transform, n_batches=1, batch_size=2, random_state=0
+    ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    Z = search.weight_function_.embedding.transform(rows.X_test, rows.y_test)
+    raw = embedding.transform(rows.X_test, rows.y_test)
+    slopes = (Z - Z.mean(axis=0)) / (raw - raw.mean(axis=0))
+    np.testing.assert_allclose(slopes, slopes[:1] * np.ones((len(Z), 1)), rtol=1e-6)  # standardised again

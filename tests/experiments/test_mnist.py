@@ -1,0 +1,139 @@
+"""A small version of the MNIST experiment, on made-up digits; and its parts."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from moew.datasets import Dataset, TrainTest
+from moew.exceptions import MoewError
+from moew.models.networks import NetworkSpec, RepeatedNetworks
+from moew.paper import mnist
+from moew.paper._experiment import PAPER_ARM, Line, Options, Run, table
+from moew.paper._searches import Moew, OutOfTimeError, Plain, Seen, run
+from moew.samplers import GpBucb
+
+
+def digits(n, seed):
+    """Ten blobs in 784 pixels."""
+    y = np.random.default_rng(seed).integers(0, 10, n)
+    centres = np.random.default_rng(0).random((10, 784)) < 0.2
+    noise = np.random.default_rng(seed + 1).normal(0, 0.5, (n, 784))
+    return Dataset((centres[y] + noise).astype(np.float32), y, tuple(map(str, range(784))), {})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return TrainTest(digits(700, 1), digits(300, 2))
+
+
+def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
+    options = Options(repeats=2, steps=60, out=tmp_path)
+    this = Run("mnist", options)
+    found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5, 8), (8,), n_batches=2)
+    text = mnist.report(this, found)
+    assert f"moew − {PAPER_ARM}" in text and f"{mnist.SOFTMAX_OURS} − {mnist.SOFTMAX_UNIFORM}" in text
+    assert "784-8-10" in text and "moew − uniform" in text
+    with (tmp_path / "mnist" / "mnist.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 6)  # the second settings for one size
+    seen = found[8, "uniform"]
+    best = seen.best(greater_is_better=False)
+    one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")
+    assert float(one["test"]) == pytest.approx(seen.scores["test"][1, best[1]], rel=1e-5)
+    assert (tmp_path / "mnist" / "mnist.png").stat().st_size > 10_000
+
+
+def test_rows_with_a_wrong_digit_are_the_hard_ones(rows):
+    options = Options(repeats=2, steps=200)
+    data = mnist.Mnist(options, rows, 200)
+    truth = data.y.copy()
+    data.y[:20] = (truth[:20] + 1) % 10
+    hard = data.difficulty(data.networks(8))[..., 0]
+    assert hard.shape == (2, 500)
+    assert (hard[:, :20].mean(axis=1) > 0.7).all() and np.abs(hard).max() <= 3
+
+
+def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path):
+    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 20, 50)
+    y = rows.train.y
+
+    def networks():
+        return RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[y][None], 2, seed=3)
+
+    arm = Moew(np.eye(10)[y][None], 1.0, GpBucb(), greater_is_better=False, seed=1)
+
+    def stop(done):
+        if done == 2:
+            raise OutOfTimeError("time is up")
+
+    def go(path, on_batch=None):
+        trained = networks()
+
+        def evaluate(params):
+            predicted = trained.classes(params, rows.test.X[None])
+            return {"validation": mnist.worst_digit(predicted, rows.test.y)["worst"]}
+
+        return run(trained, arm, evaluate, n_batches=3, batch_size=4, path=path, on_batch=on_batch)
+
+    whole = go(tmp_path / "whole.npz")
+    with pytest.raises(OutOfTimeError):
+        go(tmp_path / "parts.npz", stop)
+    parts = go(tmp_path / "parts.npz")
+    np.testing.assert_array_equal(parts.alphas, whole.alphas)
+    np.testing.assert_array_equal(parts.scores["validation"], whole.scores["validation"])
+
+
+def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
+    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 5, 50)
+    networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[rows.train.y][None], 2, seed=3)
+
+    def end(done):
+        raise OutOfTimeError("time is up")
+
+    def go(Z, n_batches, stop=False):
+        arm = Moew(Z[None], 1.0, None, greater_is_better=False, seed=1)
+        scores = {"validation": np.zeros((2, 3))}
+        sizes = {"n_batches": n_batches, "batch_size": 3, "path": tmp_path / "state.npz"}
+        return run(networks, arm, lambda params: scores, **sizes, on_batch=end if stop else None)
+
+    Z = np.eye(10)[rows.train.y]
+    kept = tmp_path / "state.embedding.npy"
+    with pytest.raises(OutOfTimeError):
+        go(Z, 2, stop=True)
+    assert go(2 * Z, 2).n == 6  # with the kept one
+    assert not kept.exists()
+    with pytest.raises(MoewError, match="another embedding"):
+        go(2 * Z, 3)
+    assert go(Z, 3).n == 9  # and nothing is lost
+
+
+def test_repeats_share_rows_but_not_their_chance(rows):
+    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 5, 50)
+    networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[rows.train.y][None], 3, seed=0)
+    params = networks.train(Plain().weights(networks, 0, np.empty((3, 2, 0))), 0)
+    outputs = networks.outputs(params, rows.test.X[None])
+    assert outputs.shape == (3, 2, 300, 10)
+    assert len({outputs[r, k].tobytes() for r in range(3) for k in range(2)}) == 6
+    np.testing.assert_array_equal(networks.classes(params, rows.test.X[None]), outputs.argmax(axis=3))
+
+
+def test_the_choice_never_falls_on_nan_and_takes_the_first_of_equals():
+    seen = Seen(
+        np.zeros((2, 4, 1)), {"validation": np.array([[np.nan, 2.0, 1.0, 1.0], [3.0, 3.0, np.nan, 9.0]])}
+    )
+    np.testing.assert_array_equal(seen.best(greater_is_better=False), [2, 0])
+    np.testing.assert_array_equal(seen.best(greater_is_better=True), [1, 3])
+    np.testing.assert_array_equal(seen.best(greater_is_better=True, first=3), [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [([1.0, 1.2], "inside the margin"), ([9.0, 9.1], "worse"), ([-9.0, -9.1], "better")],
+)
+def test_verdicts(values, verdict):
+    line = Line("error", np.array(values), greater_is_better=False, paper=1.0, paper_margin=0.1)
+    assert line.verdict == verdict
+    assert verdict in table("title", [line])

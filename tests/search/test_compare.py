@@ -1,0 +1,117 @@
+"""compare: every weighting at the same number of trained models."""
+
+import numpy as np
+import pytest
+import searches
+from problems import shifted_classes
+from scipy.sparse import coo_matrix
+from scipy.stats import ttest_1samp
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import moew
+from moew import ExampleWeightSearch
+from moew._util.margins import margin
+from moew.decision import ShareSelected
+from moew.exceptions import InvalidInputError
+from moew.metrics import worst_class_error
+
+ROWS = shifted_classes(150)
+DATA = {"X_val": ROWS.X_val, "y_val": ROWS.y_val, "X_test": ROWS.X_test, "y_test": ROWS.y_test}
+
+
+class Counting(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def compare(estimator, repeats=2, **settings):
+    search = ExampleWeightSearch(
+        estimator, **{"embedding": "label", "n_batches": 2, "batch_size": 3, "honest": None, **settings}
+    )
+    return moew.compare(search, ROWS.X, ROWS.y, **DATA, repeats=repeats)
+
+
+def test_a_deterministic_model_stands_for_all_and_the_table_says_so():
+    result = compare(LogisticRegression(), metric=worst_class_error())
+    plain = LogisticRegression().fit(ROWS.X, ROWS.y)
+    error = max(np.mean(plain.predict(ROWS.X_test)[ROWS.y_test == c] != c) for c in (0, 1))
+    assert result["uniform"].test.tolist() == [error, error]
+    assert [row.n_models for row in result.rows] == [1, 7, 1, 7]
+    assert "deterministic" in result["uniform"].note
+    assert "deterministic" in str(result)
+    assert result["moew"].test.mean() < error
+
+
+def test_a_random_model_is_trained_as_often_by_every_method():
+    forest = RandomForestClassifier(2, max_depth=2)
+    result = compare(forest, metric="balanced_accuracy", decision=ShareSelected(0.5))
+    assert [row.n_models for row in result.rows] == [7, 7, 7, 7]
+    assert all(row.note == "" for row in result.rows)
+    assert all(len(row.test) == 2 for row in result.rows)
+
+
+def test_budgets_are_what_the_table_says():
+    Counting.fits = 0
+    result = compare(Counting())
+    twins = 2 * 2  # two trainings each for uniform and importance, to see that they are alike
+    trained = {"uniform": 2, "random": 7, "importance": 2, "moew": 7}  # number 0 and one more stand for all
+    probe = 2  # one more training a repeat shows whether the model heeds its weights
+    assert Counting.fits == 2 * (twins + sum(trained.values())) + probe
+    assert result.repeats == 2
+
+
+def test_without_validation_rows_importance_is_uniform_and_says_so():
+    search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2)
+    data = {"X_test": ROWS.X_test, "y_test": ROWS.y_test}
+    result = moew.compare(search, ROWS.X, ROWS.y, **data, repeats=2)
+    assert "no shift" in result["importance"].note
+    assert np.isfinite(result["moew"].honest).all()
+
+
+def test_same_seed_same_table():
+    one, two = (compare(LogisticRegression()) for _ in range(2))
+    assert str(one) == str(two)
+
+
+def test_margin_is_the_half_width_of_students_interval():
+    values = np.random.default_rng(0).standard_normal(7)
+    low, high = ttest_1samp(values, 0).confidence_interval(0.95)
+    assert np.isclose(margin(values), (high - low) / 2)
+
+
+def test_mistakes():
+    with pytest.raises(InvalidInputError, match="at least 2 repeats"):
+        compare(LogisticRegression(), repeats=1)
+    with pytest.raises(InvalidInputError, match="without a storage"):
+        compare(LogisticRegression(), storage="run.log", random_state=0)
+
+
+def test_values_that_are_all_the_same_have_no_margin():
+    assert margin(np.full(5, 0.8525)) == 0  # its mean is not 0.8525 to the last bit
+    assert margin(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.484, rel=1e-3)
+
+
+def test_a_gain_is_positive_where_moew_is_better():
+    for greater in (True, False):
+        found = searches.comparison_of(0.1, 0.01, greater)
+        assert found.gain.mean() == pytest.approx(0.1)
+        np.testing.assert_array_equal(found.difference, found.gain if greater else -found.gain)
+        assert found.record["gain"] == found.gain.tolist()
+
+
+@pytest.mark.parametrize("with_validation", [False, True])
+def test_sparse_rows_are_compared(with_validation):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    y = (X[:, 0] > 0).astype(int)
+    search = ExampleWeightSearch(
+        LogisticRegression(), embedding="label", baseline="uniform", n_batches=1, batch_size=2
+    )
+    given = {"X_val": coo_matrix(X[60:90]), "y_val": y[60:90]} if with_validation else {}
+    test = {"X_test": coo_matrix(X[90:]), "y_test": y[90:]}
+    table = moew.compare(search, coo_matrix(X[:60]), y[:60], **given, **test, repeats=2)
+    note = "sparse rows is not estimated: uniform" if with_validation else "no validation rows were given"
+    assert note in table["importance"].note

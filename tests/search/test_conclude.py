@@ -1,0 +1,171 @@
+"""The winner beside the unweighted model: which models these are, and what is said about them."""
+
+import numpy as np
+import pytest
+from problems import shifted_classes
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import balanced_accuracy_score
+
+from moew import ExampleWeightSearch, make_metric
+from moew._util.seeds import generator
+from moew.data._problem import Part
+from moew.decision import MostAccurate
+from moew.inspection import on_test_rows
+from moew.metrics import accuracy, worst_class_error
+from moew.search._honesty import gain_error
+
+ROWS = shifted_classes(300)
+VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
+BUDGET = {"n_batches": 2, "batch_size": 4, "random_state": 0}
+
+
+def search_of(estimator=None, **settings):
+    settings = {"embedding": "label", "metric": worst_class_error(), **BUDGET, **settings}
+    return ExampleWeightSearch(estimator or LogisticRegression(), **settings)
+
+
+class FailsWithoutWeights(LogisticRegression):
+    """Cannot be trained where all weights are the same; on many rows only, if told so."""
+
+    def __init__(self, above=0):
+        super().__init__()
+        self.above = above
+
+    def fit(self, X, y, sample_weight=None):
+        if np.ptp(sample_weight) == 0 and len(y) > self.above:
+            raise ValueError("no weights, no model")
+        return super().fit(X, y, sample_weight)
+
+
+def test_the_unweighted_model_is_what_a_plain_fit_gives():
+    search = search_of(SGDClassifier()).fit(ROWS.X, ROWS.y, **VALIDATION)
+    seed = search.result_.candidates[0].candidate.seed
+    assert not search.result_.baseline_is_unweighted
+    plain = clone(search.estimator).set_params(random_state=search.unweighted_estimator_.random_state)
+    np.testing.assert_array_equal(plain.fit(ROWS.X, ROWS.y).coef_, search.unweighted_estimator_.coef_)
+    again = search.set_params(baseline="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert again.result_.baseline_is_unweighted
+    assert again.result_.candidates[0].candidate.seed == seed  # and so the same model, bit for bit
+    np.testing.assert_array_equal(again.unweighted_estimator_.coef_, plain.coef_)
+    assert again.unweighted_score_ == again.baseline_score_
+
+
+class Counting(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counting.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "folds", "refits"),
+    [("uniform", 1, 0), ("label_shift", 1, 1), ("uniform", 3, 2)],  # with folds: winner and unweighted
+)
+def test_how_many_models_are_trained(baseline, folds, refits):
+    Counting.fits = 0
+    given = VALIDATION if folds == 1 else {}
+    search_of(Counting(), baseline=baseline, validation=max(folds, 2)).fit(ROWS.X, ROWS.y, **given)
+    probe = 1  # whether the estimator looks at its weights
+    assert Counting.fits == 9 * folds + probe + refits
+
+
+def test_an_unweighted_model_that_fails_is_told_and_costs_nothing_else():
+    search = search_of(FailsWithoutWeights()).fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert search.unweighted_estimator_ is None and np.isnan(search.unweighted_score_)
+    (note,) = [note for note in search.result_.notes if "unweighted" in note]
+    assert "no weights, no model" in note
+    assert np.isfinite(search.honest_score_) and np.isnan(search.result_.gain_error)
+    found = on_test_rows(search, ROWS.X_val, ROWS.y_val)
+    assert found.moew == search.metric_value(ROWS.X_val, ROWS.y_val)
+    assert np.isnan(found.unweighted) and found.reason == "there is no unweighted model"
+
+
+def test_an_unweighted_model_that_fails_on_all_rows_is_told():
+    search = search_of(FailsWithoutWeights(above=220), validation=3).fit(ROWS.X, ROWS.y)
+    assert np.isfinite(search.unweighted_score_) and search.unweighted_estimator_ is None
+    assert any("no weights, no model" in note for note in search.result_.notes)
+
+
+def test_a_winner_below_the_unweighted_model_is_told():
+    def share_of_class_0(X, y):
+        return np.where(np.asarray(y) == 0, 1.0, 1e-3)  # π that ruins every candidate
+
+    search = search_of(metric=accuracy(), baseline=share_of_class_0, radius=0.1)
+    result = search.fit(ROWS.X, ROWS.y, **VALIDATION).result_
+    assert result.is_below_unweighted and result.gain < 0
+    assert any("the unweighted model scores better" in note for note in result.notes)
+
+
+def test_a_winner_that_is_the_unweighted_model_has_no_gain_for_sure():
+    def is_plain(y_true, decision):
+        return float(np.array_equal(decision, plain))
+
+    plain = LogisticRegression().fit(ROWS.X, ROWS.y).predict(ROWS.X_val)
+    search = search_of(metric=make_metric(is_plain), baseline="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert search.result_.best_number == 0 and search.best_estimator_ is search.unweighted_estimator_
+    assert search.result_.gain_error == 0
+
+
+def test_rows_set_aside_need_no_allowance_for_luck():
+    search = search_of(honest=0.5).fit(ROWS.X, ROWS.y, **VALIDATION)
+    halves = search_of().fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert halves.result_.gain_error > halves.result_.honest.optimism > 0
+    evaluator = search.evaluator_
+    # The same from the rows themselves, which are those that the search did not see.
+    held = _held_out(search)
+    answers = [
+        evaluator.observe_on(model, None, held)
+        for model in (search.best_estimator_, search.unweighted_estimator_)
+    ]
+    expected = gain_error(*answers, held, evaluator, "classification", generator(0, "gain"))
+    assert search.result_.gain_error == expected
+    assert search.result_.n_holdout == len(held)
+
+
+def _held_out(search):
+    from moew.search._prepare import Given, set_up
+
+    parts = Given(ROWS.X, ROWS.y), Given(ROWS.X_val, ROWS.y_val)
+    held = set_up(search, *parts).problem.holdout
+    assert isinstance(held, Part)
+    return held
+
+
+def test_each_model_decides_by_its_own_rule():
+    search = search_of(metric="balanced_accuracy", decision=MostAccurate("train"))
+    search.fit(ROWS.X, ROWS.y, **VALIDATION)
+    found = on_test_rows(search, ROWS.X_val, ROWS.y_val)
+    for value, model, rule in (
+        (found.moew, search.best_estimator_, search.decision_),
+        (found.unweighted, search.unweighted_estimator_, search.unweighted_decision_),
+    ):
+        decided = model.decision_function(ROWS.X_val) >= rule.threshold_
+        assert value == balanced_accuracy_score(ROWS.y_val, np.where(decided, *model.classes_[::-1]))
+    assert search.decision_.threshold_ != search.unweighted_decision_.threshold_
+
+
+def test_an_interrupted_search_has_the_same_unweighted_model(tmp_path):
+    settings = {"storage": tmp_path / "study.log", "baseline": "uniform"}
+    first = search_of(SGDClassifier(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION)
+    again = search_of(SGDClassifier(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION)  # nothing left to do
+    np.testing.assert_array_equal(first.unweighted_estimator_.coef_, again.unweighted_estimator_.coef_)
+    assert str(first.result_) == str(again.result_)
+
+
+def test_a_slow_metric_is_asked_less_often_and_judges_the_same(tmp_path):
+    calls = []
+
+    def right(y_true, decision):
+        calls.append(1)
+        return float(np.mean(y_true == decision))
+
+    counts, results = [], []
+    for slow in (False, True):
+        calls.clear()
+        search = search_of(metric=make_metric(right, slow=slow), honest=0.5, storage=tmp_path / "study.log")
+        results.append(search.fit(ROWS.X, ROWS.y, **VALIDATION))  # the second goes on with the study
+        counts.append(len(calls))
+    assert results[0].best_score_ == results[1].best_score_
+    assert counts[1] < counts[0] / 2

@@ -1,0 +1,294 @@
+"""WeightStudy: numbers first, alphas second, whoever asks."""
+
+import math
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+
+from moew import WeightStudy
+from moew.embedding import LabelEmbedding
+from moew.exceptions import InvalidInputError, SearchFailedError
+from moew.samplers import GpBucb, RandomSearch
+from moew.samplers import Ball
+from moew.search._storage import resolve_storage
+from moew.weighting import ExampleWeighting, UniformBaseline
+
+DOMAIN = Ball(3, 2.0)
+
+
+def make(**settings):
+    return WeightStudy(None, DOMAIN, **{"n_initial": 4, "seed": 7, **settings})
+
+
+def tell_all(study, candidates):
+    for candidate in candidates:
+        study.tell(candidate.number, -float(np.sum((candidate.alpha - 0.5) ** 2)))
+
+
+class Recorder:
+    """A search that notes what it was given."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __repr__(self):
+        return "Recorder()"
+
+    def propose(self, alphas, scores, *, pending, k, domain, rng):
+        self.calls.append((alphas.copy(), scores.copy(), pending.copy(), k))
+        return domain.sample(rng, k)
+
+
+def test_first_number_is_the_baseline_and_the_next_are_random():
+    study = make(search=Recorder())
+    first = study.ask(5)
+    assert [c.number for c in first] == [0, 1, 2, 3, 4]
+    assert np.array_equal(first[0].alpha, np.zeros(3))
+    assert all(np.linalg.norm(c.alpha) <= 2 for c in first)
+    assert study.search.calls == []
+    study.ask(1)
+    assert len(study.search.calls) == 1
+
+
+def test_baseline_repeats_come_first():
+    study = make(baseline_repeats=3)
+    assert [bool(c.alpha.any()) for c in study.ask(5)] == [False, False, False, True, True]
+
+
+def test_pending_candidates_are_handed_to_the_search_in_the_order_of_their_numbers():
+    study = make(search=Recorder())
+    first = study.ask(5)
+    for number in (3, 0):
+        study.tell(number, float(number))
+    study.ask(2)
+    alphas, scores, pending, k = study.search.calls[0]
+    assert np.array_equal(alphas, [first[0].alpha, first[3].alpha])
+    assert scores.tolist() == [0.0, 3.0]
+    assert np.array_equal(pending, [first[i].alpha for i in (1, 2, 4)])
+    assert k == 2
+
+
+def test_an_ask_that_crosses_the_random_numbers_passes_them_on_as_pending():
+    study = make(search=Recorder())
+    asked = study.ask(7)
+    _, _, pending, k = study.search.calls[0]
+    assert k == 2
+    assert np.array_equal(pending, [c.alpha for c in asked[:5]])
+
+
+def test_failures_enter_as_nan_and_directions_are_turned():
+    study = make(search=Recorder(), greater_is_better=False)
+    study.ask(5)
+    study.tell(0, 2.0)
+    study.tell(1, math.nan)
+    study.tell(2, error="no memory")
+    study.tell(3, math.inf)
+    study.ask(1)
+    _, scores, pending, _ = study.search.calls[0]
+    assert scores[0] == -2.0
+    assert np.isnan(scores[1:]).all()
+    assert len(pending) == 1
+    told = study.told()
+    assert "not a finite number" in told[1].error
+    assert told[2].error == "no memory"
+
+
+def test_best_follows_the_direction_and_the_lowest_number_wins_ties():
+    for greater, best in ((True, 1), (False, 0)):
+        study = make(greater_is_better=greater)
+        study.ask(3)
+        for number, value in enumerate([1.0, 2.0, 2.0]):
+            study.tell(number, value)
+        assert study.best().candidate.number == best
+
+
+def test_seeds_and_alphas_depend_on_numbers_not_on_how_many_are_asked_at_once():
+    one_by_one, together = make(), make()
+    singles = [one_by_one.ask(1)[0] for _ in range(5)]
+    for a, b in zip(singles, together.ask(5), strict=True):
+        assert np.array_equal(a.alpha, b.alpha)
+        assert a.seed == b.seed
+    assert len({c.seed for c in singles}) == 5
+
+
+def test_other_seed_other_alphas():
+    assert not np.array_equal(make(seed=1).ask(3)[1].alpha, make(seed=2).ask(3)[1].alpha)
+
+
+@pytest.mark.parametrize("kind", ["journal", "sqlite"])
+def test_a_study_in_a_storage_is_continued(tmp_path, kind):
+    storage = str(tmp_path / "run.log") if kind == "journal" else f"sqlite:///{tmp_path / 'run.db'}"
+    memory, before = make(), make(storage=storage)
+    for study in (memory, before):
+        tell_all(study, study.ask(5))
+    before.ask(3)
+    del before
+    after = make(storage=storage)
+    for a, b in zip(after.ask_until(8), memory.ask(3), strict=True):
+        assert np.array_equal(a.alpha, b.alpha)
+    assert len(after.told()) == 8
+    for told, trial in zip(after.told(), after.optuna_study.trials, strict=True):  # for dashboards
+        assert trial.params == {f"alpha_{i}": value for i, value in enumerate(told.candidate.alpha)}
+
+
+def test_other_settings_on_the_same_storage_are_refused(tmp_path):
+    make(storage=tmp_path / "run.log")
+    with pytest.raises(InvalidInputError, match="other settings.*seed"):
+        make(storage=tmp_path / "run.log", seed=8)
+
+
+@pytest.mark.parametrize("moment", range(11))
+def test_an_interruption_at_any_moment_of_asking_changes_nothing(tmp_path, monkeypatch, moment):
+    straight = make()
+    tell_all(straight, straight.ask(5))
+    expected = straight.ask(4)
+    study = make(storage=tmp_path / "run.log")
+    tell_all(study, study.ask(5))
+    writes = [0]
+
+    def stop_after(write):
+        def written(*args, **kwargs):
+            writes[0] += 1
+            if writes[0] > moment:
+                raise KeyboardInterrupt
+            return write(*args, **kwargs)
+
+        return written
+
+    storage = type(study.optuna_study._storage)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        for name in ("create_new_trial", "set_trial_user_attr", "set_trial_param"):
+            patch.setattr(storage, name, stop_after(getattr(storage, name)))
+        study.ask_until(9)
+    resumed = make(storage=tmp_path / "run.log").ask_until(9)
+    assert [c.number for c in resumed] == [5, 6, 7, 8]
+    for a, b in zip(resumed, expected, strict=True):
+        assert np.array_equal(a.alpha, b.alpha)
+
+
+def test_a_study_of_other_data_or_direction_is_refused(tmp_path):
+    make(storage=tmp_path / "run.log", fingerprint="one")
+    with pytest.raises(InvalidInputError, match="fingerprint of data"):
+        make(storage=tmp_path / "run.log", fingerprint="two")
+    with pytest.raises((InvalidInputError, ValueError), match="greater_is_better"):
+        make(storage=tmp_path / "run.log", fingerprint="one", greater_is_better=False)
+
+
+def _ask_from_process(path: Path, k: int) -> None:
+    study = make(storage=path)
+    for _ in range(k):
+        (candidate,) = study.ask(1)
+        study.tell(candidate.number, float(candidate.number))
+
+
+def test_several_processes_ask_at_once(tmp_path):
+    path = tmp_path / "run.log"
+    make(storage=path)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_ask_from_process, args=(path, 4)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+        assert worker.exitcode == 0
+    told = make(storage=path).told()
+    assert [t.candidate.number for t in told] == list(range(12))
+    assert not any(t.pending for t in told)
+    alone = make().ask(5)  # the first numbers are the baseline and random, whoever asked for them
+    for a, b in zip(told[:5], alone, strict=True):
+        assert np.array_equal(a.candidate.alpha, b.alpha)
+    alphas = np.array([t.candidate.alpha for t in told])
+    distances = np.linalg.norm(alphas[:, None] - alphas[None], axis=2) + 10 * np.eye(12)
+    assert distances.min() > 1e-6
+
+
+def test_ask_and_tell_mistakes():
+    study = make()
+    with pytest.raises(InvalidInputError, match="at least one"):
+        study.ask(0)
+    with pytest.raises(SearchFailedError, match="tell at least one"):
+        study.best()
+    study.ask(1)
+    with pytest.raises(InvalidInputError, match="no candidate 5"):
+        study.tell(5, 1.0)
+    with pytest.raises(InvalidInputError, match="either a value or an error"):
+        study.tell(0)
+    with pytest.raises(InvalidInputError, match="needs one value, got 2"):
+        study.tell(0, [1.0, 2.0])
+    study.tell(0, np.array([1.0]))
+    with pytest.raises(InvalidInputError, match="already told"):
+        study.tell(0, 1.0)
+    with pytest.raises(InvalidInputError, match="without a weighting"):
+        study.weights(study.told()[0].candidate, None, None)
+    with pytest.raises(InvalidInputError, match="n_initial"):
+        make(n_initial=0)
+
+
+def test_weights_of_a_candidate_are_the_weight_function():
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0, 0, 0, 1, 1, 2])
+    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseline()).fit(X, y, task="classification")
+    study = WeightStudy(weighting, Ball(weighting.n_dims, 3.0), seed=0)
+    baseline, other = study.ask(2)
+    assert np.array_equal(study.weights(baseline, X, y), np.ones(6))
+    assert np.array_equal(study.weights(other, X, y), weighting.training_weights(other.alpha[None])[0])
+
+
+def test_search_by_name_or_object():
+    assert isinstance(make(search="random").search, RandomSearch)
+    assert make(search=GpBucb(p=95.0)).search.p == 95.0
+
+
+def _open(url: str) -> None:
+    WeightStudy(None, Ball(2, 1.0), seed=0, storage=url).close()
+
+
+def test_processes_may_begin_together_on_an_empty_database(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    processes = [context.Process(target=_open, args=(url,)) for _ in range(6)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * 6
+
+
+def test_a_database_that_others_are_making_is_looked_at_again(monkeypatch):
+    from sqlalchemy.exc import IntegrityError, OperationalError
+
+    def broken(error, times):
+        left = [error] * times
+        return lambda url: (_ for _ in ()).throw(left.pop()) if left else kept
+
+    kept = optuna.storages.InMemoryStorage()
+    monkeypatch.setattr("moew.search._storage.time.sleep", lambda seconds: None)
+    twice = IntegrityError("INSERT", {}, Exception("UNIQUE constraint failed: alembic_version.version_num"))
+    monkeypatch.setattr(optuna.storages, "get_storage", broken(twice, 3))
+    assert resolve_storage("sqlite:///a.db") is kept
+    gone = OperationalError("SELECT", {}, Exception("connection refused"))
+    monkeypatch.setattr(optuna.storages, "get_storage", broken(gone, 1))
+    with pytest.raises(InvalidInputError, match="refused"):
+        resolve_storage("sqlite:///a.db")
+
+
+def test_a_number_of_the_next_batch_drawn_before_an_interruption_changes_nothing():
+    def batches(study):
+        for end in (5, 8):
+            tell_all(study, study.ask_until(end))
+        return np.array([told.candidate.alpha for told in study.told()])
+
+    whole = batches(make(storage=optuna.storages.InMemoryStorage()))
+    storage = optuna.storages.InMemoryStorage()
+    killed = make(storage=storage)
+    tell_all(killed, killed.ask_until(5))
+    killed.optuna_study.ask()  # number 5 is drawn, and the process ends
+    np.testing.assert_array_equal(batches(make(storage=storage)), whole)
+
+
+def test_numpys_integers_can_be_stored(tmp_path):
+    for number in (4, np.int64(4)):
+        study = make(storage=tmp_path / "journal", n_initial=number, baseline_repeats=number, seed=number)
+        assert isinstance(study.seed, int)

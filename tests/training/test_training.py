@@ -1,0 +1,89 @@
+"""Trainers: weights reach the model, failures stay with their candidate, seeds where they are open."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from lightgbm import LGBMRegressor
+from problems import shifted_classes
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from moew.exceptions import UnsupportedEstimatorError
+from moew.models.networks import NetworkClassifier
+from moew.training import EstimatorTrainer, ManyTrainer, resolve_trainer, with_seed
+
+ROWS = shifted_classes(80)
+WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (5, len(ROWS.y)))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
+def test_each_weighting_gets_its_model(n_jobs, backend):
+    with parallel_config(backend=backend):
+        trained = dict(
+            EstimatorTrainer(LogisticRegression(), n_jobs=n_jobs).train(ROWS.X, ROWS.y, WEIGHTS, range(5))
+        )
+    assert sorted(trained) == list(range(5))
+    for k, weights in enumerate(WEIGHTS):
+        alone = LogisticRegression().fit(ROWS.X, ROWS.y, sample_weight=weights)
+        assert np.array_equal(alone.coef_, trained[k].coef_)
+
+
+def test_a_failure_is_an_answer():
+    class Fussy(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if sample_weight[0] > 1:
+                raise RuntimeError("no")
+            return super().fit(X, y, sample_weight)
+
+    trained = dict(EstimatorTrainer(Fussy()).train(ROWS.X, ROWS.y, WEIGHTS, range(5)))
+    for k, weights in enumerate(WEIGHTS):
+        assert isinstance(trained[k], RuntimeError if weights[0] > 1 else LogisticRegression)
+    assert any(isinstance(model, RuntimeError) for model in trained.values())
+
+
+def test_seeds_are_set_where_the_user_left_them_open():
+    nested = BaggingClassifier(DecisionTreeClassifier(), random_state=3)
+    seeded = with_seed(nested, 17)
+    assert seeded.random_state == 3
+    assert seeded.estimator.random_state == 17
+    assert nested.estimator.random_state is None
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier())
+    assert with_seed(pipeline, 4)[-1].random_state == 4
+
+
+def test_fit_many_is_used_where_it_is_offered():
+    trainer = resolve_trainer(NetworkClassifier(hidden=(3,), steps=5))
+    assert isinstance(trainer, ManyTrainer)
+    trained = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, [1, 2, 3, 4, 5]))
+    alone = NetworkClassifier(hidden=(3,), steps=5, random_state=3).fit(
+        ROWS.X, ROWS.y, sample_weight=WEIGHTS[2]
+    )
+    assert np.allclose(trained[2].decision_function(ROWS.X), alone.decision_function(ROWS.X), atol=1e-5)
+    fixed = ManyTrainer(NetworkClassifier(hidden=(3,), steps=5, random_state=9))
+    same = dict(fixed.train(ROWS.X, ROWS.y, np.ones((2, len(ROWS.y))), [1, 2]))
+    assert np.array_equal(same[0].decision_function(ROWS.X), same[1].decision_function(ROWS.X))
+
+
+def test_a_failure_of_fit_many_is_every_candidates_answer():
+    broken = ManyTrainer(NetworkClassifier(hidden=(3,), steps=5, activation="cosine"))
+    trained = dict(broken.train(ROWS.X, ROWS.y, WEIGHTS, range(5)))
+    assert all(isinstance(model, Exception) for model in trained.values())
+    assert len(trained) == 5
+
+
+def test_estimators_of_other_libraries_take_weights_too():
+    assert isinstance(resolve_trainer(LGBMRegressor()), EstimatorTrainer)
+
+
+def test_a_pipeline_whose_model_takes_no_weights_is_told_so_at_once():
+    with pytest.raises(UnsupportedEstimatorError, match="KNeighborsClassifier.fit takes no .sample_weight"):
+        resolve_trainer(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+    with pytest.raises(UnsupportedEstimatorError, match="ridge__sample_weight"):
+        resolve_trainer(make_pipeline(StandardScaler(), Ridge()))
+    with pytest.raises(UnsupportedEstimatorError, match="pipeline__ridge__sample_weight"):
+        resolve_trainer(make_pipeline(StandardScaler(), make_pipeline(Ridge())))
