@@ -29,9 +29,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
-from moew.samplers import GpBucb, RandomSearch
-from moew.samplers import Ball
-from moew.types import FloatArray, Search
+from moew.samplers import Ball, GpBucb, RandomSampler
+from moew.types import FloatArray, Sampler
 
 N_KNOWN, N_DIMS, N_PICKS, N_POINTS = 180, 10, 20, 10_000
 NOISE_SD = 0.1
@@ -63,7 +62,7 @@ def through_study(seed: int, search: GpBucb) -> tuple[FloatArray, FloatArray, Ba
     from moew import WeightStudy  # loads Optuna
 
     ball = Ball(N_DIMS, 1.0)
-    study = WeightStudy(None, ball, search=search, n_initial=N_KNOWN - 1, seed=seed)
+    study = WeightStudy(None, ball, sampler=search, n_initial=N_KNOWN - 1, seed=seed)
     candidates = study.ask(N_KNOWN)
     alphas = np.array([candidate.alpha for candidate in candidates])
     scores = quadratic(alphas, ball, seed)
@@ -185,7 +184,7 @@ FUNCTIONS = {"bowl": _bowl, "worst of": _worst_of, "bumps": _bumps, "valley": _v
 
 
 def chosen_value(
-    search: Search, function: Callable[[FloatArray], FloatArray], noise_sd: float, n_dims: int, seed: int
+    search: Sampler, function: Callable[[FloatArray], FloatArray], noise_sd: float, n_dims: int, seed: int
 ) -> float:
     """The true value of the alpha with the best noisy score, after 10 batches of 20."""
     rng = np.random.default_rng(seed)
@@ -201,8 +200,8 @@ def chosen_value(
 
 def compare_widths(seeds: int) -> None:
     """True value of the chosen alpha, in standard deviations of the function above its mean in the ball."""
-    searches: dict[str, Search] = {
-        "random": RandomSearch(),
+    searches: dict[str, Sampler] = {
+        "random": RandomSampler(),
         "domain": GpBucb(width="domain"),
         "fit": GpBucb(width="fit"),
     }

@@ -41,7 +41,13 @@ def run_repeat(name: str, number: int, changes: list[dict[str, Any]]) -> list[fl
     """Test scores of the winner of each search."""
     problem = PROBLEMS[name]
     (X, y, _), (X_val, y_val, val), (X_test, y_test, test) = problem.draw(np.random.default_rng(number))
-    common = {"n_batches": 5, "batch_size": 10, "baseline": "uniform", "honest": None, "random_state": number}
+    common = {
+        "n_batches": 5,
+        "batch_size": 10,
+        "base_weights": "uniform",
+        "honest": None,
+        "random_state": number,
+    }
     scores = []
     for change in changes:
         search = ExampleWeightSearch(**problem.settings() | common | change)

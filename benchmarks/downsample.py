@@ -55,7 +55,7 @@ def rare_case(number: int, class_sep: float) -> Case:
     )  # fmt: skip
     search = ExampleWeightSearch(
         LogisticRegression(max_iter=300), metric=metrics.worst_class_error(), embedding=LabelEmbedding(),
-        baseline="uniform", n_batches=5, batch_size=10, honest=None, random_state=number,
+        base_weights="uniform", n_batches=5, batch_size=10, honest=None, random_state=number,
     )  # fmt: skip
     parts = np.split(np.arange(len(y)), [5_000, 8_000])
     train, validation, test = ((X[rows], y[rows]) for rows in parts)

@@ -108,7 +108,7 @@ def run_repeat(name: str, number: int) -> tuple[float, list[float], bool]:
     for radius in RADII:
         search = ExampleWeightSearch(
             **problem.settings(), radius=radius, n_batches=5, batch_size=10, honest=None, random_state=number,
-            baseline="uniform",
+            base_weights="uniform",
         )  # fmt: skip
         search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
         scores.append(search.metric_value(X_test, y_test, metadata=test))

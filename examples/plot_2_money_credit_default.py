@@ -67,12 +67,12 @@ def new_model():
     return make_pipeline(StandardScaler(), LogisticRegression())
 
 
-def search_from(baseline, seed):
+def search_from(base_weights, seed):
     return ExampleWeightSearch(
         new_model(),
         metric=metric,
         embedding=MONEY,
-        baseline=baseline,
+        base_weights=base_weights,
         n_batches=5,
         batch_size=10,
         sample_weight_name="logisticregression__sample_weight",
@@ -103,8 +103,8 @@ def run_split(seed):
         "probability × money": worth_it.astype(int),
         "money as weight": by_stake.predict(X[test]),
     }
-    for name, baseline in (("moew", "uniform"), ("moew, from money", at_stake)):
-        search = search_from(baseline, seed)
+    for name, base_weights in (("moew", "uniform"), ("moew, from money", at_stake)):
+        search = search_from(base_weights, seed)
         search.fit(X[train], y[train], X_val=X[validation], y_val=y[validation], metadata_val=money_val)
         decisions[name] = search.predict(X[test])
     return {name: metric(y[test], decided, money_test) for name, decided in decisions.items()}

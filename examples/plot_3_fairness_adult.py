@@ -92,7 +92,7 @@ def run_split(seed):
         new_model(),
         metric=make_metric(accuracy_less_gap, name="accuracy less gap"),
         embedding=sex_and_label,
-        baseline="uniform",
+        base_weights="uniform",
         n_batches=5,
         batch_size=10,
         sample_weight_name="logisticregression__sample_weight",

@@ -39,7 +39,7 @@ def run(seed, model, n_validation):
     search.fit(X, y, X_val=X_val, y_val=y_val)
     moew = search.metric_value(X_test, y_test), search.best_score_, search.honest_score_
     # In so small a ball all weights are 1: the best of as many models that differ by their seeds alone.
-    search.set_params(radius=1e-9, baseline="uniform", honest=None)
+    search.set_params(radius=1e-9, base_weights="uniform", honest=None)
     return search.fit(X, y, X_val=X_val, y_val=y_val).metric_value(X_test, y_test), *moew
 
 

@@ -1,7 +1,54 @@
-"""One base for every error and one for every warning, so that callers can catch them all."""
+"""Errors and warnings that carry the argument they are about.
+
+A message names arguments as `Argument`s, so that each face of the library says them in its own words: Python
+as `decision=None`, the command line as its option.
+
+    raise InvalidInputError(Argument("radius"), " must be a positive number, got -1.", argument="radius")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 
-class MoewError(Exception):
+@dataclass(frozen=True)
+class Argument:
+    """An argument named in a message, with or without a value: `radius`, `embedding='label'`."""
+
+    name: str
+    value: Any = ...  # Ellipsis: the message names no value
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the message names a value of the argument."""
+        return self.value is not ...
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value!r}" if self.has_value else self.name
+
+
+class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
+    """A message in parts, some of which are arguments.
+
+    Parameters
+    ----------
+    parts : texts and arguments, which together are the message
+    argument : the name of the argument that the message is about, None where it is about no single one
+    """
+
+    def __init__(self, *parts: str | Argument, argument: str | None = None) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
+        self.argument = argument
+
+    def worded(self, say: Callable[[Argument], str]) -> str:
+        """The message with every argument as `say` puts it."""
+        return "".join(say(part) if isinstance(part, Argument) else part for part in self.parts)
+
+
+class MoewError(_Worded):
     """Base of every error that moew raises on purpose."""
 
 
@@ -37,5 +84,5 @@ class DataFileError(MoewError, OSError):
     """A file of a dataset cannot be found, downloaded or trusted; the message says what was tried."""
 
 
-class MoewWarning(UserWarning):
+class MoewWarning(_Worded, UserWarning):
     """Base of every warning that moew gives."""

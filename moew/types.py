@@ -38,7 +38,7 @@ class Embedding(Protocol):
 
 
 @runtime_checkable
-class Baseline(Protocol):
+class BaseWeights(Protocol):
     """π: the weight a row has before anything is learned (α = 0)."""
 
     def fit(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> Self:
@@ -48,7 +48,7 @@ class Baseline(Protocol):
         """π (n,) of any rows, positive, not normalised."""
 
     def state(self) -> State:
-        """The fitted baseline as a JSON-able dict."""
+        """The fitted base weights as a JSON-able dict."""
 
 
 class Domain(Protocol):
@@ -68,7 +68,7 @@ class Domain(Protocol):
 
 
 @runtime_checkable
-class Search(Protocol):
+class Sampler(Protocol):
     """Algorithm 2 or another: a pure function of what is known.
 
     One that cannot search every domain may have `check_domain(domain)`, which is asked before any training.

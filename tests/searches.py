@@ -27,7 +27,7 @@ def multiclass() -> tuple[ExampleWeightSearch, Rows]:
     """Three classes, weights by class alone, a metric where smaller is better."""
     rows = shifted_classes(240, 3)
     search = _fit(
-        LogisticRegression(), rows, metric=worst_class_error(), embedding="label", baseline="uniform"
+        LogisticRegression(), rows, metric=worst_class_error(), embedding="label", base_weights="uniform"
     )
     return search, rows
 

@@ -30,7 +30,7 @@ from cases import CASES, Case, alphas_of, encoder_of, features_and_labels
 
 from moew.embedding import FunctionEmbedding
 from moew.models.networks import NetworkClassifier, NetworkRegressor
-from moew.weighting import ExampleWeighting, UniformBaseline
+from moew.weighting import ExampleWeighting, UniformBaseWeights
 
 REQUIREMENTS = ("tensorflow-cpu==2.15.*", "numpy<2", "pandas")
 HERE = Path(__file__).parent
@@ -81,7 +81,7 @@ class MoewSide:
         """How long a whole batch of K candidates takes."""
         start = time.perf_counter()
         embedding = FunctionEmbedding(self._embed, standardize=False)
-        weighting = ExampleWeighting(embedding, UniformBaseline()).fit(self.X, self.y, task=self.task)
+        weighting = ExampleWeighting(embedding, UniformBaseWeights()).fit(self.X, self.y, task=self.task)
         weights = weighting.training_weights(self.alphas)
         for _, model in self.network.fit_many(self.X, self.y, weights, list(range(len(weights)))):
             if isinstance(model, Exception):

@@ -116,14 +116,14 @@ def training_parameters(
                 help="autoencoder, label, discriminative, columns=A,B or module:function.",
             ),
             option(
-                "baseline",
+                "base-weights",
                 type=click.Choice(["label_shift", "covariate_shift", "uniform"]),
                 default="label_shift",
                 show_default=True,
                 help="Weights at alpha = 0.",
             ),
             option(
-                "search",
+                "sampler",
                 type=click.Choice(["gp_bucb", "random", "cover"]),
                 default="gp_bucb",
                 show_default=True,
@@ -145,7 +145,7 @@ def training_parameters(
                 help="B times K models are trained.",
             ),
             option(
-                "baseline-repeats",
+                "alpha-zero-repeats",
                 type=_COUNT,
                 default=1,
                 metavar="N",

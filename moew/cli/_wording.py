@@ -18,7 +18,7 @@ _WORDS = [
     ),
     (r"honest=['\"]holdout['\"]", "--honest holdout"),
     (r"decision=FixedThreshold\(([^()]+)\)", r"--decision score=\1"),
-    (r"(baseline|embedding|response)='(\w+)'", r"--\1 \2"),
+    (r"(base_weights|embedding|response)='(\w+)'", r"--\1 \2"),
     (r", and warnings\.simplefilter\('ignore', MoewWarning\) if this is meant", ""),
     (r", or name (its argument|the argument that does) with sample_weight_name", ""),
     (r"(the metric's )?pos_label=", "--positive "),

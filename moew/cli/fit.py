@@ -102,7 +102,7 @@ def _result(search: Any, prepared: Prepared) -> dict[str, Any]:
         "greater_is_better": found.greater_is_better,
         "task": prepared.task,
         "unweighted": {"best": found.unweighted.best, "honest": found.unweighted.value},
-        "baseline": {"best": found.baseline.best, "honest": found.baseline.value},
+        "alpha_zero": {"best": found.alpha_zero.best, "honest": found.alpha_zero.value},
         "moew": {"best": found.honest.best, "honest": found.honest.value},
         "candidates": len(found.candidates),
         "failed": found.n_failed,

@@ -1,4 +1,4 @@
-"""Rows of any table as numbers: what embeddings, baselines and networks see of X and y.
+"""Rows of any table as numbers: what embeddings, base weights and networks see of X and y.
 
 Numeric columns are scaled, columns of yes and no (booleans, 0/1, −1/1, two texts) become 0/1, categories
 one-hot. A missing number becomes the column's mean and raises a flag column; a missing or unknown category

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def lent(values: Any, deep: bool = True) -> Any:
+def read_only(values: Any, deep: bool = True) -> Any:
     """An array that cannot be written into; a data frame or a sparse matrix as a copy; others as they are.
 
     Frames are copied whole, though pandas would copy what is written when it is written: scikit-learn's

@@ -35,7 +35,7 @@ def _refuse_sparse(X: Rows) -> None:
     if hasattr(X, "tocsr"):
         raise InvalidInputError(
             "sparse X cannot be encoded here; pass a dense array (X.toarray()), or choose an embedding "
-            "and a baseline that do not look at X, such as embedding='label'."
+            "and base weights that do not look at X, such as embedding='label'."
         )
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from moew._util.state import State, find_object, name_object
 from moew.data import TargetEncoder
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.types import Labels, Rows, Task
 
@@ -28,11 +28,11 @@ class TransformerEmbedding(BaseEmbedding):
         self.standardize = standardize
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
-        self.transformer_ = clone(self.transformer).fit(lent(X), lent(y))
+        self.transformer_ = clone(self.transformer).fit(read_only(X), read_only(y))
         self.target_ = TargetEncoder().fit(y, task)
 
     def _embed(self, X: Rows, y: Labels) -> Any:
-        raw = self.transformer_.transform(lent(X))
+        raw = self.transformer_.transform(read_only(X))
         if not self.label:
             return raw
         dense = self._checked(raw, len(y))
@@ -67,7 +67,7 @@ class FunctionEmbedding(BaseEmbedding):
         """Nothing to learn: the function is taken as it is."""
 
     def _embed(self, X: Rows, y: Labels) -> Any:
-        return np.asarray(self.function(lent(X), lent(y)))
+        return np.asarray(self.function(read_only(X), read_only(y)))
 
     def _plain_params(self) -> dict[str, Any]:
         return {"standardize": self.standardize}

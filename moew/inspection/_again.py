@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from moew.data._problem import Part, Problem, given_problem
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.inspection._rows import trained_rows
 from moew.search._evaluate import column_names
@@ -97,5 +97,5 @@ def values_again(
 def answers_of(search: Any, model: Any, rule: DecisionRule | None, part: Part) -> Any:
     """What a model and its rule decide, or predict, on rows."""
     if rule is None:
-        return np.asarray(model.predict(lent(part.X)))
+        return np.asarray(model.predict(read_only(part.X)))
     return search.evaluator_.decide(model, rule, part.X, part.columns)

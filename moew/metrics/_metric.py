@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
 from moew.metrics._checks import (
     check_bounds,
@@ -102,8 +102,8 @@ class Metric:
         elif self.requires_sample_weight:
             raise missing_weights(self.name)
         # A function that wrote into what it is given would change the rows for all candidates after it.
-        kept = {name: lent(value) for name, value in arguments.items()}
-        return one_number(self.function(lent(y_true), lent(output), **kept), self.name)
+        kept = {name: read_only(value) for name, value in arguments.items()}
+        return one_number(self.function(read_only(y_true), read_only(output), **kept), self.name)
 
     def check_columns(
         self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True

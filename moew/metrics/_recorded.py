@@ -10,7 +10,7 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
 from moew.metrics._outputs import Array, is_regression
 from moew.types import Rows
@@ -93,7 +93,7 @@ class Recorder(_StandIn):
                     "for each row (several targets at once are not supported)."
                 )
             self.answers[method] = answer
-        return lent(self.answers[method])  # type: ignore[no-any-return]
+        return read_only(self.answers[method])  # type: ignore[no-any-return]
 
 
 class Replay(_StandIn):
@@ -106,7 +106,7 @@ class Replay(_StandIn):
                 f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
                 "the model on X itself."
             )
-        return lent(answer)  # type: ignore[no-any-return]
+        return read_only(answer)  # type: ignore[no-any-return]
 
 
 def _n_rows(X: Rows) -> int:

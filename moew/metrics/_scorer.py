@@ -17,7 +17,7 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
 from moew.metrics._checks import check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
@@ -126,7 +126,7 @@ class ScorerMetric:
             if value is not None:
                 return value
         replay = Replay(answers, outputs.classes, outputs.estimator_type)
-        return one_number(self._call(replay, lent(X, deep=False), y, columns, sample_weight), self.name)
+        return one_number(self._call(replay, read_only(X, deep=False), y, columns, sample_weight), self.name)
 
     def rehearse(self, y: Labels, predicted: Array) -> None:
         """Raise if the scorer's function, on made-up predictions (n,), returns something but a number."""
@@ -158,8 +158,8 @@ class ScorerMetric:
         routed = bool(arguments) and _is_routed(self.scorer)
         try:
             with config_context(enable_metadata_routing=True) if routed else nullcontext():
-                kept = {name: lent(value) for name, value in arguments.items()}
-                return self.scorer(model, X, lent(y), **kept)
+                kept = {name: read_only(value) for name, value in arguments.items()}
+                return self.scorer(model, X, read_only(y), **kept)
         except ValueError as error:
             if advice := self._label_advice(str(error), y):
                 raise InvalidInputError(f"{error} {advice}") from error

@@ -134,7 +134,7 @@ class Crime:
         return RepeatedNetworks(spec, X, Y, o.repeats, seed, device=o.device)
 
     @cached_property
-    def _placed(self) -> list[Any]:
+    def _shared(self) -> list[Any]:
         return [self.networks.place(self.data.X[rows]) for rows in self.rows]
 
     @property
@@ -159,7 +159,7 @@ class Crime:
         y, groups = self.data.y == 1, self.data.columns["group"]
         training, validation, test = (
             Scored(self.networks.outputs(params, X)[..., 0], y[rows], groups[rows])
-            for X, rows in zip(self._placed, self.rows, strict=True)
+            for X, rows in zip(self._shared, self.rows, strict=True)
         )
         found: dict[str, FloatArray] = {}
         for rule in RULES:

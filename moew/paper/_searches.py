@@ -19,9 +19,8 @@ from moew._util.seeds import generator
 from moew.exceptions import MoewError
 from moew.models.networks import RepeatedNetworks
 from moew.paper._files import write_whole
-from moew.samplers import GpBucb, RandomSearch
-from moew.samplers import Ball
-from moew.types import BoolArray, FloatArray, IntArray, Search
+from moew.samplers import Ball, GpBucb, RandomSampler
+from moew.types import BoolArray, FloatArray, IntArray, Sampler
 
 Evaluate = Callable[[Any], Mapping[str, FloatArray]]
 """What the networks (R, K) of a batch score: names and values (R, K); one of them is "validation"."""
@@ -134,7 +133,7 @@ class Moew:
 
     Z: FloatArray
     radius: float
-    search: Search | Sequence[Search] | None
+    search: Sampler | Sequence[Sampler] | None
     greater_is_better: bool
     seed: int
     baseline: FloatArray | None = None
@@ -165,14 +164,21 @@ class Moew:
         )
         return np.stack(Parallel(n_jobs=self.n_jobs)(jobs))
 
-    def _search_of(self, repeat: int, n_known: int) -> Search:
+    def _search_of(self, repeat: int, n_known: int) -> Sampler:
         if self.search is None or not n_known:
-            return RandomSearch()
+            return RandomSampler()
         return self.search[repeat] if isinstance(self.search, Sequence) else self.search
 
 
 def _propose(
-    search: Search, domain: Ball, alphas: FloatArray, scores: FloatArray, k: int, seed: int, draw: int, r: int
+    search: Sampler,
+    domain: Ball,
+    alphas: FloatArray,
+    scores: FloatArray,
+    k: int,
+    seed: int,
+    draw: int,
+    r: int,
 ) -> FloatArray:
     rng = generator(seed, f"batch {draw}", r)
     return search.propose(alphas, scores, pending=alphas[:0], k=k, domain=domain, rng=rng)

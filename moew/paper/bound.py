@@ -34,8 +34,7 @@ from moew.paper._bound_problem import (
 )
 from moew.paper._experiment import Options, Run
 from moew.paper._searches import Seen
-from moew.samplers import CoverSearch
-from moew.samplers import Ball
+from moew.samplers import Ball, CoverSampler
 from moew.theory import Theorem2
 from moew.types import FloatArray
 
@@ -47,7 +46,7 @@ _LARGEST_COVER = 2_000_000
 
 def measure(options: Options, theorem: Theorem2, sums: Sums, n_rows: int) -> Seen:
     """Each repeat's choice, its metric on validation and exactly, and the largest gap of the whole cover."""
-    alphas = CoverSearch(theorem.epsilon(n_rows), _LARGEST_COVER).points(Ball(theorem.n_dims, 1.0))
+    alphas = CoverSampler(theorem.epsilon(n_rows), _LARGEST_COVER).points(Ball(theorem.n_dims, 1.0))
     classifiers = train(sums, alphas)
     exact = worst_group(mean_losses(classifiers))
 
@@ -74,7 +73,7 @@ def measure(options: Options, theorem: Theorem2, sums: Sums, n_rows: int) -> See
 def theorem_for(sums: Sums, d: int, n_rows: int) -> Theorem2:
     """With L_φ as the largest gradient over the cover of `n_rows`."""
     epsilon = Theorem2(d, N_GROUPS, 0.5, float(N_GROUPS), 0.0, DELTA).epsilon(n_rows)
-    points = CoverSearch(epsilon, _LARGEST_COVER).points(Ball(d, 1.0))
+    points = CoverSampler(epsilon, _LARGEST_COVER).points(Ball(d, 1.0))
     return Theorem2(d, N_GROUPS, 0.5, float(N_GROUPS), steepness(sums, points), DELTA)
 
 

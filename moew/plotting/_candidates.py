@@ -69,7 +69,7 @@ def validation_against_test(
     """How far the validation score tells the test score, with the correlation in the title.
 
     A search keeps only the winner's model, so about `n_candidates` are trained again on the rows X and y
-    that it was fitted with: the winner, the baseline, and others spread evenly over the ranks of the
+    that it was fitted with: the winner, the model of α = 0, and others spread evenly over the ranks of the
     validation scores. A decision rule is fitted again, too, and may need the validation rows and `metadata`.
     """
     seen = trace(search)
@@ -86,7 +86,7 @@ def validation_against_test(
     ax = axes_or_new(ax, (4.8, 4.6))
     ax.scatter(*pairs.T, s=20, color=GREY, linewidth=0, label="candidates")
     if 0 in on_test:
-        ax.scatter(*pairs[chosen.index(0)], s=60, marker="s", color=ORANGE, label="baseline (α = 0)")
+        ax.scatter(*pairs[chosen.index(0)], s=60, marker="s", color=ORANGE, label="α = 0")
     ax.scatter(*pairs[chosen.index(winner)], s=110, marker="*", color=BLUE, label="winner")
     varied = bool((np.ptp(pairs, axis=0) > 0).all())
     if varied:

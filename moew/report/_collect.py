@@ -91,7 +91,7 @@ def collect(
                 "n_holdout": result.n_holdout,
                 "honest": honest,
             },
-            "verdict": verdict_of(result, comparison, tested, search.study_.baseline_repeats),
+            "verdict": verdict_of(result, comparison, tested, search.study_.alpha_zero_repeats),
             "scores": [
                 {"name": name, "best": score.best, "honest": score.value, "error": score.standard_error}
                 for name, score in result.scores.items()

@@ -53,7 +53,7 @@ def comparison(data: Data) -> str:
     metric, tested = data["metric"]["name"], data["tested"]
     own = [
         {
-            "name": row["name"].removesuffix(" (alpha = 0)"),
+            "name": row["name"],
             "value": row["honest"],
             "margin": None if row["error"] is None else TWO_SIDED * row["error"],
             "best": row["best"],
@@ -108,7 +108,7 @@ def _zero(data: Data) -> str:
     """What the third model is, where there is one."""
     if len(data["scores"]) < 3:
         return ""
-    words = "baseline: weights for the shift between training and validation rows alone, where alpha is 0."
+    words = "alpha = 0: weights for the shift between training and validation rows alone."
     return f'<p class="small">{words}</p>'
 
 

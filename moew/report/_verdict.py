@@ -13,7 +13,7 @@ Kind = Literal["better", "maybe", "no", "worse", "none", "unknown"]
 
 
 def verdict_of(
-    result: SearchResult, comparison: Any, tested: Tested | None, baseline_repeats: int
+    result: SearchResult, comparison: Any, tested: Tested | None, alpha_zero_repeats: int
 ) -> dict[str, Any]:
     """The verdict with the strongest evidence there is: a comparison over repeats on test rows, the two
     models on test rows, or honest validation scores.
@@ -26,7 +26,7 @@ def verdict_of(
         # Two sources of chance that have nothing to do with each other: the seeds, and the test rows.
         half = math.hypot(margin(comparison.gain), comparison.test_rows_margin)  # NaN: not known
         return _verdict("comparison", before, after, sign, half)
-    is_same = result.baseline_is_unweighted and result.best_number < baseline_repeats
+    is_same = result.alpha_zero_is_unweighted and result.best_number < alpha_zero_repeats
     if tested is not None and math.isfinite(sign * (tested.moew - tested.unweighted)):
         found = _verdict("test", tested.unweighted, tested.moew, sign, TWO_SIDED * tested.gain_error)
     else:

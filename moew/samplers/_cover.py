@@ -16,7 +16,7 @@ _ROOM = 20  # lattice points looked at, at most, for each that the limit allows
 
 
 @dataclass(frozen=True)
-class CoverSearch:
+class CoverSampler:
     """The points of a cover, from the centre outwards, each once, whatever their scores are.
 
     Parameters
@@ -98,7 +98,7 @@ class CoverSearch:
     def _too_many(self, d: int, epsilon: float) -> InvalidInputError:
         return InvalidInputError(
             f"a cover of {d} dimensions with epsilon={epsilon:g} has more than limit={self.limit} points; "
-            "take a larger epsilon, an embedding of fewer dimensions, or search='gp_bucb'."
+            "take a larger epsilon, an embedding of fewer dimensions, or sampler='gp_bucb'."
         )
 
 

@@ -174,7 +174,7 @@ def repeat_deviation(alphas: FloatArray, scores: FloatArray) -> float:
     if freedom == 0:
         raise InvalidInputError(
             "noise='repeats' needs an alpha that was scored at least twice, and there is none: "
-            "ask for repeats of the baseline model (α = 0), or use noise='fit' or a number."
+            "ask for repeats of the α = 0 model, or use noise='fit' or a number."
         )
     largest = float(np.abs(scores[finite]).max()) or 1.0
     values = scores[finite] / largest

@@ -11,7 +11,7 @@ from moew.types import Domain, FloatArray
 
 
 @dataclass(frozen=True)
-class RandomSearch:
+class RandomSampler:
     """Alphas uniform in the domain, whatever is known."""
 
     def propose(

@@ -52,15 +52,15 @@ def conclude(
     number = outcome.best.candidate.number
     winner = _candidate(number, outcome, setup, weighting)
     score = judge.score(winner, outcome.observations, outcome.values)
-    baseline, baseline_score = winner, score
+    alpha_zero, alpha_zero_score = winner, score
     if number != 0:
-        baseline = _candidate(0, outcome, setup, weighting)
-        baseline_score = judge.score(baseline)
+        alpha_zero = _candidate(0, outcome, setup, weighting)
+        alpha_zero_score = judge.score(alpha_zero)
     own = _own_weights(setup)
-    is_same = bool(np.allclose(baseline.weights, own, rtol=_SAME, atol=0))
-    plain, plain_score = baseline, baseline_score  # one and the same, where π = 1
+    is_same = bool(np.allclose(alpha_zero.weights, own, rtol=_SAME, atol=0))
+    plain, plain_score = alpha_zero, alpha_zero_score  # one and the same, where π = 1
     if not is_same:
-        plain = _Contender(setup, own, baseline.seed, reason="not asked for")
+        plain = _Contender(setup, own, alpha_zero.seed, reason="not asked for")
         if beside_unweighted:
             plain = _trained(plain)
         plain_score = judge.score(plain)
@@ -70,9 +70,9 @@ def conclude(
         candidates=tuple(outcome.candidates),
         best_number=number,
         honest=score,
-        baseline=baseline_score,
+        alpha_zero=alpha_zero_score,
         unweighted=plain_score,
-        baseline_is_unweighted=is_same,
+        alpha_zero_is_unweighted=is_same,
         n_validation=len(setup.problem.validation),
         n_holdout=0 if setup.problem.holdout is None else len(setup.problem.holdout),
         gain_error=judge.gain_error(winner, plain, score) if beside_unweighted else math.nan,
@@ -197,8 +197,8 @@ class _Judge:
 def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
     notes = []
     best = outcome.best.candidate
-    if best.number < study.baseline_repeats:
-        notes.append("no weighting beat the baseline (alpha = 0); the winner is the baseline itself.")
+    if best.number < study.alpha_zero_repeats:
+        notes.append("no weighting beat alpha = 0; the winner is the model of alpha = 0 itself.")
     elif float(study.domain.edge_distance(best.alpha)) < _EDGE:
         notes.append(
             f"the winner lies at the edge of the domain (radius {study.domain.size:g}); "
@@ -207,7 +207,7 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
     if result.is_below_unweighted:
         notes.append(
             f"the unweighted model scores better than the winner on these rows, {result.unweighted.best:.4g} "
-            f'against {result.honest.best:.4g}: try the baseline "uniform".'
+            f'against {result.honest.best:.4g}: try base_weights="uniform".'
         )
     if _always_the_same(outcome.observations[best.number]):
         notes.append("the winner decides the same for every validation row.")

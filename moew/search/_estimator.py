@@ -46,15 +46,15 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         float is a threshold of the probability of the positive class.
     embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
         z(x, y), the low-dimensional coordinates that weights depend on.
-    baseline : "label_shift", "covariate_shift", "uniform", function or Baseline
+    base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. Without given validation rows there is no shift to see, and π = 1.
-    search : "gp_bucb", "random", "cover" or Search
+    sampler : "gp_bucb", "random", "cover" or Sampler
         Where the next candidates come from.
     radius : float or None, default None
         Radius R of the ball that α lives in; None is a default that a benchmark chose.
     n_batches, batch_size : int, default 10 and 20
-        B and K of the paper: B·K candidates besides the baseline are trained.
-    baseline_repeats : int, default 1
+        B and K of the paper: B·K candidates besides α = 0 are trained.
+    alpha_zero_repeats : int, default 1
         How many α = 0 models are trained first; two or more tell the search the metric's noise.
     validation : float, int, splitter or iterable, default 0.2
         Without `X_val`: the share of rows held out (no refit), or a cross-validation, whose pooled
@@ -80,7 +80,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
     best_score_, honest_score_ : float
         The winner's validation score, and the same corrected for having been chosen as the best, in the
         metric's own units and direction.
-    unweighted_score_, baseline_score_ : float
+    unweighted_score_, alpha_zero_score_ : float
         The validation score of the model that is trained without learned weights, and of the α = 0
         model; with π = 1 these are one model. Their honest scores are in `result_`.
     best_estimator_ : the winner's fitted model
@@ -110,7 +110,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
     ... )
     >>> search.fit(X[:200], y[:200], X_val=X[200:400], y_val=y[200:400]).predict(X[400:]).shape
     (200,)
-    >>> search.best_score_ <= search.baseline_score_  # an error: lower is better, and alpha = 0 was tried too
+    >>> search.best_score_ <= search.alpha_zero_score_  # an error: lower is better, and alpha = 0 was tried too
     True
     >>> len(search.result_.candidates), search.example_weights(X, y).shape
     (11, (600,))
@@ -123,12 +123,12 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         metric: Any = None,
         decision: Any = None,
         embedding: Any = "autoencoder",
-        baseline: Any = "label_shift",
-        search: Any = "gp_bucb",
+        base_weights: Any = "label_shift",
+        sampler: Any = "gp_bucb",
         radius: float | None = None,
         n_batches: int = 10,
         batch_size: int = 20,
-        baseline_repeats: int = 1,
+        alpha_zero_repeats: int = 1,
         validation: Any = 0.2,
         honest: Literal["halves", "holdout"] | float | None = "halves",
         storage: Storage = None,
@@ -142,12 +142,12 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         self.metric = metric
         self.decision = decision
         self.embedding = embedding
-        self.baseline = baseline
-        self.search = search
+        self.base_weights = base_weights
+        self.sampler = sampler
         self.radius = radius
         self.n_batches = n_batches
         self.batch_size = batch_size
-        self.baseline_repeats = baseline_repeats
+        self.alpha_zero_repeats = alpha_zero_repeats
         self.validation = validation
         self.honest = honest
         self.storage = storage
@@ -195,10 +195,10 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         self.study_ = WeightStudy(
             weighting,
             Ball(weighting.n_dims, radius),
-            search=self.search,
+            sampler=self.sampler,
             greater_is_better=setup.evaluator.metric.greater_is_better,
             n_initial=self.batch_size,
-            baseline_repeats=self.baseline_repeats,
+            alpha_zero_repeats=self.alpha_zero_repeats,
             storage=self.storage,
             name=self.study_name,
             seed=setup.seed,
@@ -281,7 +281,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         tags.regressor_tags = deepcopy(inner.regressor_tags)
         tags.input_tags = deepcopy(inner.input_tags)
-        # Only an embedding and a baseline that do not look at X leave sparse rows to the estimator.
+        # Only an embedding and base weights that do not look at X leave sparse rows to the estimator.
         named = isinstance(self.embedding, str) and self.embedding == "label"
         blind = named or isinstance(self.embedding, LabelEmbedding)
         tags.input_tags.sparse = inner.input_tags.sparse and blind
@@ -322,5 +322,5 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         self.result_ = found.result
         self.best_score_ = found.result.best_score
         self.honest_score_ = found.result.honest_score
-        self.baseline_score_ = found.result.baseline_score
+        self.alpha_zero_score_ = found.result.alpha_zero_score
         self.unweighted_score_ = found.result.unweighted_score

@@ -14,7 +14,7 @@ import numpy as np
 from joblib import parallel_config
 
 from moew.data._problem import Fold, Part, Problem, check_same_rows
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics import AnyMetric, Metric, Outputs, decided_labels, respond
 from moew.metrics._observation import Observation
@@ -96,7 +96,7 @@ class Evaluator:
         if observation.scores is not None and self.rule is not None:
             scores, fit_part = fit_on or (observation.scores, part)
             rule = self._fitted(scores, fit_part)
-            decided = self._labels(rule.decide(lent(observation.scores), part.columns))
+            decided = self._labels(rule.decide(read_only(observation.scores), part.columns))
         return self.metric.value(
             observation.outputs,
             part.X,
@@ -135,8 +135,8 @@ class Evaluator:
         with _answering_alone():
             return self.metric.respond(
                 model,
-                lent(part.X),
-                lent(part.y),
+                read_only(part.X),
+                read_only(part.y),
                 part.columns,
                 pos_label=self.pos_label,
                 sample_weight=part.sample_weight,
@@ -151,7 +151,7 @@ class Evaluator:
             if self.rule.fit_on == "train":
                 training = problem.training_of(fold)
                 rule = self._fitted(self._score(model, self.rule, training.X), training)
-                decided, scores = self._labels(rule.decide(lent(scores), validation.columns)), None
+                decided, scores = self._labels(rule.decide(read_only(scores), validation.columns)), None
             else:  # decided again in `value`; the scorer only has to see that there are decisions
                 decided = self._labels(scores > np.median(scores))
         return Observation(self._respond(model, validation, decided), scores)
@@ -159,13 +159,13 @@ class Evaluator:
     def _fitted(self, scores: FloatArray, part: Part) -> DecisionRule:
         if self.rule is None:
             raise InvalidInputError("there is no decision rule to fit.")
-        return self.rule.fit(lent(scores), self._positive(part), part.columns)
+        return self.rule.fit(read_only(scores), self._positive(part), part.columns)
 
     def _score(self, model: Any, rule: DecisionRule, X: Rows) -> FloatArray:
         """What the rule decides by (n,): the score of the positive class or its probability."""
         response: Response = "proba" if getattr(rule, "of", "score") == "probability" else "score"
         with _answering_alone():
-            return respond(model, lent(X), response, self.pos_label)
+            return respond(model, read_only(X), response, self.pos_label)
 
     def _positive(self, part: Part) -> BoolArray:
         return np.asarray(part.y == self.pos_label, dtype=np.bool_)
@@ -189,7 +189,7 @@ class Evaluator:
         if isinstance(self.metric, Metric):
             self._rehearse(self.metric, part, training, decided, rng)
         else:
-            self.metric.rehearse(lent(part.y), rng.choice(training.y, len(part)))
+            self.metric.rehearse(read_only(part.y), rng.choice(training.y, len(part)))
 
     def _rehearse(
         self,

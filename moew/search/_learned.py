@@ -27,7 +27,7 @@ class LearnedWeights:
         """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
 
         On the training rows these are `sample_weight_`, but for two things: the user's own weights are not
-        in them, and with `baseline="covariate_shift"` the model was trained with cross-fitted weights,
+        in them, and with `base_weights="covariate_shift"` the model was trained with cross-fitted weights,
         while any rows get those of all folds' classifiers together.
         """
         check_is_fitted(self)

@@ -49,7 +49,7 @@ def search_weights(
 ) -> Outcome:
     """Algorithm 1, on a study that may be new or interrupted."""
     ledger = _Ledger(study, evaluator, problem)
-    total = study.baseline_repeats + n_batches * batch_size
+    total = study.alpha_zero_repeats + n_batches * batch_size
     with progress(total, n_batches, show_progress, ledger.n_done) as report:
         for number, batch in _batches(study, n_batches, batch_size):
             weights = weighting.training_weights(np.stack([candidate.alpha for candidate in batch]))
@@ -99,7 +99,7 @@ def train_one(trainer: Trainer, problem: Problem, weights: FloatArray, seed: int
 def _batches(study: WeightStudy, n_batches: int, batch_size: int) -> Iterator[tuple[int, list[Candidate]]]:
     """(batch number from 1, its candidates that are not yet told), K at a time."""
     for batch in range(1, n_batches + 1):
-        if candidates := study.ask_until(study.baseline_repeats + batch * batch_size):
+        if candidates := study.ask_until(study.alpha_zero_repeats + batch * batch_size):
             yield batch, candidates
 
 

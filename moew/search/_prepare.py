@@ -30,7 +30,7 @@ from moew.metrics import AnyMetric, Metric, accuracy, r_squared, resolve_metric
 from moew.search._evaluate import Evaluator, column_names, columns_from
 from moew.training import resolve_trainer, with_seed
 from moew.types import Columns, DecisionRule, Labels, Rows, Task, Trainer
-from moew.weighting import ExampleWeighting, resolve_baseline
+from moew.weighting import ExampleWeighting, resolve_base_weights
 
 _HOLDOUT_SHARE = 0.3
 
@@ -73,13 +73,13 @@ def set_up(search: Any, training: Given, validation: Given) -> Setup:
 
 
 def fit_weighting(search: Any, problem: Problem, seed: int) -> ExampleWeighting:
-    """The search's embedding and baseline, fitted on the training rows."""
+    """The search's embedding and base weights, fitted on the training rows."""
     embedding = _seeded(resolve_embedding(search.embedding), integer_seed(seed, "embedding"))
     # Rows split off the training rows are distributed like them: there is no shift, and π = 1.
-    chosen = search.baseline if problem.given_validation else "uniform"
-    baseline = _seeded(resolve_baseline(chosen), integer_seed(seed, "baseline"))
+    chosen = search.base_weights if problem.given_validation else "uniform"
+    base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = problem.training, problem.validation
-    return ExampleWeighting(embedding, baseline).fit(
+    return ExampleWeighting(embedding, base_weights).fit(
         training.X,
         training.y,
         validation.X,
@@ -166,7 +166,7 @@ def _warn_of_unused_columns(columns: Columns, metric: AnyMetric, rule: DecisionR
 
 
 def _check_settings(search: Any) -> None:
-    for name in ("n_batches", "batch_size", "baseline_repeats"):
+    for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
         value = getattr(search, name)
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
             raise InvalidInputError(f"{name} must be a whole number of at least 1, got {value!r}.")

@@ -20,9 +20,11 @@ class SearchResult:
     candidates: tuple[Told, ...]
     best_number: int
     honest: HonestScore
-    baseline: HonestScore  # of the α = 0 model: not chosen, but its decision rule and the metric have biases
+    alpha_zero: (
+        HonestScore  # of the α = 0 model: not chosen, but its decision rule and the metric have biases
+    )
     unweighted: HonestScore  # of the model without any weights but the user's; not chosen either
-    baseline_is_unweighted: bool  # π = 1, so that both are one model
+    alpha_zero_is_unweighted: bool  # π = 1, so that both are one model
     n_validation: int
     n_holdout: int = 0  # rows set aside for the honest scores
     notes: tuple[str, ...] = ()
@@ -39,8 +41,8 @@ class SearchResult:
         return self.honest.value
 
     @property
-    def baseline_score(self) -> float:
-        return self.baseline.best
+    def alpha_zero_score(self) -> float:
+        return self.alpha_zero.best
 
     @property
     def unweighted_score(self) -> float:
@@ -73,7 +75,7 @@ class SearchResult:
     @property
     def scores(self) -> dict[str, HonestScore]:
         """The scores by name, as tables show them."""
-        of_zero = {} if self.baseline_is_unweighted else {"baseline (alpha = 0)": self.baseline}
+        of_zero = {} if self.alpha_zero_is_unweighted else {"alpha = 0": self.alpha_zero}
         return {"unweighted": self.unweighted, **of_zero, "moew": self.honest}
 
     @property

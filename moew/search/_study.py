@@ -23,9 +23,9 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from moew._util.seeds import generator, integer_seed
 from moew._util.state import State
 from moew.exceptions import InvalidInputError, SearchFailedError
-from moew.samplers import resolve_search
+from moew.samplers import resolve_sampler
 from moew.search._storage import Storage, open_study
-from moew.types import Domain, FloatArray, Labels, Rows, Search
+from moew.types import Domain, FloatArray, Labels, Rows, Sampler
 
 _ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
 _RUN = "run"  # trial attribute: the alphas of this and the next numbers, in one write
@@ -63,12 +63,12 @@ class WeightStudy:
         Makes weights of an alpha; only `weights` needs it.
     domain : Ball or Box
         Where alpha lives.
-    search : "gp_bucb", "random", "cover" or an object with `propose`
+    sampler : "gp_bucb", "random", "cover" or an object with `propose`
     greater_is_better : bool
         Direction of the told values.
     n_initial : int
-        How many candidates after the baseline are random: the paper's first batch of K.
-    baseline_repeats : int
+        How many candidates after those of α = 0 are random: the paper's first batch of K.
+    alpha_zero_repeats : int
         The first numbers, whose alpha is 0: the unweighted model, repeated to learn the metric's noise.
     storage : None, a path, a URL or an Optuna storage
         None is memory; a path is a journal file; a URL such as "sqlite:///run.db" a database.
@@ -96,27 +96,27 @@ class WeightStudy:
         weighting: Any,
         domain: Domain,
         *,
-        search: str | Search = "gp_bucb",
+        sampler: str | Sampler = "gp_bucb",
         greater_is_better: bool = True,
         n_initial: int = 20,
-        baseline_repeats: int = 1,
+        alpha_zero_repeats: int = 1,
         storage: Storage = None,
         name: str = "moew",
         seed: int = 0,
         fingerprint: str = "",
     ) -> None:
-        if n_initial < 1 or baseline_repeats < 1:
+        if n_initial < 1 or alpha_zero_repeats < 1:
             raise InvalidInputError(
-                f"n_initial and baseline_repeats must be at least 1, got {n_initial} and {baseline_repeats}."
+                f"n_initial and alpha_zero_repeats must be at least 1, got {n_initial} and {alpha_zero_repeats}."
             )
         self.weighting = weighting
         self.domain = domain
-        self.search = resolve_search(search)
-        if hasattr(self.search, "check_domain"):  # before anything is trained
-            self.search.check_domain(domain)
+        self.sampler = resolve_sampler(sampler)
+        if hasattr(self.sampler, "check_domain"):  # before anything is trained
+            self.sampler.check_domain(domain)
         self.greater_is_better = greater_is_better
         self.n_initial = int(n_initial)  # NumPy's integers are none to JSON
-        self.baseline_repeats = int(baseline_repeats)
+        self.alpha_zero_repeats = int(alpha_zero_repeats)
         self.seed = int(seed)
         self.persistent = storage is not None
         settings = {
@@ -124,14 +124,14 @@ class WeightStudy:
             "greater_is_better": greater_is_better,
             "seed": self.seed,
             "domain": repr(domain),
-            "search": repr(self.search),
+            "sampler": repr(self.sampler),
             "n_initial": self.n_initial,
-            "baseline_repeats": self.baseline_repeats,
+            "alpha_zero_repeats": self.alpha_zero_repeats,
         }
         self.optuna_study = open_study(storage, name, greater_is_better, settings)
 
     def ask(self, k: int = 1) -> list[Candidate]:
-        """The next `k` candidates; number 0 is the baseline, α = 0."""
+        """The next `k` candidates; number 0 is α = 0."""
         if k < 1:
             raise InvalidInputError(f"ask for at least one candidate, got k={k}.")
         trials = [self.optuna_study.ask() for _ in range(k)]
@@ -302,8 +302,8 @@ class WeightStudy:
 
     def _alphas(self, first: int, k: int, known: list[Told]) -> FloatArray:
         """Alphas (k, d) of the numbers first … first + k − 1, given the lower numbers."""
-        zeros = min(k, max(0, self.baseline_repeats - first))
-        n_random = min(k - zeros, max(0, self.baseline_repeats + self.n_initial - first - zeros))
+        zeros = min(k, max(0, self.alpha_zero_repeats - first))
+        n_random = min(k - zeros, max(0, self.alpha_zero_repeats + self.n_initial - first - zeros))
         n_proposed = k - zeros - n_random
         parts: list[FloatArray] = [np.zeros((zeros, self.domain.n_dims))]
         numbers = range(first + zeros, first + zeros + n_random)
@@ -317,7 +317,7 @@ class WeightStudy:
         none = np.empty((0, self.domain.n_dims))
         done = [told for told in known if not told.pending]
         out = [told.candidate.alpha[None] for told in known if told.pending] + ahead
-        return self.search.propose(
+        return self.sampler.propose(
             np.concatenate([none, *(told.candidate.alpha[None] for told in done)]),
             self._sign * np.array([told.value for told in done], dtype=np.float64),
             pending=np.concatenate([none, *out]),

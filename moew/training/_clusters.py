@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from moew.training._jobs import Job, fit_job_apart
-from moew.training._rows import Parcel, Placed
+from moew.training._rows import SharedRows, SharedRowsCache
 from moew.types import IntArray, Labels, Rows
 
-Train = Callable[[Any, Rows, Labels, IntArray | None, Sequence[Job], Placed], Iterator[tuple[int, Any]]]
+Train = Callable[
+    [Any, Rows, Labels, IntArray | None, Sequence[Job], SharedRowsCache], Iterator[tuple[int, Any]]
+]
 
 
 def cluster_of(backend: Any) -> Train | None:
@@ -23,7 +25,7 @@ def cluster_of(backend: Any) -> Train | None:
 
 
 def train_on_ray(
-    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: Placed
+    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
     """Yield (k, model or exception) as they finish.
 
@@ -35,9 +37,9 @@ def train_on_ray(
     if not ray.is_initialized():
         ray.init()  # as joblib's backend does: RAY_ADDRESS names the cluster, or a local one is started
     session = ray.get_runtime_context().get_job_id()
-    parcels = placed.at(session, X, y, fold, lambda content: ray.put(Parcel(content)))
+    shared = placed.at(session, X, y, fold, lambda content: ray.put(SharedRows(content)))
     train = ray.remote(fit_job_apart).options(**(getattr(backend, "ray_remote_args", None) or {}))
-    running = {train.remote(*parcels, job): job.k for job in jobs}
+    running = {train.remote(*shared, job): job.k for job in jobs}
     try:
         while running:
             (done, *_), _ = ray.wait(list(running), num_returns=1)

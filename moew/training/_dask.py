@@ -18,11 +18,11 @@ from distributed import KilledWorker, Status, WorkerPlugin, as_completed
 
 from moew.exceptions import MoewError
 from moew.training._jobs import Job, fit_job_apart
-from moew.training._rows import Parcel, ParcelInOnePiece, Placed
+from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInOnePiece
 from moew.types import IntArray, Labels, Rows
 
 _TRIES = 3  # how often candidates are handed over that the cluster loses altogether, as in a restart
-_delivered: dict[str, Parcel] = {}  # on a worker, by name
+_delivered: dict[str, SharedRows] = {}  # on a worker, by name
 
 
 class _Delivery(WorkerPlugin):
@@ -32,7 +32,7 @@ class _Delivery(WorkerPlugin):
     lost with its worker.
     """
 
-    def __init__(self, name: str, parcel: Parcel) -> None:
+    def __init__(self, name: str, parcel: SharedRows) -> None:
         self.name, self.parcel = name, parcel
 
     def setup(self, worker: Any) -> None:
@@ -51,7 +51,7 @@ class _Sent:
 
     def __init__(self, client: Any, content: Any) -> None:
         self.name = f"moew-{uuid4().hex}"
-        client.register_plugin(_Delivery(self.name, ParcelInOnePiece(content)), name=self.name)
+        client.register_plugin(_Delivery(self.name, SharedRowsInOnePiece(content)), name=self.name)
         weakref.finalize(self, _withdraw, client, self.name).atexit = False
 
 
@@ -71,7 +71,7 @@ def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
 
 
 def train_on_dask(
-    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: Placed
+    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
     """Yield (k, model or exception) as they finish.
 

@@ -13,7 +13,7 @@ from moew.training._clusters import cluster_of
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
 from moew.training._jobs import PROBE, Job, open_random_states
 from moew.training._local import train_locally
-from moew.training._rows import Placed
+from moew.training._rows import SharedRowsCache
 from moew.types import FloatArray, IntArray, Labels, Rows
 
 
@@ -27,7 +27,7 @@ class EstimatorTrainer:
     estimator: Any
     sample_weight_name: str = "sample_weight"
     n_jobs: int | None = None
-    _placed: Placed = field(default_factory=Placed, init=False, repr=False, compare=False)
+    _shared: SharedRowsCache = field(default_factory=SharedRowsCache, init=False, repr=False, compare=False)
     _probed: bool = field(default=False, init=False, repr=False, compare=False)
 
     def train(
@@ -69,5 +69,5 @@ class EstimatorTrainer:
     ) -> Iterator[tuple[int, Any]]:
         backend, _ = get_active_backend()
         if train_there := cluster_of(backend):
-            return train_there(backend, X, y, fold, jobs, self._placed)
-        return train_locally(X, y, fold, jobs, self._placed, self.n_jobs)
+            return train_there(backend, X, y, fold, jobs, self._shared)
+        return train_locally(X, y, fold, jobs, self._shared, self.n_jobs)

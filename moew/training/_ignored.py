@@ -9,7 +9,7 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import MoewWarning
 from moew.types import FloatArray, IntArray, Labels, Rows
 
@@ -34,7 +34,7 @@ def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray |
     trained: IntArray = np.arange(len(y)) if fold is None else fold
     n = len(trained)
     rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]
-    part = lent(_safe_indexing(X, rows))
+    part = read_only(_safe_indexing(X, rows))
     try:
         with parallel_config(backend="sequential"):  # threads add up in any order: other last bits
             answers, others = _answers(model, part), _answers(other, part)

@@ -15,9 +15,9 @@ from sklearn import config_context, get_config
 from sklearn.base import clone
 
 from moew._util.threads import one_blas_thread
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import MoewError
-from moew.training._rows import Parcel
+from moew.training._rows import SharedRows
 from moew.types import FloatArray
 
 PROBE = -1  # the number of a job that is no candidate's
@@ -42,7 +42,7 @@ class Job:
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
 
 
-def fit_job(rows: Parcel, fold: Parcel | None, job: Job) -> tuple[int, Any]:
+def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
     """(k, fitted model or the exception that stopped it)."""
     # A candidate that fails must not take the others with it, so the exception is an answer too.
     try:
@@ -52,13 +52,13 @@ def fit_job(rows: Parcel, fold: Parcel | None, job: Job) -> tuple[int, Any]:
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
         with config_context(**{**job.config, **routing}), one_blas_thread():
-            model.fit(lent(X), lent(y), **{job.weight_name: weight})
+            model.fit(read_only(X), read_only(y), **{job.weight_name: weight})
     except Exception as error:
         return job.k, error
     return job.k, model
 
 
-def fit_job_apart(rows: Parcel, fold: Parcel | None, job: Job) -> tuple[int, Any]:
+def fit_job_apart(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
     """The same in another process: a model that is parallel itself uses threads there, as joblib has it;
     warnings count as they do for the user; and an exception that could not travel back is put in words."""
     threads = ThreadingBackend(nesting_level=1)

@@ -12,12 +12,17 @@ from sklearn.utils.parallel import Parallel, delayed
 from moew.exceptions import InvalidInputError
 from moew.training._jobs import Job, fit_job
 from moew.training._processes import train_in_processes
-from moew.training._rows import Parcel, ParcelInFile, Placed
+from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInFile
 from moew.types import IntArray, Labels, Rows
 
 
 def train_locally(
-    X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: Placed, n_jobs: int | None
+    X: Rows,
+    y: Labels,
+    fold: IntArray | None,
+    jobs: Sequence[Job],
+    placed: SharedRowsCache,
+    n_jobs: int | None,
 ) -> Iterator[tuple[int, Any]]:
     """Yield (k, model or exception) as they finish."""
     backend, _ = get_active_backend()
@@ -28,10 +33,10 @@ def train_locally(
             "parallel_config(backend='loky'), which trains in processes too, or 'threading'."
         )
     if n_workers > 1 and name == "LokyBackend":
-        parcels = placed.at(ParcelInFile, X, y, fold, ParcelInFile)
-        yield from train_in_processes(backend, *parcels, jobs, n_workers)
+        shared = placed.at(SharedRowsInFile, X, y, fold, SharedRowsInFile)
+        yield from train_in_processes(backend, *shared, jobs, n_workers)
         return
-    parcels = placed.at(Parcel, X, y, fold, Parcel)
+    shared = placed.at(SharedRows, X, y, fold, SharedRows)
     as_they_finish = getattr(backend, "supports_return_generator", False)  # not all backends can
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_they_finish else "list")
-    yield from parallel(delayed(fit_job)(*parcels, job) for job in jobs)
+    yield from parallel(delayed(fit_job)(*shared, job) for job in jobs)

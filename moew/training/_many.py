@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.types import FloatArray, IntArray, Labels, Rows
 
 
@@ -38,7 +38,7 @@ class ManyTrainer:
         if fold is not None:
             X, y = _safe_indexing(X, fold), y[fold]
         try:
-            for k, model in clone(self.estimator).fit_many(lent(X), lent(y), weights, chosen):
+            for k, model in clone(self.estimator).fit_many(read_only(X), read_only(y), weights, chosen):
                 done.add(k)
                 yield k, model
         except Exception as error:

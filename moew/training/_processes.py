@@ -19,7 +19,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 from moew.exceptions import MoewError
 from moew.training._jobs import Job, fit_job_apart
-from moew.training._rows import Parcel
+from moew.training._rows import SharedRows
 
 _TRIES = 3  # processes that a candidate may cost before it is given up
 _IDLE_SECONDS = 300  # joblib's own: after so long without work, a process ends
@@ -34,7 +34,7 @@ class _Worker:
         self._stopped = False
         self._lock = threading.Lock()  # a process is either started or never will be, when it is stopped
 
-    def train(self, rows: Parcel, fold: Parcel | None, job: Job) -> tuple[int, Any]:
+    def train(self, rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
         """(k, model or exception); a job whose process dies is given to a new one."""
         outcome: Any = None
         for _ in range(_TRIES):
@@ -94,7 +94,7 @@ _stock = _Stock()
 
 
 def train_in_processes(
-    backend: Any, rows: Parcel, fold: Parcel | None, jobs: Sequence[Job], n_jobs: int
+    backend: Any, rows: SharedRows, fold: SharedRows | None, jobs: Sequence[Job], n_jobs: int
 ) -> Iterator[tuple[int, Any]]:
     """Yield (k, model or exception) as they finish, trained by `n_jobs` processes."""
     workers = _stock.take(min(n_jobs, len(jobs)), _settings(backend, n_jobs))

@@ -19,14 +19,14 @@ from sklearn.utils import _safe_indexing
 from moew.types import IntArray, Labels, Rows
 
 
-class Parcel:
+class SharedRows:
     """What candidates share, as it is handed to whoever trains: the rows (X, y), or a fold's row numbers."""
 
     def __init__(self, content: Any) -> None:
         self.content = content
-        self._cut: tuple[Parcel, tuple[Rows, Labels]] | None = None
+        self._cut: tuple[SharedRows, tuple[Rows, Labels]] | None = None
 
-    def rows(self, fold: Parcel | None) -> tuple[Rows, Labels]:
+    def rows(self, fold: SharedRows | None) -> tuple[Rows, Labels]:
         """X and y, or those of their rows whose numbers `fold` holds.
 
         The last cut is kept: candidates come fold by fold, and all of a fold's need the same one.
@@ -40,7 +40,7 @@ class Parcel:
         return cut[1]
 
 
-class ParcelInFile(Parcel):
+class SharedRowsInFile(SharedRows):
     """A parcel that pickles as the name of a file, for processes on one machine.
 
     Pickled as they are, the rows would go through a pipe with every candidate. Here the first pickling
@@ -53,7 +53,7 @@ class ParcelInFile(Parcel):
         self._path: str | None = None
         self._lock = threading.Lock()  # each worker has a thread of its own that pickles for it
 
-    def __reduce__(self) -> tuple[Callable[[str], Parcel], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], SharedRows], tuple[str]]:
         with self._lock:
             if self._path is None:
                 # The environment variable is joblib's own, for folders with room for the rows.
@@ -65,13 +65,13 @@ class ParcelInFile(Parcel):
         return _load, (self._path,)
 
 
-class ParcelInOnePiece(Parcel):
+class SharedRowsInOnePiece(SharedRows):
     """A parcel whose arrays are not cut out of the pickle and sent beside it, as Dask does.
 
     Such arrays arrive at odd addresses, where NumPy multiplies matrices without BLAS: other last bits.
     """
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Parcel], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], SharedRows], tuple[bytes]]:
         return self._unpack, (pickle.dumps(self.content, protocol=4),)
 
     @classmethod
@@ -80,11 +80,11 @@ class ParcelInOnePiece(Parcel):
 
 
 @lru_cache(maxsize=2)  # the rows and the fold that is being trained
-def _load(path: str) -> Parcel:
-    return Parcel(joblib.load(path, mmap_mode="r"))
+def _load(path: str) -> SharedRows:
+    return SharedRows(joblib.load(path, mmap_mode="r"))
 
 
-class Placed:
+class SharedRowsCache:
     """Remembers where rows and folds were put, as long as the same rows are trained on at the same place.
 
     All batches and folds of a search train on the same rows, so they travel once for the search.

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from moew._util.state import State, pack_array, unpack_array
 from moew.data import TabularEncoder
 from moew.types import FloatArray, Labels, Rows, Task
-from moew.weighting._baselines import BaseBaseline, check_limit, need_validation
+from moew.weighting._base_weights import BaseWeightsEstimator, check_limit, need_validation
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 
 _MOST_SPLINE_COLUMNS = 64  # beyond this, numbers enter as they are: a spline of each would fill the memory
 _MOST_PAIRED_COLUMNS = 16
 
 
-class CovariateShift(BaseBaseline):
+class CovariateShift(BaseWeightsEstimator):
     """π(x) = p_V(x) / p_T(x), from the odds of a classifier between validation and training rows.
 
     The classifier is a calibrated logistic regression on the encoded columns, cubic splines of the

@@ -42,7 +42,7 @@ def fit_density_ratio(training: FloatArray, validation: FloatArray, n_folds: int
     if not 2 <= n_folds <= fewest:
         raise InvalidInputError(
             f"cross-fitting with {n_folds} folds needs 2 or more folds and that many training and validation "
-            f"rows; there are {len(training)} and {len(validation)}. Set n_folds, or use baseline='uniform'."
+            f"rows; there are {len(training)} and {len(validation)}. Set n_folds, or use base_weights='uniform'."
         )
     rows = np.vstack([training, validation])
     is_validation = np.repeat([0, 1], [len(training), len(validation)])

@@ -1,4 +1,4 @@
-"""π(y) = p_V(y) / p_T(y): the paper's baseline."""
+"""π(y) = p_V(y) / p_T(y): the paper's base weights."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from moew._util.state import State, pack_array, unpack_array
 from moew.data import label_levels, label_positions, number_labels
 from moew.exceptions import InvalidInputError, MoewWarning
 from moew.types import FloatArray, Labels, Rows, Task
-from moew.weighting._baselines import BaseBaseline, check_limit, need_validation
+from moew.weighting._base_weights import BaseWeightsEstimator, check_limit, need_validation
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 
 _TABLE_SIZE = 257
 
 
-class LabelShift(BaseBaseline):
+class LabelShift(BaseWeightsEstimator):
     """π(y) = p_V(y) / p_T(y), from the labels alone.
 
     Classification: class frequencies, each smoothed by half a count. Regression: a density ratio from
@@ -76,15 +76,15 @@ def _class_ratios(y: Labels, y_val: Labels, levels: list[Any]) -> FloatArray:
         raise InvalidInputError(
             f"the validation labels {unseen[:10]!r} are not among the training labels {levels[:10]!r}, so "
             "p_V(y)/p_T(y) has no value. If the validation labels are of another kind (such as grades "
-            "against yes/no), use baseline='uniform' or 'covariate_shift'; else drop those validation rows."
+            "against yes/no), use base_weights='uniform' or 'covariate_shift'; else drop those validation rows."
         )
     in_training, in_validation = (
         np.bincount(label_positions(labels, levels), minlength=len(levels)) for labels in (y, y_val)
     )
     if absent := [level for level, count in zip(levels, in_validation, strict=True) if count == 0]:
         warnings.warn(
-            f"the training classes {absent!r} do not occur in the validation set: their baseline weight is "
-            "that of half a validation row, close to zero. Use baseline='uniform' if the validation set is "
+            f"the training classes {absent!r} do not occur in the validation set: their base weight is "
+            "that of half a validation row, close to zero. Use base_weights='uniform' if the validation set is "
             "only small, and warnings.simplefilter('ignore', MoewWarning) if this is meant.",
             MoewWarning,
             stacklevel=3,

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import log_expit
 
 from moew._util.state import State, Stateful, load_state, pack_array, unpack_array
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
-from moew.types import Baseline, Embedding, FloatArray, Labels, Rows, Task
-from moew.weighting._baselines import checked_baseline
+from moew.types import BaseWeights, Embedding, FloatArray, Labels, Rows, Task
+from moew.weighting._base_weights import checked_base_weights
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -26,7 +26,7 @@ class WeightFunction(Stateful):
     log_top: float  # log of the highest σ(zᵀα) of a training row
     mean: float  # of π·σ(zᵀα) / (that highest σ) over the training rows
     embedding: Embedding
-    baseline: Baseline
+    base_weights: BaseWeights
 
     @property
     def c(self) -> float:
@@ -40,7 +40,7 @@ class WeightFunction(Stateful):
         Infinite where an extreme α favours a new row by more than a factor of 1e308.
         """
         Z = self.embedding.transform(X, y)
-        pi = checked_baseline(self.baseline.weights(X, y), len(y), type(self.baseline).__name__)
+        pi = checked_base_weights(self.base_weights.weights(X, y), len(y), type(self.base_weights).__name__)
         log_sigma = _log_sigma(Z, self.alpha[None, :])
         with np.errstate(over="ignore"):
             return np.asarray(_relative(pi, log_sigma, np.array([self.log_top]))[0] / self.mean)
@@ -51,7 +51,7 @@ class WeightFunction(Stateful):
             "log_top": self.log_top,
             "mean": self.mean,
             "embedding": self.embedding.state(),
-            "baseline": self.baseline.state(),
+            "base_weights": self.base_weights.state(),
         }
 
     @classmethod
@@ -61,15 +61,15 @@ class WeightFunction(Stateful):
             state["log_top"],
             state["mean"],
             load_state(state["embedding"], objects),
-            load_state(state["baseline"], objects),
+            load_state(state["base_weights"], objects),
         )
 
 
 class ExampleWeighting:
     """The weights of the training rows, and the weight function, for any α.
 
-    fit learns the embedding and the baseline; a baseline that has `training_weights_` (cross-fitted
-    weights of the training rows) is taken at them there.
+    fit learns the embedding and the base weights; base weights that have `training_weights_`, cross-fitted
+    ones of the training rows, are taken at them there.
 
     Examples
     --------
@@ -83,9 +83,9 @@ class ExampleWeighting:
     [[1.0, 1.0, 1.0, 1.0], [0.39, 0.39, 0.39, 2.84]]
     """
 
-    def __init__(self, embedding: Embedding, baseline: Baseline) -> None:
+    def __init__(self, embedding: Embedding, base_weights: BaseWeights) -> None:
         self.embedding = embedding
-        self.baseline = baseline
+        self.base_weights = base_weights
 
     def fit(
         self,
@@ -99,13 +99,13 @@ class ExampleWeighting:
     ) -> Self:
         """Learn from the n training rows and the validation rows; `sample_weight` (n,) is the user's."""
         self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
-        X, y, X_val, y_val = (lent(part) for part in (X, y, X_val, y_val))
-        self.baseline.fit(X, y, X_val, y_val, task=task)
+        X, y, X_val, y_val = (read_only(part) for part in (X, y, X_val, y_val))
+        self.base_weights.fit(X, y, X_val, y_val, task=task)
         self.embedding.fit(X, y, task=task)
         self.Z_ = self.embedding.transform(X, y)
-        pi = getattr(self.baseline, "training_weights_", None)
-        pi = self.baseline.weights(X, y) if pi is None else pi
-        self.pi_ = checked_baseline(pi, len(y), type(self.baseline).__name__)
+        pi = getattr(self.base_weights, "training_weights_", None)
+        pi = self.base_weights.weights(X, y) if pi is None else pi
+        self.pi_ = checked_base_weights(pi, len(y), type(self.base_weights).__name__)
         return self
 
     @property
@@ -129,7 +129,7 @@ class ExampleWeighting:
         """The weight function of one α (d,), with the c of the training rows."""
         fixed = self._checked_alphas(np.asarray(alpha)[None])[0]
         _, log_top, mean = self._learned(fixed[None, :])
-        return WeightFunction(fixed, float(log_top[0]), float(mean[0]), self.embedding, self.baseline)
+        return WeightFunction(fixed, float(log_top[0]), float(mean[0]), self.embedding, self.base_weights)
 
     def _learned(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """π · σ / (highest σ) (K, n) of the training rows, log of that σ (K,) and the mean (K,)."""
@@ -149,7 +149,7 @@ class ExampleWeighting:
             mean = relative.mean(axis=1) if u is None else (relative * u).sum(axis=1) / u.sum()
         if not (np.isfinite(mean) & (mean > 0)).all():
             raise InvalidInputError(
-                f"the baseline's weights, {self.pi_.min():g} to {self.pi_.max():g}, are too small or too "
+                f"the base weights, {self.pi_.min():g} to {self.pi_.max():g}, are too small or too "
                 "large to be brought to mean one; multiply them by a constant."
             )
         return relative, log_top, mean

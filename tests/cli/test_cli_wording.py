@@ -119,7 +119,7 @@ def folder(own_folder):
         ),
         (
             ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--validation", "other.csv", *QUICK),
-            "use --baseline uniform or 'covariate_shift'",
+            "use --base-weights uniform or 'covariate_shift'",
         ),
     ],
 )
@@ -136,7 +136,7 @@ def test_warnings_speak_of_options():
     pd.read_csv("valid.csv").query("y == 'no'").to_csv("valid.csv", index=False)
     said = moew(*TWO, *LOGISTIC, "--metric", "accuracy").stderr
     warning = next(line for line in said.splitlines() if "do not occur in the validation set" in line)
-    assert "Use --baseline uniform if" in warning and not PYTHON.search(warning)
+    assert "Use --base-weights uniform if" in warning and not PYTHON.search(warning)
 
 
 @pytest.mark.parametrize("metric", ["neg_brier_score", "f1", "average_precision"])

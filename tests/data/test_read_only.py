@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from moew import ExampleWeightSearch
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.decision import MostAccurate
 from moew.exceptions import MoewError
 
@@ -81,12 +81,14 @@ def test_an_embedding_and_a_baseline_that_write_change_nothing():
         X["a"] = X["a"].abs()
         return X[["a"]]
 
-    def baseline(X, y):
+    def base_weights(X, y):
         X.loc[:, "b"] = 1.0
         return X["b"]
 
-    mine = scores(Copying(), embedding=embedding, baseline=baseline)
-    theirs = scores(Copying(), embedding=lambda X, y: X[["a"]].abs(), baseline=lambda X, y: np.ones(len(X)))
+    mine = scores(Copying(), embedding=embedding, base_weights=base_weights)
+    theirs = scores(
+        Copying(), embedding=lambda X, y: X[["a"]].abs(), base_weights=lambda X, y: np.ones(len(X))
+    )
     np.testing.assert_array_equal(mine, theirs)
 
 
@@ -210,13 +212,13 @@ def test_a_rule_that_writes_into_scores_fails():
 
 def test_a_frame_is_copied_whole_where_a_model_gets_it():
     frame = pd.DataFrame({"a": [1.0, 2.0]})
-    assert not np.shares_memory(lent(frame)["a"].to_numpy(), frame["a"].to_numpy())
-    assert lent(frame, deep=False) is not frame
+    assert not np.shares_memory(read_only(frame)["a"].to_numpy(), frame["a"].to_numpy())
+    assert read_only(frame, deep=False) is not frame
 
 
 def test_other_things_are_handed_on_as_they_are():
     for thing in (None, [1, 2], object()):
-        assert lent(thing) is thing
+        assert read_only(thing) is thing
 
 
 def test_a_scorer_s_rows_may_hold_missing_values_of_pandas():

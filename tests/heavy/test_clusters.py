@@ -176,7 +176,7 @@ def test_rows_travel_once_for_all_batches_and_folds(dask_client):
     assert second == [second[0]] * 2
     assert len(second[0]) == 3  # the rows and two folds
     assert set(second[0]) <= set(first[0])  # beside them, what an earlier test is still taking away
-    trainer._placed.forget()
+    trainer._shared.forget()
     gc.collect()
     deadline = time.monotonic() + 60
     while any(_names_on_workers(dask_client)) and time.monotonic() < deadline:

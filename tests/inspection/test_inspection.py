@@ -31,7 +31,11 @@ from moew.metrics import accuracy
 def test_the_gain_has_the_standard_error_of_paired_rows():
     rows = shifted_classes(600, 3)
     search = ExampleWeightSearch(
-        LogisticRegression(), metric=accuracy(), embedding="label", baseline="uniform", **searches.SETTINGS
+        LogisticRegression(),
+        metric=accuracy(),
+        embedding="label",
+        base_weights="uniform",
+        **searches.SETTINGS,
     )
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     plain = LogisticRegression().fit(rows.X, rows.y)
@@ -141,7 +145,7 @@ def test_a_decision_rule_is_fitted_again_for_the_baseline():
     search, rows = searches.binary()
     found = groups_by_label(search, rows.X, rows.y, rows.X_val, rows.y_val)
     assert 1 - np.mean([group.unweighted_error for group in found.groups]) == pytest.approx(
-        search.baseline_score_
+        search.alpha_zero_score_
     )
 
 

@@ -84,7 +84,7 @@ def test_weights_by_class_has_bars_of_weight_and_marks_of_error():
     heights = [bar.get_height() for bar in ax.patches]
     assert heights == pytest.approx([search.sample_weight_[rows.y == c].mean() for c in range(3)])
     (beside,) = (other for other in ax.figure.axes if other is not ax)
-    assert max(beside.lines[0].get_ydata()) == pytest.approx(search.baseline_score_)
+    assert max(beside.lines[0].get_ydata()) == pytest.approx(search.alpha_zero_score_)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2"]
 
 
@@ -141,13 +141,13 @@ def test_validation_stands_against_test():
     ax = plotting.validation_against_test(
         search, rows.X, rows.y, rows.X_test, rows.y_test, X_val=rows.X_val, y_val=rows.y_val, n_candidates=6
     )
-    points, baseline, winner = ax.collections
+    points, base_weights, winner = ax.collections
     assert 5 <= len(points.get_offsets()) <= 7
     assert winner.get_offsets()[0].tolist() == [
         search.best_score_,
         search.metric_value(rows.X_test, rows.y_test),
     ]
-    assert baseline.get_offsets()[0][0] == search.baseline_score_
+    assert base_weights.get_offsets()[0][0] == search.alpha_zero_score_
     assert ax.get_title().startswith("correlation")
     with pytest.raises(InvalidInputError, match="pass X_val and y_val"):
         plotting.validation_against_test(search, rows.X, rows.y, rows.X_test, rows.y_test)

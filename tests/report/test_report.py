@@ -166,9 +166,9 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     assert verdict_of(worse, None, None, 1)["kind"] == "no"  # it did score better here
     below = replace(worse, honest=replace(worse.honest, best=0.4))
     assert verdict_of(below, None, None, 1)["kind"] == "worse"
-    first = replace(result, best_number=0, baseline_is_unweighted=True)
+    first = replace(result, best_number=0, alpha_zero_is_unweighted=True)
     assert verdict_of(first, None, None, 1)["kind"] == "none"
-    shifted = replace(first, baseline_is_unweighted=False)  # π alone may be better than no weights
+    shifted = replace(first, alpha_zero_is_unweighted=False)  # π alone may be better than no weights
     assert verdict_of(shifted, None, None, 1)["kind"] != "none"
     unsure = replace(result, honest=replace(result.honest, value=0.9), gain_error=float("nan"))
     assert verdict_of(unsure, None, None, 1)["kind"] == "maybe"
@@ -181,7 +181,7 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     assert "This cannot be told." in words
     assert "asked for no honest score" in words
     assert "Ask for an honest score" in words
-    search.result_ = replace(search.result_, best_number=0, baseline_is_unweighted=True)
+    search.result_ = replace(search.result_, best_number=0, alpha_zero_is_unweighted=True)
     words = Page(render(collect(search, rows.X, rows.y))).words
     assert "No weighting beat the unweighted model." in words
 

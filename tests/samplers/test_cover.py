@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, WeightStudy
 from moew.exceptions import InvalidInputError
-from moew.samplers import CoverSearch, resolve_search
-from moew.samplers import Ball, Box
+from moew.samplers import Ball, Box, CoverSampler, resolve_sampler
 from moew.theory import cover_size
 
 
@@ -31,7 +30,7 @@ def propose(search, domain, k, known=None, pending=None, seed=0):
 )
 def test_every_point_is_within_epsilon_of_the_cover(domain, n_dims, size, epsilon, seed):
     domain = domain(n_dims, size)
-    cover = CoverSearch(epsilon).points(domain)
+    cover = CoverSampler(epsilon).points(domain)
     rng = np.random.default_rng(seed)
     inside = domain.sample(rng, 300)
     edge = domain.project(1e3 * size * rng.standard_normal((300, n_dims)))
@@ -43,18 +42,18 @@ def test_every_point_is_within_epsilon_of_the_cover(domain, n_dims, size, epsilo
 @pytest.mark.parametrize("n_dims", [1, 2, 3, 4])
 @pytest.mark.parametrize("epsilon", [0.9, 0.5, 0.3, 0.2])
 def test_the_cover_of_a_ball_is_not_larger_than_the_theorem_allows(n_dims, epsilon):
-    size = len(CoverSearch(epsilon).points(Ball(n_dims, 1.0)))
+    size = len(CoverSampler(epsilon).points(Ball(n_dims, 1.0)))
     assert (1 / epsilon) ** n_dims <= size <= cover_size(epsilon, n_dims)
 
 
 def test_the_cover_of_an_interval_by_hand():
     np.testing.assert_allclose(
-        CoverSearch(0.25).points(Ball(1, 2.0)), [[0], [-1], [1], [-2], [2]], atol=1e-12
+        CoverSampler(0.25).points(Ball(1, 2.0)), [[0], [-1], [1], [-2], [2]], atol=1e-12
     )
 
 
 def test_points_come_in_order_and_once_whatever_is_known():
-    domain, search = Ball(2, 1.0), CoverSearch(0.3)
+    domain, search = Ball(2, 1.0), CoverSampler(0.3)
     cover = search.points(domain)
     first = propose(search, domain, 4)
     second = propose(search, domain, 3, known=first, seed=9)
@@ -66,8 +65,8 @@ def test_points_come_in_order_and_once_whatever_is_known():
 
 
 def test_a_finished_cover_is_refined():
-    domain, search = Ball(2, 1.0), CoverSearch(0.5)
-    coarse, fine = search.points(domain), CoverSearch(0.25).points(domain)
+    domain, search = Ball(2, 1.0), CoverSampler(0.5)
+    coarse, fine = search.points(domain), CoverSampler(0.25).points(domain)
     proposed = propose(search, domain, len(coarse) + 5)
     np.testing.assert_array_equal(proposed[: len(coarse)], coarse)
     new = [row for row in fine.tolist() if row not in coarse.tolist()]
@@ -77,22 +76,22 @@ def test_a_finished_cover_is_refined():
 def test_a_study_goes_through_the_cover_and_can_be_continued(tmp_path):
     def study():
         return WeightStudy(
-            None, Ball(2, 1.0), search=CoverSearch(0.4), n_initial=2, storage=tmp_path / "s.log"
+            None, Ball(2, 1.0), sampler=CoverSampler(0.4), n_initial=2, storage=tmp_path / "s.log"
         )
 
     for k in (3, 4, 2):
         for candidate in study().ask(k):
             study().tell(candidate.number, float(candidate.number))
     alphas = np.array([told.candidate.alpha for told in study().told()])
-    np.testing.assert_array_equal(alphas[3:], CoverSearch(0.4).points(Ball(2, 1.0))[1:7])
+    np.testing.assert_array_equal(alphas[3:], CoverSampler(0.4).points(Ball(2, 1.0))[1:7])
 
 
 def test_too_large_a_cover_is_refused_before_training():
     for n_dims, epsilon in ((3, 0.01), (10, 0.5), (10**4, 0.99)):
         with pytest.raises(InvalidInputError, match=r"more than limit=\d+ points; take a larger epsilon"):
-            CoverSearch(epsilon).check_domain(Ball(n_dims, 1.0))
+            CoverSampler(epsilon).check_domain(Ball(n_dims, 1.0))
     with pytest.raises(InvalidInputError, match="more than limit=3 points"):
-        CoverSearch(0.3, limit=3).points(Ball(1, 1.0))
+        CoverSampler(0.3, limit=3).points(Ball(1, 1.0))
     trained = []
 
     class Watched(LogisticRegression):
@@ -101,16 +100,16 @@ def test_too_large_a_cover_is_refused_before_training():
             return super().fit(X, y, sample_weight)
 
     X = np.random.default_rng(0).standard_normal((60, 20))
-    search = ExampleWeightSearch(Watched(), embedding=lambda X, y: X, search="cover", random_state=0)
+    search = ExampleWeightSearch(Watched(), embedding=lambda X, y: X, sampler="cover", random_state=0)
     with pytest.raises(InvalidInputError, match="a cover of 20 dimensions"):
         search.fit(X, X[:, 0] > 0)
     assert not trained
 
 
 def test_it_has_a_name_and_wrong_settings_are_refused():
-    assert resolve_search("cover") == CoverSearch()
+    assert resolve_sampler("cover") == CoverSampler()
     for epsilon in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidInputError, match="epsilon must be a positive number"):
-            CoverSearch(epsilon)
+            CoverSampler(epsilon)
     with pytest.raises(InvalidInputError, match="limit must be at least 1"):
-        CoverSearch(limit=0)
+        CoverSampler(limit=0)

@@ -10,8 +10,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
-from moew.samplers._ascent import Pool, climb
 from moew.samplers import Ball, Box
+from moew.samplers._ascent import Pool, climb
 from moew.samplers._gaussian_process import (
     Kernel,
     Posterior,

@@ -13,10 +13,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from threadpoolctl import threadpool_limits
 
 from moew.exceptions import InvalidInputError
-from moew.samplers import GpBucb, RandomSearch, resolve_search
-from moew.samplers import Ball, Box
+from moew.samplers import Ball, Box, GpBucb, RandomSampler, resolve_sampler
 from moew.samplers._gp_bucb import repeat_deviation
-from moew.types import Search
+from moew.types import Sampler
 
 NONE = np.empty((0, 3))
 
@@ -91,7 +90,7 @@ def test_beats_random_search_on_noisy_quadratics(n_dims):
     wins = 0
     for seed in range(20):
         chosen = {}
-        for search in (GpBucb(), RandomSearch()):
+        for search in (GpBucb(), RandomSampler()):
             rng = np.random.default_rng(seed)
             ball = Ball(n_dims, 1.0)
             top = ball.sample(rng, 1)
@@ -102,7 +101,7 @@ def test_beats_random_search_on_noisy_quadratics(n_dims):
                 alphas = np.vstack([alphas, new])
                 scores = np.append(scores, -((new - top) ** 2).sum(axis=1) + noise)
             chosen[type(search)] = -((alphas[scores.argmax()] - top) ** 2).sum()
-        wins += chosen[GpBucb] > chosen[RandomSearch]
+        wins += chosen[GpBucb] > chosen[RandomSampler]
     assert wins >= 18
 
 
@@ -219,7 +218,7 @@ def test_noise_from_repeats_is_the_pooled_variance():
 def test_noise_is_floored():
     alphas, scores, ball = observed(30, 3)
     assert GpBucb(noise=0.0, noise_floor=0.01).model(alphas, scores, ball).kernel.noise == pytest.approx(0.01)
-    with pytest.raises(InvalidInputError, match="baseline"):
+    with pytest.raises(InvalidInputError, match="base_weights"):
         propose(GpBucb(noise="repeats"), alphas, scores, ball)
 
 
@@ -244,7 +243,7 @@ def test_p_and_q_explore():
     assert spread(0) < spread(100)
 
 
-@pytest.mark.parametrize("search", [GpBucb(), RandomSearch()])
+@pytest.mark.parametrize("search", [GpBucb(), RandomSampler()])
 def test_same_generator_same_proposals(search):
     alphas, scores, ball = observed(30, 3)
     first, again = (propose(search, alphas, scores, ball, seed=4) for _ in range(2))
@@ -271,7 +270,7 @@ def test_bad_settings_are_refused(change, message):
         GpBucb(**change)
 
 
-@pytest.mark.parametrize("search", [GpBucb(), RandomSearch()])
+@pytest.mark.parametrize("search", [GpBucb(), RandomSampler()])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -293,14 +292,14 @@ def test_bad_input_is_refused(search, change, message):
 
 
 def test_searches_by_name():
-    assert resolve_search("gp_bucb") == GpBucb()
-    assert resolve_search("random") == RandomSearch()
+    assert resolve_sampler("gp_bucb") == GpBucb()
+    assert resolve_sampler("random") == RandomSampler()
     search = GpBucb(p=10)
-    assert resolve_search(search) is search
-    assert isinstance(search, Search)
+    assert resolve_sampler(search) is search
+    assert isinstance(search, Sampler)
     for wrong in ("bayes", 3, GpBucb):
         with pytest.raises(InvalidInputError, match="'gp_bucb', 'random'"):
-            resolve_search(wrong)
+            resolve_sampler(wrong)
 
 
 def test_other_objects_with_propose_are_searches():
@@ -310,4 +309,4 @@ def test_other_objects_with_propose_are_searches():
             return np.zeros((k, domain.n_dims))
 
     search = Centre()
-    assert resolve_search(search) is search
+    assert resolve_sampler(search) is search

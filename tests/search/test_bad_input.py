@@ -71,7 +71,7 @@ def test_labels():
     refused("NaN or infinity", y=np.where(ROWS.y == 0, np.inf, 1.0), estimator=Ridge())
     refused("nothing to learn", y=np.zeros(len(ROWS.y)))
     refused("nothing to learn", y=np.ones(len(ROWS.y)), estimator=Ridge())
-    refused("baseline='uniform'", X_val=ROWS.X_val, y_val=ROWS.y_val + 1)
+    refused("base_weights='uniform'", X_val=ROWS.X_val, y_val=ROWS.y_val + 1)
 
 
 def test_estimators_that_cannot_take_weights():
@@ -91,15 +91,15 @@ def test_metric_columns():
 
 
 def test_settings():
-    for name in ("n_batches", "batch_size", "baseline_repeats"):
+    for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
         refused(f"{name} must be a whole number", settings={name: 0})
     refused("radius must be a positive", settings={"radius": -1.0})
     refused("radius must be a positive", settings={"radius": 0.0})
     refused("honest must be", settings={"honest": "surely"})
     refused("random_state must be an integer", settings={"storage": "run.log", "random_state": None})
-    refused("gp_bucb", settings={"search": "annealing"})
+    refused("gp_bucb", settings={"sampler": "annealing"})
     refused("autoencoder", settings={"embedding": "umap"})
-    refused("covariate_shift", settings={"baseline": "balanced"}, **VALIDATION)
+    refused("covariate_shift", settings={"base_weights": "balanced"}, **VALIDATION)
     refused("get_scorer_names", settings={"metric": "no such scorer"})
     with pytest.raises(InvalidInputError, match="p is in percent"):
         GpBucb(p=101)
@@ -130,7 +130,7 @@ def test_metrics_without_a_value():
     only_negatives = ROWS.y_val == 0
     refused(
         "positive",
-        settings={"metric": precision_at_recall(), "baseline": "uniform"},
+        settings={"metric": precision_at_recall(), "base_weights": "uniform"},
         X_val=ROWS.X_val[only_negatives],
         y_val=ROWS.y_val[only_negatives],
     )
@@ -144,7 +144,7 @@ def test_sparse_rows_where_a_part_cannot_take_them():
         sparse,
         X_val=csr_array(ROWS.X_val),
         y_val=ROWS.y_val,
-        settings={"baseline": "covariate_shift"},
+        settings={"base_weights": "covariate_shift"},
     )
     with pytest.raises((InvalidInputError, SearchFailedError, TypeError), match="[Ss]parse"):
         fit(sparse, estimator=NetworkClassifier(steps=1))

@@ -108,7 +108,7 @@ def test_sparse_rows_are_compared(with_validation):
     X = np.random.default_rng(0).normal(size=(120, 2))
     y = (X[:, 0] > 0).astype(int)
     search = ExampleWeightSearch(
-        LogisticRegression(), embedding="label", baseline="uniform", n_batches=1, batch_size=2
+        LogisticRegression(), embedding="label", base_weights="uniform", n_batches=1, batch_size=2
     )
     given = {"X_val": coo_matrix(X[60:90]), "y_val": y[60:90]} if with_validation else {}
     test = {"X_test": coo_matrix(X[90:]), "y_test": y[90:]}

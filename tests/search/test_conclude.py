@@ -41,14 +41,14 @@ class FailsWithoutWeights(LogisticRegression):
 def test_the_unweighted_model_is_what_a_plain_fit_gives():
     search = search_of(SGDClassifier()).fit(ROWS.X, ROWS.y, **VALIDATION)
     seed = search.result_.candidates[0].candidate.seed
-    assert not search.result_.baseline_is_unweighted
+    assert not search.result_.alpha_zero_is_unweighted
     plain = clone(search.estimator).set_params(random_state=search.unweighted_estimator_.random_state)
     np.testing.assert_array_equal(plain.fit(ROWS.X, ROWS.y).coef_, search.unweighted_estimator_.coef_)
-    again = search.set_params(baseline="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
-    assert again.result_.baseline_is_unweighted
+    again = search.set_params(base_weights="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert again.result_.alpha_zero_is_unweighted
     assert again.result_.candidates[0].candidate.seed == seed  # and so the same model, bit for bit
     np.testing.assert_array_equal(again.unweighted_estimator_.coef_, plain.coef_)
-    assert again.unweighted_score_ == again.baseline_score_
+    assert again.unweighted_score_ == again.alpha_zero_score_
 
 
 class Counting(LogisticRegression):
@@ -60,13 +60,13 @@ class Counting(LogisticRegression):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "folds", "refits"),
+    ("base_weights", "folds", "refits"),
     [("uniform", 1, 0), ("label_shift", 1, 1), ("uniform", 3, 2)],  # with folds: winner and unweighted
 )
-def test_how_many_models_are_trained(baseline, folds, refits):
+def test_how_many_models_are_trained(base_weights, folds, refits):
     Counting.fits = 0
     given = VALIDATION if folds == 1 else {}
-    search_of(Counting(), baseline=baseline, validation=max(folds, 2)).fit(ROWS.X, ROWS.y, **given)
+    search_of(Counting(), base_weights=base_weights, validation=max(folds, 2)).fit(ROWS.X, ROWS.y, **given)
     probe = 1  # whether the estimator looks at its weights
     assert Counting.fits == 9 * folds + probe + refits
 
@@ -92,7 +92,7 @@ def test_a_winner_below_the_unweighted_model_is_told():
     def share_of_class_0(X, y):
         return np.where(np.asarray(y) == 0, 1.0, 1e-3)  # π that ruins every candidate
 
-    search = search_of(metric=accuracy(), baseline=share_of_class_0, radius=0.1)
+    search = search_of(metric=accuracy(), base_weights=share_of_class_0, radius=0.1)
     result = search.fit(ROWS.X, ROWS.y, **VALIDATION).result_
     assert result.is_below_unweighted and result.gain < 0
     assert any("the unweighted model scores better" in note for note in result.notes)
@@ -103,7 +103,7 @@ def test_a_winner_that_is_the_unweighted_model_has_no_gain_for_sure():
         return float(np.array_equal(decision, plain))
 
     plain = LogisticRegression().fit(ROWS.X, ROWS.y).predict(ROWS.X_val)
-    search = search_of(metric=make_metric(is_plain), baseline="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
+    search = search_of(metric=make_metric(is_plain), base_weights="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
     assert search.result_.best_number == 0 and search.best_estimator_ is search.unweighted_estimator_
     assert search.result_.gain_error == 0
 
@@ -147,7 +147,7 @@ def test_each_model_decides_by_its_own_rule():
 
 
 def test_an_interrupted_search_has_the_same_unweighted_model(tmp_path):
-    settings = {"storage": tmp_path / "study.log", "baseline": "uniform"}
+    settings = {"storage": tmp_path / "study.log", "base_weights": "uniform"}
     first = search_of(SGDClassifier(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION)
     again = search_of(SGDClassifier(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION)  # nothing left to do
     np.testing.assert_array_equal(first.unweighted_estimator_.coef_, again.unweighted_estimator_.coef_)

@@ -33,7 +33,7 @@ def small(estimator, **settings):
 
 def test_weights_beat_the_baseline_on_the_worst_class():
     rows = shifted_classes(400, 3)
-    search = small(LogisticRegression(), metric=worst_class_error(), baseline="uniform", n_batches=5)
+    search = small(LogisticRegression(), metric=worst_class_error(), base_weights="uniform", n_batches=5)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     plain = LogisticRegression().fit(rows.X, rows.y)
     errors = [
@@ -41,7 +41,7 @@ def test_weights_beat_the_baseline_on_the_worst_class():
         for model in (plain, search)
     ]
     assert errors[1] < errors[0] - 0.01
-    assert search.best_score_ < search.baseline_score_
+    assert search.best_score_ < search.alpha_zero_score_
     assert search.metric_value(rows.X_test, rows.y_test) == errors[1]
     assert search.score(rows.X_test, rows.y_test) == -errors[1]
 
@@ -60,7 +60,7 @@ def test_attributes_are_what_they_say():
     assert np.array_equal(search.decision_function(rows.X), search.best_estimator_.decision_function(rows.X))
     text = str(search.result_)
     assert "honest" in text
-    assert "baseline" in text
+    assert "base_weights" in text
 
 
 def test_the_weight_function_is_saved_without_pickle():
@@ -150,7 +150,7 @@ def test_a_frame_with_categories_and_missing_values():
     X, y = mixed_frame(300)
     inner = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
     for embedding in ("label", ["number", "kind"]):
-        search = small(inner, embedding=embedding, baseline="covariate_shift")
+        search = small(inner, embedding=embedding, base_weights="covariate_shift")
         search.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
         assert set(search.predict(X)) <= {"yes", "no"}
         assert list(search.feature_names_in_) == list(X.columns)
@@ -164,7 +164,7 @@ def test_regression_with_a_bare_function_and_label_shift():
 
     search = small(LinearRegression(), metric=median_error)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
-    assert search.best_score_ >= search.baseline_score_
+    assert search.best_score_ >= search.alpha_zero_score_
     assert search.best_score_ == median_error(rows.y_val, search.predict(rows.X_val))
     assert not hasattr(search, "classes_")
 
@@ -187,13 +187,13 @@ def test_cross_validated_scores_are_pooled_out_of_fold_predictions():
         LogisticRegression().fit(rows.X[train], rows.y[train]).predict(rows.X[test]) == rows.y[test]
         for train, test in StratifiedKFold(3).split(rows.X, rows.y)
     ]
-    assert search.baseline_score_ == np.mean(np.concatenate(hits))
+    assert search.alpha_zero_score_ == np.mean(np.concatenate(hits))
 
 
 def test_sample_weight_multiplies_the_learned_weights():
     rows = shifted_classes()
     user = np.random.default_rng(0).uniform(0.1, 3, len(rows.y))
-    search = small(LogisticRegression(), baseline="uniform")
+    search = small(LogisticRegression(), base_weights="uniform")
     search.fit(rows.X, rows.y, user, X_val=rows.X_val, y_val=rows.y_val)
     learned = search.sample_weight_ / user
     assert np.isclose(np.average(learned, weights=user), 1)
@@ -297,13 +297,15 @@ def test_graded_validation_labels_and_a_share_selected():
     rows = shifted_classes()
     graded = rows.y_val + np.random.default_rng(0).random(len(rows.y_val))
     metric, rule = mean_of_selected(), ShareSelected(0.4)
-    search = small(LogisticRegression(), metric=metric, decision=rule, baseline="uniform")
+    search = small(LogisticRegression(), metric=metric, decision=rule, base_weights="uniform")
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=graded)
     chosen = search.predict(rows.X_val) == 1
     assert abs(chosen.mean() - 0.4) < 0.01
     assert np.isclose(search.best_score_, graded[chosen].mean())
     with pytest.raises(InvalidInputError, match="uniform"):
-        clone(search).set_params(baseline="label_shift").fit(rows.X, rows.y, X_val=rows.X_val, y_val=graded)
+        clone(search).set_params(base_weights="label_shift").fit(
+            rows.X, rows.y, X_val=rows.X_val, y_val=graded
+        )
 
 
 def test_a_class_that_cannot_be_held_out_is_named():
@@ -364,7 +366,7 @@ def test_a_candidate_that_fails_is_recorded_and_skipped():
             return super().fit(X, y, sample_weight)
 
     rows = shifted_classes()
-    search = small(Fussy(), batch_size=6, baseline="uniform")
+    search = small(Fussy(), batch_size=6, base_weights="uniform")
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     failed = [told for told in search.result_.candidates if told.error]
     assert 0 < len(failed) < 13
@@ -394,6 +396,6 @@ def test_pickles_and_sparse_rows():
 def test_winner_at_the_edge_is_reported():
     rows = shifted_classes(400)
     metric = make_metric(lambda y, d: float(np.mean(d)), name="share of ones")
-    search = small(Ridge(), metric=metric, radius=0.01, n_batches=4, baseline="uniform")
+    search = small(Ridge(), metric=metric, radius=0.01, n_batches=4, base_weights="uniform")
     search.fit(rows.X, rows.y.astype(float), X_val=rows.X_val, y_val=rows.y_val.astype(float))
     assert any("edge" in note for note in search.result_.notes)

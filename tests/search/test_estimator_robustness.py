@@ -46,10 +46,12 @@ def test_a_metric_that_fails_on_a_half_leaves_the_search_alone():
 
     y, y_val = ROWS.y.copy(), ROWS.y_val.copy()
     y[:5], y_val[0] = 7, 7  # one validation row of that class: always missing in one half
-    search = small(metric=fragile, baseline="uniform").fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
+    search = small(metric=fragile, base_weights="uniform").fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
     assert np.isnan(search.honest_score_)
     assert "undefined" in search.result_.honest.reason
-    scorer = small(metric="neg_log_loss", baseline="uniform").fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
+    scorer = small(metric="neg_log_loss", base_weights="uniform").fit(
+        ROWS.X, y, X_val=ROWS.X_val, y_val=y_val
+    )
     assert np.isfinite(scorer.best_score_)
 
 
@@ -76,7 +78,7 @@ def test_few_rows_with_string_classes():
     y = names[np.arange(30) % 3]
     X = np.random.default_rng(0).standard_normal((30, 2))
     rows = {"X_val": X[:4], "y_val": np.array(["a", "b", "c", "a"])}
-    assert small(baseline="uniform").fit(X, y, **rows).predict(X).dtype.kind == "U"
+    assert small(base_weights="uniform").fit(X, y, **rows).predict(X).dtype.kind == "U"
 
 
 def test_sparse_validation_rows():
@@ -164,7 +166,7 @@ def test_parts_of_the_users_own_need_only_the_protocol():
         def state(self):
             return {}
 
-    assert small(baseline=Constant()).fit(ROWS.X, ROWS.y, **VALIDATION).best_score_ > 0.5
+    assert small(base_weights=Constant()).fit(ROWS.X, ROWS.y, **VALIDATION).best_score_ > 0.5
 
 
 def test_random_weights_differ_between_repeats():
@@ -263,7 +265,7 @@ def test_a_rare_positive_class_may_have_any_name(names):
             metric=mean_of_selected(pos_label=names[0]),
             decision=ShareSelected(0.1),
             embedding="label",
-            baseline="uniform",
+            base_weights="uniform",
             n_batches=1,
             batch_size=2,
             random_state=seed,

@@ -12,7 +12,7 @@ from moew.samplers import Ball
 
 
 def study(path):
-    return WeightStudy(None, Ball(2, 1.0), search="random", storage=path, name="one")
+    return WeightStudy(None, Ball(2, 1.0), sampler="random", storage=path, name="one")
 
 
 def told(path):

@@ -11,10 +11,9 @@ import pytest
 from moew import WeightStudy
 from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError, SearchFailedError
-from moew.samplers import GpBucb, RandomSearch
-from moew.samplers import Ball
+from moew.samplers import Ball, GpBucb, RandomSampler
 from moew.search._storage import resolve_storage
-from moew.weighting import ExampleWeighting, UniformBaseline
+from moew.weighting import ExampleWeighting, UniformBaseWeights
 
 DOMAIN = Ball(3, 2.0)
 
@@ -43,7 +42,7 @@ class Recorder:
 
 
 def test_first_number_is_the_baseline_and_the_next_are_random():
-    study = make(search=Recorder())
+    study = make(sampler=Recorder())
     first = study.ask(5)
     assert [c.number for c in first] == [0, 1, 2, 3, 4]
     assert np.array_equal(first[0].alpha, np.zeros(3))
@@ -54,12 +53,12 @@ def test_first_number_is_the_baseline_and_the_next_are_random():
 
 
 def test_baseline_repeats_come_first():
-    study = make(baseline_repeats=3)
+    study = make(alpha_zero_repeats=3)
     assert [bool(c.alpha.any()) for c in study.ask(5)] == [False, False, False, True, True]
 
 
 def test_pending_candidates_are_handed_to_the_search_in_the_order_of_their_numbers():
-    study = make(search=Recorder())
+    study = make(sampler=Recorder())
     first = study.ask(5)
     for number in (3, 0):
         study.tell(number, float(number))
@@ -72,7 +71,7 @@ def test_pending_candidates_are_handed_to_the_search_in_the_order_of_their_numbe
 
 
 def test_an_ask_that_crosses_the_random_numbers_passes_them_on_as_pending():
-    study = make(search=Recorder())
+    study = make(sampler=Recorder())
     asked = study.ask(7)
     _, _, pending, k = study.search.calls[0]
     assert k == 2
@@ -80,7 +79,7 @@ def test_an_ask_that_crosses_the_random_numbers_passes_them_on_as_pending():
 
 
 def test_failures_enter_as_nan_and_directions_are_turned():
-    study = make(search=Recorder(), greater_is_better=False)
+    study = make(sampler=Recorder(), greater_is_better=False)
     study.ask(5)
     study.tell(0, 2.0)
     study.tell(1, math.nan)
@@ -229,16 +228,16 @@ def test_ask_and_tell_mistakes():
 
 def test_weights_of_a_candidate_are_the_weight_function():
     X, y = np.arange(12.0).reshape(6, 2), np.array([0, 0, 0, 1, 1, 2])
-    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseline()).fit(X, y, task="classification")
+    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights()).fit(X, y, task="classification")
     study = WeightStudy(weighting, Ball(weighting.n_dims, 3.0), seed=0)
-    baseline, other = study.ask(2)
-    assert np.array_equal(study.weights(baseline, X, y), np.ones(6))
+    base_weights, other = study.ask(2)
+    assert np.array_equal(study.weights(base_weights, X, y), np.ones(6))
     assert np.array_equal(study.weights(other, X, y), weighting.training_weights(other.alpha[None])[0])
 
 
 def test_search_by_name_or_object():
-    assert isinstance(make(search="random").search, RandomSearch)
-    assert make(search=GpBucb(p=95.0)).search.p == 95.0
+    assert isinstance(make(sampler="random").sampler, RandomSampler)
+    assert make(sampler=GpBucb(p=95.0)).sampler.p == 95.0
 
 
 def _open(url: str) -> None:
@@ -290,5 +289,5 @@ def test_a_number_of_the_next_batch_drawn_before_an_interruption_changes_nothing
 
 def test_numpys_integers_can_be_stored(tmp_path):
     for number in (4, np.int64(4)):
-        study = make(storage=tmp_path / "journal", n_initial=number, baseline_repeats=number, seed=number)
+        study = make(storage=tmp_path / "journal", n_initial=number, alpha_zero_repeats=number, seed=number)
         assert isinstance(study.seed, int)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
 from moew.training import EstimatorTrainer, ManyTrainer
-from moew.training._rows import Parcel, ParcelInFile, ParcelInOnePiece, Placed
+from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInFile, SharedRowsInOnePiece
 
 ROWS = shifted_classes(80)
 WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
@@ -21,7 +21,7 @@ WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
 def test_rows_pickle_as_a_file_and_come_back_the_same(kind):
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(5000, 4)))
     X, y = (X, X[:, 0]) if kind == "array" else mixed_frame(5000)
-    shared = ParcelInFile((X, y))
+    shared = SharedRowsInFile((X, y))
     first, second = pickle.dumps(shared), pickle.dumps(shared)
     assert first == second
     assert len(first) < 500
@@ -45,7 +45,7 @@ def test_rows_pickle_as_a_file_and_come_back_the_same(kind):
 def test_rows_sent_over_a_network_arrive_at_even_addresses():
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(50, 4)))
     buffers = []
-    sent = pickle.dumps(ParcelInOnePiece((X, X[:, 0])), protocol=5, buffer_callback=buffers.append)
+    sent = pickle.dumps(SharedRowsInOnePiece((X, X[:, 0])), protocol=5, buffer_callback=buffers.append)
     assert not buffers
     again = pickle.loads(pickle.dumps(pickle.loads(sent)))
     there, _ = again.rows(None)
@@ -56,7 +56,7 @@ def test_rows_sent_over_a_network_arrive_at_even_addresses():
 
 def test_a_fold_is_cut_once_for_all_its_candidates():
     frame, y = mixed_frame(50)
-    rows, folds = Parcel((frame, y)), [Parcel(np.arange(20)), Parcel(np.arange(10, 50)[::-1])]
+    rows, folds = SharedRows((frame, y)), [SharedRows(np.arange(20)), SharedRows(np.arange(10, 50)[::-1])]
     for fold in folds:
         X_cut, y_cut = rows.rows(fold)
         assert X_cut.equals(frame.iloc[fold.content])
@@ -66,7 +66,7 @@ def test_a_fold_is_cut_once_for_all_its_candidates():
 
 
 def test_rows_and_folds_are_placed_once_for_all_batches():
-    placed, put = Placed(), []
+    placed, put = SharedRowsCache(), []
 
     def putting(content):
         put.append(content)

@@ -11,7 +11,7 @@ from moew._util.state import Stateful, find_object, load_state, name_object, pac
 from moew.decision import ShareSelected
 from moew.embedding import FunctionEmbedding
 from moew.exceptions import StateError
-from moew.weighting import ExampleWeighting, FunctionBaseline
+from moew.weighting import ExampleWeighting, FunctionBaseWeights
 
 
 @given(
@@ -91,11 +91,11 @@ def test_a_state_of_an_object_without_one_says_so():
 
 
 def test_kind_names_the_public_home_of_the_class():
-    from moew.weighting import UniformBaseline
+    from moew.weighting import UniformBaseWeights
 
-    state = UniformBaseline().state()
+    state = UniformBaseWeights().state()
     assert state == {"kind": "moew.weighting:UniformBaseline", "version": 1}
-    assert isinstance(load_state(state), UniformBaseline)
+    assert isinstance(load_state(state), UniformBaseWeights)
 
 
 def test_the_users_own_objects_are_named_and_handed_in():
@@ -132,7 +132,7 @@ def test_states_of_a_newer_version_are_refused():
         load_state(part)
 
 
-@pytest.mark.parametrize("missing", ["alpha", "mean", "embedding", "baseline"])
+@pytest.mark.parametrize("missing", ["alpha", "mean", "embedding", "base_weights"])
 def test_a_missing_entry_is_named(missing):
     state = weight_function(by_label).state()
     del state[missing]
@@ -161,7 +161,7 @@ def by_label(X, y):
 def weight_function(pi, embedding=None):
     X, y = np.arange(6.0).reshape(3, 2), np.array([0.0, 1.0, 2.0])
     embedding = FunctionEmbedding(coordinates) if embedding is None else embedding
-    weighting = ExampleWeighting(embedding, FunctionBaseline(pi)).fit(X, y, task="regression")
+    weighting = ExampleWeighting(embedding, FunctionBaseWeights(pi)).fit(X, y, task="regression")
     return weighting.weight_function(np.ones(weighting.n_dims))
 
 
@@ -193,4 +193,4 @@ def test_the_same_thing_may_be_named_twice_and_each_state_has_its_own_names():
     methods = Methods()
     assert Pair(methods.pi, methods.pi).state()["names"] == ["test_state:Methods.pi"] * 2
     for pi in (lambda X, y: np.ones(len(y)), lambda X, y: np.full(len(y), 2.0)):
-        assert weight_function(pi).state()["baseline"]["function"] == name_object(pi)
+        assert weight_function(pi).state()["base_weights"]["function"] == name_object(pi)

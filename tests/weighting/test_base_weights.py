@@ -16,19 +16,25 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from moew._util.state import load_state
 from moew.exceptions import InvalidInputError, MoewWarning, StateError
-from moew.types import Baseline
-from moew.weighting import CovariateShift, FunctionBaseline, LabelShift, UniformBaseline, resolve_baseline
+from moew.types import BaseWeights
+from moew.weighting import (
+    CovariateShift,
+    FunctionBaseWeights,
+    LabelShift,
+    UniformBaseWeights,
+    resolve_base_weights,
+)
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 
 
-def through_json(baseline, objects=None):
-    return load_state(json.loads(json.dumps(baseline.state())), objects)
+def through_json(base_weights, objects=None):
+    return load_state(json.loads(json.dumps(base_weights.state())), objects)
 
 
 def test_uniform_is_one_whatever_the_rows():
-    baseline = UniformBaseline().fit(None, [1, 2], None, None, task="regression")
-    np.testing.assert_array_equal(baseline.weights(scipy.sparse.eye_array(3), "abc"), np.ones(3))
-    assert isinstance(through_json(baseline), UniformBaseline)
+    base_weights = UniformBaseWeights().fit(None, [1, 2], None, None, task="regression")
+    np.testing.assert_array_equal(base_weights.weights(scipy.sparse.eye_array(3), "abc"), np.ones(3))
+    assert isinstance(through_json(base_weights), UniformBaseWeights)
 
 
 @given(
@@ -40,13 +46,13 @@ def test_label_shift_is_the_ratio_of_smoothed_frequencies(training, validation):
     y = np.array([*training, "a", "b", "c"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MoewWarning)
-        baseline = LabelShift().fit(None, y, None, np.array(validation), task="classification")
-    pi = baseline.weights(None, ["a", "b", "c"])
+        base_weights = LabelShift().fit(None, y, None, np.array(validation), task="classification")
+    pi = base_weights.weights(None, ["a", "b", "c"])
     for weight, label in zip(pi, "abc", strict=True):
         in_validation = (validation.count(label) + 0.5) / (len(validation) + 1.5)
         in_training = ((y == label).sum() + 0.5) / (len(y) + 1.5)
         assert weight == pytest.approx(in_validation / in_training, rel=1e-12)
-    np.testing.assert_array_equal(through_json(baseline).weights(None, y), baseline.weights(None, y))
+    np.testing.assert_array_equal(through_json(base_weights).weights(None, y), base_weights.weights(None, y))
 
 
 def test_label_shift_restores_the_validation_frequencies():
@@ -59,36 +65,36 @@ def test_label_shift_restores_the_validation_frequencies():
 
 def test_label_shift_warns_of_a_class_that_validation_lacks():
     with pytest.warns(MoewWarning, match=r"\['c'\] do not occur in the validation set.*simplefilter"):
-        baseline = LabelShift().fit(None, list("abcc"), None, list("ab"), task="classification")
-    assert baseline.weights(None, ["c"])[0] > 0
+        base_weights = LabelShift().fit(None, list("abcc"), None, list("ab"), task="classification")
+    assert base_weights.weights(None, ["c"])[0] > 0
 
 
 def test_label_shift_refuses_labels_it_cannot_compare():
-    with pytest.raises(InvalidInputError, match=r"\[0.25, 0.75\].*baseline='uniform'"):
+    with pytest.raises(InvalidInputError, match=r"\[0.25, 0.75\].*base_weights='uniform'"):
         LabelShift().fit(None, [0, 1, 1], None, [0.25, 1.0, 0.75], task="classification")
     for task in ("classification", "regression"):
         with pytest.raises(InvalidInputError, match="no y_val was given"):
             LabelShift().fit(None, [0, 1, 1], None, None, task=task)
     with pytest.raises(InvalidInputError, match="missing or infinite"):
         LabelShift().fit(None, [0.0, np.nan], None, [1.0, 2.0], task="regression")
-    baseline = LabelShift().fit(None, [0, 1], None, [0, 1], task="classification")
+    base_weights = LabelShift().fit(None, [0, 1], None, [0, 1], task="classification")
     with pytest.raises(InvalidInputError, match="not in the training rows"):
-        baseline.weights(None, [2])
+        base_weights.weights(None, [2])
 
 
 @pytest.mark.parametrize("n_val", [200, 2000])
 def test_label_shift_for_regression_finds_a_known_density_ratio(n_val):
     rng = np.random.default_rng(1)
     y, y_val = rng.normal(0, 1, 2000), rng.normal(0.7, 0.8, n_val)
-    baseline = LabelShift().fit(None, y, None, y_val, task="regression")
-    pi = baseline.weights(None, y)
+    base_weights = LabelShift().fit(None, y, None, y_val, task="regression")
+    pi = base_weights.weights(None, y)
     exact = np.clip(stats.norm.pdf(y, 0.7, 0.8) / stats.norm.pdf(y), 0.1, 10)
     assert stats.spearmanr(pi, exact)[0] > 0.97
     assert np.abs(pi - exact).mean() < (0.12 if n_val == 2000 else 0.3)
     assert abs(pi.mean() - 1) < 0.1
     assert np.average(y, weights=pi) == pytest.approx(0.7, abs=0.12)
-    np.testing.assert_array_equal(through_json(baseline).weights(None, y), pi)
-    ends = baseline.weights(None, [-1e9, y.min(), y_val.max(), 1e9])
+    np.testing.assert_array_equal(through_json(base_weights).weights(None, y), pi)
+    ends = base_weights.weights(None, [-1e9, y.min(), y_val.max(), 1e9])
     assert (ends >= 0.1 - 1e-12).all()
     assert (ends <= 10 + 1e-12).all()
 
@@ -120,40 +126,40 @@ def beta_squares():
     """Figure 1: training rows Beta(2,1)², validation rows Beta(1,2)², and the clipped exact ratio."""
     rng = np.random.default_rng(4)
     X, X_val = rng.beta(2, 1, (2000, 2)), rng.beta(1, 2, (500, 2))
-    baseline = CovariateShift(random_state=0).fit(
+    base_weights = CovariateShift(random_state=0).fit(
         X, np.zeros(2000), X_val, np.zeros(500), task="classification"
     )
     exact = np.clip(np.prod((1 - X) / X, axis=1), 0.1, 10)
-    return X, X_val, baseline, exact / exact.mean()
+    return X, X_val, base_weights, exact / exact.mean()
 
 
 def test_covariate_shift_finds_a_known_density_ratio(beta_squares):
-    X, X_val, baseline, exact = beta_squares
-    for pi in (baseline.training_weights_, baseline.weights(X, np.zeros(2000))):
+    X, X_val, base_weights, exact = beta_squares
+    for pi in (base_weights.training_weights_, base_weights.weights(X, np.zeros(2000))):
         assert stats.spearmanr(pi, exact)[0] > 0.95
         assert np.corrcoef(pi, exact)[0, 1] > 0.95
         assert np.abs(pi - exact).mean() < 0.2
         assert abs(pi.mean() - 1) < 0.05
-    assert baseline.training_weights_.mean() == pytest.approx(1, rel=1e-12)
+    assert base_weights.training_weights_.mean() == pytest.approx(1, rel=1e-12)
     # Weighted training rows look like validation rows.
-    weighted = np.average(X, axis=0, weights=baseline.training_weights_)
+    weighted = np.average(X, axis=0, weights=base_weights.training_weights_)
     assert (
         np.abs(weighted - X_val.mean(axis=0)).max() < 0.3 * np.abs(X.mean(axis=0) - X_val.mean(axis=0)).max()
     )
 
 
 def test_covariate_shift_stays_within_its_limit(beta_squares):
-    X, _, baseline, _ = beta_squares
-    raw = baseline.weights(X, np.zeros(2000)) * baseline.mean_
+    X, _, base_weights, _ = beta_squares
+    raw = base_weights.weights(X, np.zeros(2000)) * base_weights.mean_
     assert raw.max() <= 10 * (1 + 1e-12)
     assert raw.min() >= 0.1 * (1 - 1e-12)
 
 
 def test_covariate_shift_state_is_bit_equal(beta_squares):
-    X, X_val, baseline, _ = beta_squares
-    loaded = through_json(baseline)
+    X, X_val, base_weights, _ = beta_squares
+    loaded = through_json(base_weights)
     for rows in (X, X_val):
-        np.testing.assert_array_equal(loaded.weights(rows, None), baseline.weights(rows, None))
+        np.testing.assert_array_equal(loaded.weights(rows, None), base_weights.weights(rows, None))
 
 
 def test_a_training_rows_odds_come_from_a_classifier_that_did_not_see_it():
@@ -195,9 +201,9 @@ def test_odds_from_thinned_rows_are_those_of_all_rows(monkeypatch):
 def test_covariate_shift_is_near_one_without_a_shift(seed):
     rng = np.random.default_rng(seed)
     X, X_val = rng.normal(size=(800, 3)), rng.normal(size=(300, 3))
-    baseline = CovariateShift(random_state=0).fit(X, np.zeros(800), X_val, None, task="classification")
-    assert np.abs(baseline.training_weights_ - 1).mean() < 0.15
-    assert np.abs(baseline.weights(X, None) - 1).mean() < 0.15
+    base_weights = CovariateShift(random_state=0).fit(X, np.zeros(800), X_val, None, task="classification")
+    assert np.abs(base_weights.training_weights_ - 1).mean() < 0.15
+    assert np.abs(base_weights.weights(X, None) - 1).mean() < 0.15
 
 
 def test_covariate_shift_sees_interactions_categories_and_gaps():
@@ -223,9 +229,9 @@ def test_covariate_shift_with_many_columns_takes_them_as_they_are():
     rng = np.random.default_rng(7)
     X, X_val = rng.normal(size=(150, 70)), rng.normal(size=(80, 70))
     X_val[:, 3] += 2
-    baseline = CovariateShift(random_state=0).fit(X, np.zeros(150), X_val, None, task="classification")
-    assert len(baseline.coef_) == 70
-    assert stats.spearmanr(baseline.training_weights_, X[:, 3])[0] > 0.5
+    base_weights = CovariateShift(random_state=0).fit(X, np.zeros(150), X_val, None, task="classification")
+    assert len(base_weights.coef_) == 70
+    assert stats.spearmanr(base_weights.training_weights_, X[:, 3])[0] > 0.5
 
 
 def test_covariate_shift_is_repeatable():
@@ -260,12 +266,12 @@ def test_covariate_shift_refuses_what_it_cannot_use():
             fit(X, limit=limit)
 
 
-@pytest.mark.parametrize("baseline", [LabelShift(), CovariateShift()])
-def test_baselines_must_be_fitted_first(baseline):
+@pytest.mark.parametrize("base_weights", [LabelShift(), CovariateShift()])
+def test_baselines_must_be_fitted_first(base_weights):
     with pytest.raises(NotFittedError):
-        baseline.weights(np.eye(2), [0, 1])
+        base_weights.weights(np.eye(2), [0, 1])
     with pytest.raises(NotFittedError):
-        baseline.state()
+        base_weights.state()
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=40))
@@ -287,12 +293,12 @@ def own_weights(X, y):
 
 
 def test_a_function_is_taken_as_it_is():
-    baseline = FunctionBaseline(own_weights).fit(None, [0, 1], None, None, task="regression")
-    np.testing.assert_array_equal(baseline.weights(None, [0, 1, 2]), [1, 2, 3])
-    name = baseline.state()["function"]
-    np.testing.assert_array_equal(through_json(baseline, {name: own_weights}).weights(None, [4]), [5])
+    base_weights = FunctionBaseWeights(own_weights).fit(None, [0, 1], None, None, task="regression")
+    np.testing.assert_array_equal(base_weights.weights(None, [0, 1, 2]), [1, 2, 3])
+    name = base_weights.state()["function"]
+    np.testing.assert_array_equal(through_json(base_weights, {name: own_weights}).weights(None, [4]), [5])
     with pytest.raises(StateError, match="own_weights"):
-        through_json(baseline)
+        through_json(base_weights)
 
 
 @pytest.mark.parametrize(
@@ -310,30 +316,30 @@ def test_a_function_is_taken_as_it_is():
 )
 def test_functions_are_checked_on_the_training_rows(function, message):
     with pytest.raises(InvalidInputError, match=message):
-        FunctionBaseline(function).fit(None, [0, 1, 2], None, None, task="regression")
+        FunctionBaseWeights(function).fit(None, [0, 1, 2], None, None, task="regression")
 
 
 @pytest.mark.parametrize(
     ("thing", "kind"),
     [
-        ("uniform", UniformBaseline),
+        ("uniform", UniformBaseWeights),
         ("label_shift", LabelShift),
         ("covariate_shift", CovariateShift),
         (LabelShift(limit=5), LabelShift),
-        (own_weights, FunctionBaseline),
+        (own_weights, FunctionBaseWeights),
     ],
 )
 def test_resolve_takes_names_objects_and_functions(thing, kind):
-    resolved = resolve_baseline(thing)
+    resolved = resolve_base_weights(thing)
     assert type(resolved) is kind
-    assert isinstance(resolved, Baseline)
+    assert isinstance(resolved, BaseWeights)
     assert resolved is not thing
 
 
 def test_resolve_seeds_and_takes_a_foreign_baseline_as_it_is():
-    assert resolve_baseline("covariate_shift", random_state=3).random_state == 3
-    assert resolve_baseline(CovariateShift(random_state=1), random_state=3).random_state == 1
-    assert resolve_baseline(LabelShift(limit=5), random_state=3).limit == 5
+    assert resolve_base_weights("covariate_shift", random_state=3).random_state == 3
+    assert resolve_base_weights(CovariateShift(random_state=1), random_state=3).random_state == 1
+    assert resolve_base_weights(LabelShift(limit=5), random_state=3).limit == 5
 
     class Own:
         def fit(self, X, y, X_val, y_val, *, task):
@@ -346,10 +352,10 @@ def test_resolve_seeds_and_takes_a_foreign_baseline_as_it_is():
             return {}
 
     own = Own()
-    assert resolve_baseline(own) is own
+    assert resolve_base_weights(own) is own
 
 
 @pytest.mark.parametrize("thing", ["labelshift", None, 2.0, LabelShift, object()])
 def test_resolve_refuses_other_things_and_lists_what_is_allowed(thing):
     with pytest.raises(InvalidInputError, match="'covariate_shift', 'label_shift', 'uniform'"):
-        resolve_baseline(thing)
+        resolve_base_weights(thing)

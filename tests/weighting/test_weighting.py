@@ -23,9 +23,9 @@ from moew.exceptions import InvalidInputError
 from moew.weighting import (
     CovariateShift,
     ExampleWeighting,
-    FunctionBaseline,
+    FunctionBaseWeights,
     LabelShift,
-    UniformBaseline,
+    UniformBaseWeights,
     WeightFunction,
 )
 
@@ -192,7 +192,7 @@ def test_a_new_row_beyond_all_training_rows_weighs_more_than_floats_hold():
         return np.asarray(X)
 
     X = np.array([[1.0], [2.0]])
-    weighting = ExampleWeighting(FunctionEmbedding(z, standardize=False), FunctionBaseline(lambda X, y: y))
+    weighting = ExampleWeighting(FunctionEmbedding(z, standardize=False), FunctionBaseWeights(lambda X, y: y))
     function = weighting.fit(X, [1e-200, 1e-200], task="regression").weight_function(np.array([-1e3]))
     np.testing.assert_allclose(
         function(np.r_[X, [[0.0]], [[0.5]]], [1e-200] * 4), [2, 0, np.inf, 2 * np.exp(500)]
@@ -260,8 +260,8 @@ def test_the_users_weights_act_like_repeated_rows():
 def test_cross_fitted_weights_are_taken_for_the_training_rows():
     weighting = ExampleWeighting(LabelEmbedding(), CovariateShift(random_state=0))
     weighting.fit(FRAME, BINARY, FRAME_VAL, BINARY_VAL, task="classification")
-    np.testing.assert_array_equal(weighting.pi_, weighting.baseline.training_weights_)
-    assert not np.array_equal(weighting.pi_, weighting.baseline.weights(FRAME, BINARY))
+    np.testing.assert_array_equal(weighting.pi_, weighting.base_weights.training_weights_)
+    assert not np.array_equal(weighting.pi_, weighting.base_weights.weights(FRAME, BINARY))
 
 
 EMBEDDINGS = [
@@ -272,16 +272,21 @@ EMBEDDINGS = [
     AutoencoderEmbedding(n_dims=2, hidden=5, steps=20, random_state=0),
     DiscriminativeEmbedding(hidden=(4, 2), steps=20, random_state=0),
 ]
-BASELINES = [UniformBaseline(), LabelShift(), CovariateShift(random_state=0), FunctionBaseline(by_label)]
+BASELINES = [
+    UniformBaseWeights(),
+    LabelShift(),
+    CovariateShift(random_state=0),
+    FunctionBaseWeights(by_label),
+]
 
 
-@pytest.mark.parametrize("baseline", BASELINES, ids=lambda b: type(b).__name__)
+@pytest.mark.parametrize("base_weights", BASELINES, ids=lambda b: type(b).__name__)
 @pytest.mark.parametrize("embedding", EMBEDDINGS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_every_weight_function_survives_json_bit_for_bit(embedding, baseline, task):
+def test_every_weight_function_survives_json_bit_for_bit(embedding, base_weights, task):
     y, y_val = (BINARY, BINARY_VAL) if task == "classification" else (NUMBERS, NUMBERS_VAL)
-    embedding, baseline = clone(embedding), clone(baseline)
-    weighting = ExampleWeighting(embedding, baseline).fit(NUMERIC, y, NUMERIC_VAL, y_val, task=task)
+    embedding, base_weights = clone(embedding), clone(base_weights)
+    weighting = ExampleWeighting(embedding, base_weights).fit(NUMERIC, y, NUMERIC_VAL, y_val, task=task)
     function = weighting.weight_function(np.linspace(-2, 3, weighting.n_dims))
     assert isinstance(function, WeightFunction)
     objects = {name_object(thing): thing for thing in (two_columns, by_label)}
@@ -293,7 +298,7 @@ def test_every_weight_function_survives_json_bit_for_bit(embedding, baseline, ta
         assert (weights > 0).all()
         np.testing.assert_array_equal(loaded(X, labels), weights)
     assert loaded.c == function.c
-    if not hasattr(baseline, "training_weights_"):
+    if not hasattr(base_weights, "training_weights_"):
         rows = weighting.training_weights(function.alpha[None])[0]
         np.testing.assert_array_equal(function(NUMERIC, y), rows)
 

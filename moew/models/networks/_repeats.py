@@ -83,21 +83,21 @@ class RepeatedNetworks:
             order = jax.random.permutation(key, self.spec.steps)
             return jnp.take(self._rows.batches, order, axis=0)
 
-    def weights_of(self, Z: FloatArray, alphas: FloatArray, baseline: FloatArray | None = None) -> Any:
+    def weights_of(self, Z: FloatArray, alphas: FloatArray, base_weights: FloatArray | None = None) -> Any:
         """π · σ(zᵀα) (R, K, n) of Z (R or 1, n, d), alphas (R, K, d) and π (R or 1, n), on the device.
 
         Training brings the weights of every mini-batch to mean one, so c may stay out.
         """
         with jax.default_device(self._device):
             return _weights(
-                *(None if a is None else jnp.asarray(a, jnp.float32) for a in (Z, alphas, baseline))
+                *(None if a is None else jnp.asarray(a, jnp.float32) for a in (Z, alphas, base_weights))
             )
 
-    def uniform_weights(self, K: int, baseline: FloatArray | None = None) -> Any:
+    def uniform_weights(self, K: int, base_weights: FloatArray | None = None) -> Any:
         """π (R, K, n), or ones."""
         n = self._rows.X.shape[1]
         with jax.default_device(self._device):
-            pi = jnp.ones((1, n)) if baseline is None else jnp.asarray(baseline, jnp.float32)
+            pi = jnp.ones((1, n)) if base_weights is None else jnp.asarray(base_weights, jnp.float32)
             return jnp.broadcast_to(pi[:, None], (self.n_repeats, K, n))
 
     def random_weights(self, K: int, draw: int, low: float, high: float) -> Any:
@@ -140,8 +140,8 @@ class RepeatedNetworks:
 
 
 @jax.jit
-def _weights(Z: jax.Array, alphas: jax.Array, baseline: jax.Array | None) -> jax.Array:
+def _weights(Z: jax.Array, alphas: jax.Array, base_weights: jax.Array | None) -> jax.Array:
     sigma = jax.nn.sigmoid(
         jnp.einsum("rnd,rkd->rkn", jnp.broadcast_to(Z, (len(alphas), *Z.shape[1:])), alphas)
     )
-    return sigma if baseline is None else sigma * baseline[:, None]
+    return sigma if base_weights is None else sigma * base_weights[:, None]

@@ -1,4 +1,4 @@
-"""Baselines π that need no estimate: one for every row, or the user's own function."""
+"""Base weights π that need no estimate: one for every row, or the user's own function."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from moew._util.state import State, Stateful, find_object, name_object
-from moew.data._read_only import lent
+from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
 
-class BaseBaseline(Stateful, BaseEstimator):
-    """Base of moew's baselines."""
+class BaseWeightsEstimator(Stateful, BaseEstimator):
+    """Base of moew's base weights."""
 
     state_home = "moew.weighting"
 
 
-class UniformBaseline(BaseBaseline):
+class UniformBaseWeights(BaseWeightsEstimator):
     """π = 1 for every row."""
 
     def fit(
@@ -47,7 +47,7 @@ class UniformBaseline(BaseBaseline):
         return cls()
 
 
-class FunctionBaseline(BaseBaseline):
+class FunctionBaseWeights(BaseWeightsEstimator):
     """π = `function(X, y)`, a positive number for each row. A state only names the function."""
 
     def __init__(self, function: Callable[[Rows, Labels], Any]) -> None:
@@ -68,7 +68,9 @@ class FunctionBaseline(BaseBaseline):
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
         """π (n,), as the function gives it."""
-        return checked_baseline(self.function(lent(X), lent(y)), len(y), name_object(self.function))
+        return checked_base_weights(
+            self.function(read_only(X), read_only(y)), len(y), name_object(self.function)
+        )
 
     def _content(self) -> State:
         return {"function": name_object(self.function)}
@@ -78,20 +80,20 @@ class FunctionBaseline(BaseBaseline):
         return cls(find_object(state["function"], objects))
 
 
-def checked_baseline(raw: Any, n_rows: int, name: str) -> FloatArray:
+def checked_base_weights(raw: Any, n_rows: int, name: str) -> FloatArray:
     """π (n_rows,) as float64, or an error: it must be positive and finite."""
     try:
         pi = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"the baseline {name} must give numbers: {error}.") from error
+        raise InvalidInputError(f"the base weights {name} must give numbers: {error}.") from error
     if pi.shape != (n_rows,):
         raise InvalidInputError(
-            f"the baseline {name} must give one number for each of the {n_rows} rows, got shape {pi.shape}."
+            f"the base weights {name} must give one number for each of the {n_rows} rows, got shape {pi.shape}."
         )
     if not (np.isfinite(pi) & (pi > 0)).all():
         worst = pi[~(np.isfinite(pi) & (pi > 0))][0]
         raise InvalidInputError(
-            f"the baseline {name} must give positive, finite weights, got {worst}; "
+            f"the base weights {name} must give positive, finite weights, got {worst}; "
             "leave out rows that should not count instead of giving them zero."
         )
     return pi
@@ -106,5 +108,5 @@ def need_validation(values: Any, what: str, name: str) -> None:
     if values is None:
         raise InvalidInputError(
             f"{name} compares training and validation rows, but no {what} was given: "
-            f"pass the validation set, or use baseline='uniform'."
+            f"pass the validation set, or use base_weights='uniform'."
         )
