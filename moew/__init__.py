@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from moew.metrics import make_metric as make_metric
     from moew.models.networks import NetworkClassifier as NetworkClassifier
     from moew.models.networks import NetworkRegressor as NetworkRegressor
-    from moew.search._compare import compare as compare
-    from moew.search._estimator import ExampleWeightSearch as ExampleWeightSearch
-    from moew.search._study import WeightStudy as WeightStudy
+    from moew.search import compare as compare
+    from moew.search import ExampleWeightSearch as ExampleWeightSearch
+    from moew.search import WeightStudy as WeightStudy
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ExampleWeightSearch": "moew.search._estimator",
+    "ExampleWeightSearch": "moew.search",
     "NetworkClassifier": "moew.models.networks",
     "NetworkRegressor": "moew.models.networks",
-    "WeightStudy": "moew.search._study",
-    "compare": "moew.search._compare",
+    "WeightStudy": "moew.search",
+    "compare": "moew.search",
     "load_state": "moew._util.state",
     "make_metric": "moew.metrics",
 }

@@ -1,21 +1,27 @@
-"""What the parts are to each other: the protocols, with the shapes of the arrays they pass.
+"""The protocols of the parts, with the shapes of the arrays they pass.
 
-n rows, K candidates, d dimensions of the embedding. X stays opaque everywhere (array, data frame, …).
+n rows, K candidates, d dimensions of the embedding, C classes. X stays opaque everywhere (array, data
+frame, …).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moew._util.state import State
 
+if TYPE_CHECKING:
+    from moew.data import LabelledRows
+    from moew.metrics import Predictions
+
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
+Array = np.ndarray[Any, Any]
 Rows = Any  # rows of features: array, data frame, …
 Labels = Any  # (n,) labels or targets
 Columns = Mapping[str, Any]  # per-row columns that only the metric or the decision needs: name → (n,)
@@ -39,10 +45,10 @@ class Embedding(Protocol):
 
 @runtime_checkable
 class BaseWeights(Protocol):
-    """π: the weight a row has before anything is learned (α = 0)."""
+    """π: the weight a row has before anything is learned, at α = 0."""
 
-    def fit(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> Self:
-        """Learn from the training and the validation rows."""
+    def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
+        """Learn from the training and the validation rows; π (n,) of the training rows."""
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
         """π (n,) of any rows, positive, not normalised."""
@@ -51,28 +57,44 @@ class BaseWeights(Protocol):
         """The fitted base weights as a JSON-able dict."""
 
 
+class Weighting(Protocol):
+    """Example weights of the training rows for any α: eq. 3, or weights that do not depend on α."""
+
+    @property
+    def n_dims(self) -> int:
+        """d, the number of entries of α."""
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The weights (K, n) of the training rows for each α of (K, d), times the user's weights."""
+
+
 class Domain(Protocol):
     """A convex set of alphas."""
 
     @property
-    def n_dims(self) -> int: ...
+    def n_dims(self) -> int:
+        """d, the number of entries of α."""
 
     @property
-    def size(self) -> float: ...
+    def size(self) -> float:
+        """The length that widths are measured by: a ball's radius."""
 
-    def sample(self, rng: np.random.Generator, n: int) -> FloatArray: ...
+    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """`n` points (n, d), uniform in the domain."""
 
-    def project(self, points: FloatArray) -> FloatArray: ...
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest points of the domain to `points` (n, d)."""
 
-    def edge_distance(self, points: FloatArray) -> FloatArray: ...
+    def edge_distance(self, points: FloatArray) -> FloatArray:
+        """Distance (n,) to the edge as a share of the size: 0 on the edge."""
 
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Algorithm 2 or another: a pure function of what is known.
+    """Where the next alphas come from, Algorithm 2 or another: a pure function of what is known."""
 
-    One that cannot search every domain may have `check_domain(domain)`, which is asked before any training.
-    """
+    def check_domain(self, domain: Domain) -> None:
+        """Raise, before anything is trained, where the sampler cannot search the domain."""
 
     def propose(
         self,
@@ -112,18 +134,27 @@ class Trainer(Protocol):
 
 @runtime_checkable
 class DecisionRule(Protocol):
-    """Turns a score of the positive class into a decision.
+    """Turns a score of the positive class into a decision."""
 
-    One that decides by the probability of the class has an attribute `of`, "probability".
-    """
+    @property
+    def of(self) -> Literal["score", "probability"]:
+        """What the rule decides by: the model's score of the positive class, or its probability."""
 
     @property
     def fit_on(self) -> Literal["train", "validation"] | None:
         """The rows the rule is fitted on; None where there is nothing to fit."""
 
     @property
+    def needs_labels(self) -> bool:
+        """Whether fitting looks at labels."""
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The per-row columns the rule needs."""
+
+    @property
+    def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
+        """(group of rows, its threshold) for each group; None where the rule has none or is not fitted."""
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from the scores (n,) and the labels (n,) of the rows named by `fit_on`."""
@@ -133,3 +164,101 @@ class DecisionRule(Protocol):
 
     def state(self) -> State:
         """The fitted rule as a JSON-able dict."""
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """What a model is judged by, in two steps: the model is asked once, then the metric is evaluated on any
+    of the rows without it. Functions of labels and predictions fulfil it, and so do scikit-learn's scorers.
+
+    A metric without a value on some rows raises `UndefinedMetricError`, or returns NaN or an infinity.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def greater_is_better(self) -> bool: ...
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and the highest value, where known."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether a call takes so long that errors are estimated from fewer of them."""
+
+    @property
+    def response(self) -> Response | None:
+        """What the metric asks the model for; None where it asks the model itself, as scorers do."""
+
+    @property
+    def pos_label(self) -> Any:
+        """The positive class where the metric names one, else None."""
+
+    @property
+    def needs_two_classes(self) -> bool: ...
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether the value depends on features beside labels, predictions and columns."""
+
+    @property
+    def required_columns(self) -> tuple[str, ...]:
+        """The per-row columns it cannot do without, which may also be columns of X."""
+
+    @property
+    def known_columns(self) -> tuple[str, ...] | None:
+        """All columns it can take; None where that cannot be told."""
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether `values` scores many candidates in one call."""
+
+    def check_columns(
+        self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
+    ) -> None:
+        """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows;
+        `argument` is what the user passes columns as, `weighted` whether the rows have sample weights."""
+
+    def rehearse(
+        self,
+        estimator: Any,
+        rows: LabelledRows,
+        training_labels: Labels,
+        *,
+        classes: Array | None,
+        pos_label: Any,
+        decided: Array | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Raise, before anything is trained, what would fail for every model on these rows."""
+
+    def respond(
+        self,
+        model: Any,
+        X: Rows,
+        y: Labels,
+        columns: Columns = ...,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decided: Array | None = None,
+    ) -> Predictions:
+        """What the metric needs of the model on the rows of X; `decided` (n,) stands in for its decisions."""
+
+    def value(
+        self,
+        predictions: Predictions,
+        X: Rows,
+        y: Labels,
+        columns: Columns = ...,
+        *,
+        pos_label: Any = None,
+        sample_weight: Any = None,
+        decided: Array | None = None,
+    ) -> float:
+        """The metric on rows whose predictions are known; `decided` (n,) goes before recorded decisions."""
+
+    def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> FloatArray | None:
+        """The metric (m,) of the outputs (m, n) of m candidates; None where there is no such form."""

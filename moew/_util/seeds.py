@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import zlib
 from functools import lru_cache
+from numbers import Integral
+from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
+
+from moew.exceptions import Argument, InvalidInputError
 
 
 def generator(seed: int, purpose: str, number: int = 0) -> np.random.Generator:
@@ -17,6 +22,20 @@ def generator(seed: int, purpose: str, number: int = 0) -> np.random.Generator:
 def integer_seed(seed: int, purpose: str, number: int = 0) -> int:
     """A seed below 2³¹, which every library takes."""
     return int(_sequence(seed, purpose, number).generate_state(1, np.uint32)[0] >> 1)
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed of 0 or more from scikit-learn's kind of `random_state`: an int is the seed, any other is drawn
+    from."""
+    if isinstance(random_state, Integral):
+        if random_state < 0:
+            raise InvalidInputError(
+                Argument("random_state"),
+                f" must not be negative, got {random_state!r}.",
+                argument="random_state",
+            )
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _sequence(seed: int, purpose: str, number: int) -> np.random.SeedSequence:

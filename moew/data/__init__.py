@@ -1,12 +1,16 @@
-"""Rows of any table as numbers: what embeddings, base weights and networks see of X and y.
+"""Rows: as records, split, as numbers, in chunks, and as read-only views.
 
-Numeric columns are scaled, columns of yes and no (booleans, 0/1, −1/1, two texts) become 0/1, categories
-one-hot. A missing number becomes the column's mean and raises a flag column; a missing or unknown category
-is all zeros.
+Tables become numbers in one way everywhere: numeric columns are scaled, columns of two values (booleans, 0/1,
+−1/1, two texts) become 0/1, categories one-hot. A missing number becomes the column's mean and sets a flag
+column; a missing or unknown category is all zeros.
 """
 
-from __future__ import annotations
-
+from moew.data._chunks import CHUNK_ROWS as CHUNK_ROWS
+from moew.data._chunks import Chunk as Chunk
+from moew.data._chunks import check_readable_again as check_readable_again
+from moew.data._chunks import iter_chunks as iter_chunks
+from moew.data._chunks import iter_rows as iter_rows
+from moew.data._chunks import map_chunks as map_chunks
 from moew.data._column import centre_and_spread as centre_and_spread
 from moew.data._column import is_missing as is_missing
 from moew.data._encoders import Block as Block
@@ -15,6 +19,13 @@ from moew.data._encoders import TargetEncoder as TargetEncoder
 from moew.data._labels import label_levels as label_levels
 from moew.data._labels import label_positions as label_positions
 from moew.data._labels import number_labels as number_labels
+from moew.data._read_only import read_only as read_only
+from moew.data._rows import LabelledRows as LabelledRows
+from moew.data._rows import UserRows as UserRows
+from moew.data._rows import labelled_rows as labelled_rows
+from moew.data._rows import two_dimensional as two_dimensional
+from moew.data._splits import Fold as Fold
+from moew.data._splits import SearchData as SearchData
 from moew.data._summaries import LabelSummary as LabelSummary
 from moew.data._summaries import Moments as Moments
 from moew.data._summaries import TableSummary as TableSummary

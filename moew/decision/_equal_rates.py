@@ -54,6 +54,7 @@ class EqualFalsePositiveRates(Stateful):
     thresholds_: tuple[float, ...] | None = None
 
     state_home: ClassVar[str] = "moew.decision"
+    of: ClassVar[Literal["score"]] = "score"
     needs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -73,6 +74,13 @@ class EqualFalsePositiveRates(Stateful):
     def columns(self) -> tuple[str, ...]:
         """The per-row columns the rule needs."""
         return (self.group,)
+
+    @property
+    def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
+        """The threshold of each group."""
+        if self.groups_ is None or self.thresholds_ is None:
+            return ()
+        return tuple(zip(self.groups_, self.thresholds_, strict=True))
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,), labels (n,) and the column of groups (n,)."""

@@ -31,8 +31,14 @@ class _OneThreshold(Stateful):
     """What rules with one threshold have in common; `threshold_` is None until fitted."""
 
     state_home: ClassVar[str] = "moew.decision"
+    of: Literal["score", "probability"] = "score"
     columns: ClassVar[tuple[str, ...]] = ()
     threshold_: float | None
+
+    @property
+    def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
+        """The one threshold, of all rows."""
+        return (("all rows", self.threshold_),)
 
     def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
         """True (n,) where the score (n,) lies above the threshold."""

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
+from moew._util.seeds import draw_seed
 from moew._util.state import State, pack_array, unpack_array
 from moew.data import TabularEncoder, TargetEncoder
 from moew.data._chunks import CHUNK_ROWS, Column
-from moew.embedding._base import BaseEmbedding, draw_seed, side_by_side
+from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.embedding._chunked import EncodedChunks, centre_spread_and_top, check_chunk_settings, even_sizes
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
@@ -112,7 +114,7 @@ class AutoencoderEmbedding(BaseEmbedding):
             "steps": self.steps,
             "batch_size": self.batch_size,
             "learning_rate": self.learning_rate,
-            "seed": draw_seed(self.random_state),
+            "seed": draw_seed(check_random_state(self.random_state)),
         }
 
     def _embed(self, X: Rows, y: Labels) -> FloatArray:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from moew._util.state import State, Stateful, pack_array, unpack_array
@@ -117,11 +116,6 @@ def side_by_side(left: FloatArray, right: FloatArray) -> FloatArray:
     if len(left) != len(right):
         raise InvalidInputError(f"X has {len(left)} rows and y has {len(right)}; they must be the same.")
     return np.hstack([left, right])
-
-
-def draw_seed(random_state: Any) -> int:
-    """A seed for one training, from scikit-learn's kind of `random_state`."""
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sklearn.utils import check_random_state
+
+from moew._util.seeds import draw_seed
 from moew._util.state import State, load_state
 from moew.data import TargetEncoder, check_same_columns
-from moew.embedding._base import BaseEmbedding, draw_seed, side_by_side
+from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
@@ -55,7 +58,7 @@ class DiscriminativeEmbedding(BaseEmbedding):
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             scale=self.scale,
-            random_state=draw_seed(self.random_state),
+            random_state=draw_seed(check_random_state(self.random_state)),
         ).fit(X, y)
         self.target_ = TargetEncoder(self.scale).fit(y, task)
 

@@ -13,36 +13,25 @@ from moew.embedding._columns import ColumnsEmbedding
 from moew.embedding._discriminative import DiscriminativeEmbedding
 from moew.embedding._given import FunctionEmbedding, TransformerEmbedding
 from moew.embedding._label import LabelEmbedding
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import Embedding
 
-_BY_NAME: dict[str, type[BaseEmbedding]] = {
+EMBEDDINGS: dict[str, type[BaseEmbedding]] = {
     "autoencoder": AutoencoderEmbedding,
     "label": LabelEmbedding,
     "discriminative": DiscriminativeEmbedding,
 }
-EMBEDDINGS = tuple(_BY_NAME)
 
 
-def resolve_embedding(thing: Any, random_state: Any = None) -> Embedding:
+def resolve_embedding(thing: Any) -> Embedding:
     """An embedding to fit, from a name, an embedding, columns, a transformer or a function.
 
-    An embedding of moew's is copied, so that what the user passed is never changed. `random_state`
-    seeds it where it has a `random_state` that is None.
+    An embedding of moew's is copied, so that what the user passed is never changed.
     """
-    embedding = _find(thing)
-    if isinstance(embedding, BaseEmbedding) and random_state is not None:
-        params = embedding.get_params(deep=False)
-        if "random_state" in params and params["random_state"] is None:
-            embedding.set_params(random_state=random_state)
-    return embedding
-
-
-def _find(thing: Any) -> Embedding:
     if hasattr(thing, "tolist") and not callable(thing):
         thing = thing.tolist()  # an array or a pandas Index of columns
-    if isinstance(thing, str) and thing in _BY_NAME:
-        return _BY_NAME[thing]()
+    if isinstance(thing, str) and thing in EMBEDDINGS:
+        return EMBEDDINGS[thing]()
     if isinstance(thing, BaseEmbedding):
         copy: BaseEmbedding = clone(thing)
         return copy
@@ -56,9 +45,11 @@ def _find(thing: Any) -> Embedding:
         if callable(thing):
             return FunctionEmbedding(thing)
     raise InvalidInputError(
-        f"embedding must be one of {sorted(_BY_NAME)}, a list of column names or positions, an embedding "
-        f"object such as LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function of "
-        f"(X, y) that gives an array (n, d); got {thing!r}."
+        Argument("embedding"),
+        f" must be one of {sorted(EMBEDDINGS)}, a list of column names or positions, an embedding object such as "
+        "LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function of (X, y) that gives an array "
+        f"(n, d); got {thing!r}.",
+        argument="embedding",
     )
 
 

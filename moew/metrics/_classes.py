@@ -12,9 +12,8 @@ import numpy as np
 
 from moew.exceptions import UndefinedMetricError
 from moew.metrics._labels import codes_of, is_positive, shown_positive
-from moew.metrics._metric import ManyAtOnce, Metric
-from moew.metrics._outputs import Array
-from moew.types import FloatArray
+from moew.metrics._metric import FunctionMetric, ManyAtOnce
+from moew.types import Array, FloatArray
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class _Accuracy(ManyAtOnce):
         return np.asarray(np.where(right, sample_weight, 0.0).sum(axis=1) / sample_weight.sum())
 
 
-def accuracy() -> Metric:
+def accuracy() -> FunctionMetric:
     """The share of rows decided rightly: mean of 1[ŷ = y]. Higher is better.
 
     Examples
@@ -40,7 +39,7 @@ def accuracy() -> Metric:
     >>> accuracy()(["cat", "dog", "dog"], ["cat", "dog", "cat"], sample_weight=[1.0, 1.0, 2.0])
     0.5
     """
-    return Metric(_Accuracy(), "decision", True, "accuracy", bounds=(0.0, 1.0))
+    return FunctionMetric(_Accuracy(), "decision", True, "accuracy", bounds=(0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class _WorstClassError(ManyAtOnce):
         return worst
 
 
-def worst_class_error() -> Metric:
+def worst_class_error() -> FunctionMetric:
     """The highest error rate of any class: max over classes c in y of P(ŷ ≠ c | y = c). Lower is better.
 
     The paper's metric for MNIST: no digit may be recognised badly, however well the others are. Classes
@@ -74,7 +73,7 @@ def worst_class_error() -> Metric:
     >>> worst_class_error()([0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0])  # one in four zeros, one in two ones
     0.5
     """
-    return Metric(_WorstClassError(), "decision", False, "worst class error", bounds=(0.0, 1.0))
+    return FunctionMetric(_WorstClassError(), "decision", False, "worst class error", bounds=(0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class _FprGap:
         return float(rates.max() - rates.min())
 
 
-def fpr_gap(pos_label: Any = None) -> Metric:
+def fpr_gap(pos_label: Any = None) -> FunctionMetric:
     """The gap between groups: max_g FPR_g − min_g FPR_g, FPR_g = P(ŷ = + | y = −, g). Lower is better.
 
     The paper's fairness violation. Needs the per-row column `group`. A group that has rows but no
@@ -116,4 +115,5 @@ def fpr_gap(pos_label: Any = None) -> Metric:
     >>> fpr_gap()(labels, decisions, {"group": ["a", "a", "b", "b", "a", "b"]})  # one in two against none
     0.5
     """
-    return Metric(_FprGap(), "decision", False, "false-positive rate gap", pos_label, True, (0.0, 1.0))
+    name = "false-positive rate gap"
+    return FunctionMetric(_FprGap(), "decision", False, name, pos_label, True, (0.0, 1.0))

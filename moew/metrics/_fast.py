@@ -15,14 +15,14 @@ import numpy as np
 
 from moew.metrics._classes import _Accuracy
 from moew.metrics._labels import codes_of
-from moew.metrics._outputs import Array, Outputs
+from moew.metrics._predictions import Predictions
 from moew.metrics._regression import _RSquared
-from moew.types import BoolArray, FloatArray
+from moew.types import Array, BoolArray, FloatArray
 
-FastForm = Callable[[Array, Outputs, FloatArray | None], float | None]
+FastForm = Callable[[Array, Predictions, FloatArray | None], float | None]
 
 
-def fast_value(form: FastForm, y: Any, outputs: Outputs, sample_weight: Any) -> float | None:
+def fast_value(form: FastForm, y: Any, outputs: Predictions, sample_weight: Any) -> float | None:
     """The value by a fast form, or None where the scorer has to be called."""
     if not (isinstance(y, np.ndarray) and y.ndim == 1 and 0 < len(y) == len(outputs)):
         return None
@@ -36,12 +36,12 @@ def fast_value(form: FastForm, y: Any, outputs: Outputs, sample_weight: Any) -> 
     return form(y, outputs, weight) if usable else None
 
 
-def _accuracy(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _accuracy(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     predicted = _predicted_labels(y, outputs)
     return None if predicted is None else _Accuracy()(y, predicted, sample_weight=weight)
 
 
-def _balanced_accuracy(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _balanced_accuracy(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     predicted = _predicted_labels(y, outputs)
     if predicted is None:
         return None
@@ -55,22 +55,22 @@ def _balanced_accuracy(y: Array, outputs: Outputs, weight: FloatArray | None) ->
     return float((n_right[present] / n_rows[present]).mean())
 
 
-def _precision(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     counts = _positive_counts(y, outputs, weight)
     return None if counts is None else _ratio(counts[0], counts[2])
 
 
-def _recall(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _recall(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     counts = _positive_counts(y, outputs, weight)
     return None if counts is None else _ratio(counts[0], counts[1])
 
 
-def _f1(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _f1(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     counts = _positive_counts(y, outputs, weight)
     return None if counts is None else _ratio(2 * counts[0], counts[1] + counts[2])
 
 
-def _roc_auc(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     """P(score of a positive > score of a negative), equal scores counting half."""
     positive = _is_class(y, outputs, 1)
     score = _class_score(outputs, 1)
@@ -94,7 +94,7 @@ def _roc_auc(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | N
     return float(of_positives @ (below + not_above) / (2 * mass[-1] * of_positives.sum()))
 
 
-def _average_precision(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     """The mean over positives of the precision at their own score."""
     place = _place_of_one(outputs)
     if place is None:
@@ -119,7 +119,7 @@ def _average_precision(y: Array, outputs: Outputs, weight: FloatArray | None) ->
     return float(own[counted] @ precision / own.sum())
 
 
-def _neg_log_loss(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _neg_log_loss(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     proba, classes = outputs.arrays.get("predict_proba"), outputs.classes
     if proba is None or classes is None or proba.dtype not in (np.float64, np.float32):
         return None
@@ -141,29 +141,29 @@ def _neg_log_loss(y: Array, outputs: Outputs, weight: FloatArray | None) -> floa
     return float(np.average(np.log(np.clip(given, eps, 1 - eps)), weights=weight))
 
 
-def _r2(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _r2(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     predicted = _predicted_numbers(y, outputs)
     if predicted is None or (len(y) > 1 and y.min() == y.max()):
         return None  # for constant y the value hangs on how the mean is rounded
     return _RSquared()(y, predicted, sample_weight=weight)
 
 
-def _neg_mean_squared_error(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _neg_mean_squared_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     error = _errors(y, outputs)
     return None if error is None else -float(np.average(error**2, weights=weight))
 
 
-def _neg_root_mean_squared_error(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _neg_root_mean_squared_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     error = _errors(y, outputs)
     return None if error is None else -float(np.sqrt(np.average(error**2, weights=weight)))
 
 
-def _neg_mean_absolute_error(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _neg_mean_absolute_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     error = _errors(y, outputs)
     return None if error is None else -float(np.average(np.abs(error), weights=weight))
 
 
-def _neg_median_absolute_error(y: Array, outputs: Outputs, weight: FloatArray | None) -> float | None:
+def _neg_median_absolute_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     error = _errors(y, outputs)
     return None if error is None or weight is not None else -float(np.median(np.abs(error)))
 
@@ -198,7 +198,7 @@ def _kind(labels: Array) -> str | None:
     return "text" if kind == "U" else None
 
 
-def _predicted_labels(y: Array, outputs: Outputs) -> Array | None:
+def _predicted_labels(y: Array, outputs: Predictions) -> Array | None:
     predicted = outputs.arrays.get("predict")
     if predicted is None or predicted.ndim != 1:
         return None
@@ -210,7 +210,7 @@ def _rising(classes: Array | None) -> bool:
     return classes is not None and bool((classes[:-1] < classes[1:]).all())
 
 
-def _place_of_one(outputs: Outputs) -> int | None:
+def _place_of_one(outputs: Predictions) -> int | None:
     """The place of the label 1, scikit-learn's positive one, among two classes of numbers."""
     classes = outputs.classes
     if classes is None or len(classes) != 2 or classes.dtype.kind not in "biuf":
@@ -219,7 +219,7 @@ def _place_of_one(outputs: Outputs) -> int | None:
     return int(places[0]) if len(places) == 1 else None
 
 
-def _is_class(labels: Array, outputs: Outputs, place: int) -> BoolArray | None:
+def _is_class(labels: Array, outputs: Predictions, place: int) -> BoolArray | None:
     """Whether each label is the class at `place` of two; None if some label is neither class."""
     classes = outputs.classes
     if outputs.estimator_type != "classifier" or classes is None or len(classes) != 2:
@@ -230,7 +230,7 @@ def _is_class(labels: Array, outputs: Outputs, place: int) -> BoolArray | None:
     return same if (same | (labels == classes[1 - place])).all() else None
 
 
-def _class_score(outputs: Outputs, place: int) -> FloatArray | None:
+def _class_score(outputs: Predictions, place: int) -> FloatArray | None:
     """A score (n,) for the class at `place` of two, from what the scorer asked the model for."""
     score = outputs.arrays.get("decision_function")
     if score is not None:
@@ -244,7 +244,7 @@ def _class_score(outputs: Outputs, place: int) -> FloatArray | None:
 
 
 def _positive_counts(
-    y: Array, outputs: Outputs, weight: FloatArray | None
+    y: Array, outputs: Predictions, weight: FloatArray | None
 ) -> tuple[float, float, float] | None:
     """How many rows (what weight) are found, positive, and decided positive; positive is the label 1."""
     place, predicted = _place_of_one(outputs), outputs.arrays.get("predict")
@@ -262,7 +262,7 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0  # scikit-learn's value for nothing over nothing
 
 
-def _predicted_numbers(y: Array, outputs: Outputs) -> Array | None:
+def _predicted_numbers(y: Array, outputs: Predictions) -> Array | None:
     predicted = outputs.arrays.get("predict")
     if predicted is None or predicted.shape != y.shape:
         return None
@@ -271,7 +271,7 @@ def _predicted_numbers(y: Array, outputs: Outputs) -> Array | None:
     return predicted
 
 
-def _errors(y: Array, outputs: Outputs) -> FloatArray | None:
+def _errors(y: Array, outputs: Predictions) -> FloatArray | None:
     predicted = _predicted_numbers(y, outputs)
     if predicted is None:
         return None

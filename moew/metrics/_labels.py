@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import InvalidInputError
-from moew.metrics._outputs import Array
-from moew.types import BoolArray, IntArray
+from moew.types import Array, BoolArray, IntArray
 
 _SMALL_RANGE = 4096  # integers within this range are counted without sorting
 

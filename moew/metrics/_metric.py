@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
 from moew.data._read_only import read_only
-from moew.exceptions import InvalidInputError
+from moew.data._rows import LabelledRows
+from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._checks import (
     check_bounds,
     check_length,
@@ -21,8 +22,9 @@ from moew.metrics._checks import (
     missing_weights,
     one_number,
 )
-from moew.metrics._outputs import Array, Outputs, respond
-from moew.types import Columns, FloatArray, Labels, Response, Rows
+from moew.metrics._predictions import Predictions
+from moew.metrics._responses import respond
+from moew.types import Array, Columns, FloatArray, Labels, Response, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 _SPECIAL = ("pos_label", "sample_weight")
@@ -37,7 +39,7 @@ class ManyAtOnce(ABC):
 
 
 @dataclass(frozen=True)
-class Metric:
+class FunctionMetric:
     """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns.
 
     `needs_two_classes` says that it has a meaning only for a classifier of two classes.
@@ -56,6 +58,7 @@ class Metric:
     takes_pos_label: bool = field(init=False)
     takes_sample_weight: bool = field(init=False)
     requires_sample_weight: bool = field(init=False)
+    uses_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, type):
@@ -128,19 +131,19 @@ class Metric:
         pos_label: Any = None,
         sample_weight: Any = None,
         decided: Array | None = None,
-    ) -> Outputs:
+    ) -> Predictions:
         """What the metric needs of the model on the rows of X; `decided` stands in for its decisions."""
         if decided is not None and self.response == "decision":
-            return Outputs({"decision": np.asarray(decided)})
+            return Predictions({"decision": np.asarray(decided)})
         positive = pos_label if self.pos_label is None else self.pos_label
         # The columns of scores are the model's classes, which may not be those of another fold's model.
         classes = None if self.response == "decision" else getattr(model, "classes_", None)
         answers: dict[str, Array] = {self.response: respond(model, X, self.response, positive)}
-        return Outputs(answers, None if classes is None else np.asarray(classes))
+        return Predictions(answers, None if classes is None else np.asarray(classes))
 
     def value(
         self,
-        outputs: Outputs,
+        predictions: Predictions,
         X: Rows,
         y: Labels,
         columns: Columns = _NO_COLUMNS,
@@ -149,8 +152,8 @@ class Metric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
-        """The metric on rows whose outputs are known; `decided` (n,) goes before recorded decisions."""
-        known = outputs.arrays[self.response]
+        """The metric on rows whose predictions are known; `decided` (n,) goes before recorded decisions."""
+        known = predictions.arrays[self.response]
         output = decided if decided is not None and self.response == "decision" else known
         return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
 
@@ -165,6 +168,47 @@ class Metric:
             return None
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return self.function.many(np.asarray(y), outputs, sample_weight=weight)
+
+    @property
+    def known_columns(self) -> tuple[str, ...]:
+        """All columns that the metric can take."""
+        return (*self.required_columns, *self.optional_columns)
+
+    def rehearse(
+        self,
+        estimator: Any,
+        rows: LabelledRows,
+        training_labels: Labels,
+        *,
+        classes: Array | None,
+        pos_label: Any,
+        decided: Array | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Raise what would fail for every model, by a call on made-up predictions; `decided` are those of a
+        decision rule. A function that cannot take what was made up is left to the real predictions."""
+        n = len(rows)
+        tried: list[Array]
+        if self.response == "decision":
+            # Some metrics need a decision for a class that is rare: so all for one, too.
+            ends = np.unique(training_labels)[[-1, 0]]
+            tried = [rng.choice(training_labels, n), *(np.full(n, label) for label in ends)]
+            tried = tried if decided is None else [decided, *tried]
+        else:
+            shape = (n,) if classes is None or len(classes) == 2 else (n, len(classes))
+            numbers = rng.random(shape)
+            tried = [numbers if numbers.ndim == 1 else numbers / numbers.sum(axis=-1, keepdims=True)]
+        first: Exception | None = None
+        for output in tried:
+            try:
+                self(rows.y, output, rows.columns, pos_label=pos_label, sample_weight=rows.sample_weight)
+                return
+            except (InvalidInputError, UndefinedMetricError) as error:
+                first = error
+            except Exception:
+                return
+        if first is not None:
+            raise first
 
     def _missing(self, columns: Columns, argument: str = "metadata_val") -> InvalidInputError:
         missing = [name for name in self.required_columns if name not in columns]
@@ -181,7 +225,7 @@ def make_metric(
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
-) -> Metric: ...
+) -> FunctionMetric: ...
 
 
 @overload
@@ -193,7 +237,7 @@ def make_metric(
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
-) -> Callable[[Callable[..., Any]], Metric]: ...
+) -> Callable[[Callable[..., Any]], FunctionMetric]: ...
 
 
 def make_metric(
@@ -205,7 +249,7 @@ def make_metric(
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
-) -> Metric | Callable[[Callable[..., Any]], Metric]:
+) -> FunctionMetric | Callable[[Callable[..., Any]], FunctionMetric]:
     """Make a metric of `function(y_true, output, …) → number`; without a function, a decorator.
 
     `response` says what `output` is: "decision", class labels (n,) or, in regression, predictions (n,);
@@ -239,4 +283,6 @@ def make_metric(
             bounds=bounds,
             slow=slow,
         )
-    return Metric(function, response, greater_is_better, name or "", pos_label, bounds=bounds, slow=slow)
+    return FunctionMetric(
+        function, response, greater_is_better, name or "", pos_label, bounds=bounds, slow=slow
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._labels import is_positive, shown_labels, shown_positive
-from moew.metrics._metric import Metric
+from moew.metrics._metric import FunctionMetric
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _PrecisionAtRecall:
         return float(weight[taken & positive].sum() / weight[taken].sum())
 
 
-def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Metric:
+def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> FunctionMetric:
     """Precision at the highest threshold whose recall is at least `recall`. Higher is better.
 
     TP(θ) / (TP(θ) + FP(θ)) with θ = max {θ : TP(θ) / P ≥ recall}, where the rows with score ≥ θ are
@@ -72,4 +72,4 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Metric:
     if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < float(recall) <= 1:
         raise InvalidInputError(f"recall must be a number above 0 and at most 1, got {recall!r}.")
     name = f"precision at {100 * float(recall):g}% recall"
-    return Metric(_PrecisionAtRecall(float(recall)), "score", True, name, pos_label, True, (0.0, 1.0))
+    return FunctionMetric(_PrecisionAtRecall(float(recall)), "score", True, name, pos_label, True, (0.0, 1.0))

@@ -12,8 +12,8 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_t
 
 from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
-from moew.metrics._outputs import Array, is_regression
-from moew.types import Rows
+from moew.metrics._responses import is_regression
+from moew.types import Array, Rows
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
-from moew.metrics._metric import Metric
+from moew.metrics._metric import FunctionMetric
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _RSquared:
         return 1 - left / total
 
 
-def r_squared() -> Metric:
+def r_squared() -> FunctionMetric:
     """The share of the variance explained: 1 − Σ(y − ŷ)² / Σ(y − ȳ)². Higher is better.
 
     What scikit-learn's regressors give as their score, and many times faster. NaN on fewer than two rows.
@@ -43,7 +43,7 @@ def r_squared() -> Metric:
     >>> r_squared()([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
     0.5
     """
-    return Metric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
+    return FunctionMetric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _WorstBandRelativeError:
 
 def worst_band_relative_error(
     thresholds: Sequence[float] = (17.0, 25.0, 42.0), inverse: Literal["exp"] | None = None
-) -> Metric:
+) -> FunctionMetric:
     """The highest mean relative error of any band of y. Lower is better.
 
     ``max_i E[|ŷ/y − 1| : y in band i]``.
@@ -100,4 +100,4 @@ def worst_band_relative_error(
     if inverse not in (None, "exp"):
         raise InvalidInputError(f"inverse must be None or 'exp', got {inverse!r}.")
     function = _WorstBandRelativeError(cuts, inverse)
-    return Metric(function, "decision", False, "worst-band relative error", bounds=(0.0, math.inf))
+    return FunctionMetric(function, "decision", False, "worst-band relative error", bounds=(0.0, math.inf))

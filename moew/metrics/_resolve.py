@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, NamedTuple
 
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.metrics._classes import accuracy, fpr_gap, worst_class_error
 from moew.metrics._fast import FAST_FORMS
-from moew.metrics._metric import Metric, make_metric
+from moew.metrics._metric import FunctionMetric, make_metric
 from moew.metrics._ranking import precision_at_recall
 from moew.metrics._regression import r_squared, worst_band_relative_error
 from moew.metrics._scorer import ScorerMetric
 from moew.metrics._selected import mean_of_selected, value_per_harm
+from moew.types import Metric
 
-AnyMetric = Metric | ScorerMetric
 
-_FACTORIES = (
-    accuracy,
-    fpr_gap,
-    mean_of_selected,
-    precision_at_recall,
-    r_squared,
-    value_per_harm,
-    worst_band_relative_error,
-    worst_class_error,
-)
+class MetricFactory(NamedTuple):
+    """A function that makes a metric, and an example of the numbers that may stand behind its name."""
+
+    make: Callable[..., FunctionMetric]
+    example: str = ""
+
+
+METRICS = {
+    "accuracy": MetricFactory(accuracy),
+    "fpr_gap": MetricFactory(fpr_gap),
+    "mean_of_selected": MetricFactory(mean_of_selected),
+    "precision_at_recall": MetricFactory(precision_at_recall, "0.95"),
+    "r_squared": MetricFactory(r_squared),
+    "value_per_harm": MetricFactory(value_per_harm),
+    "worst_band_relative_error": MetricFactory(worst_band_relative_error, "17,25,42"),
+    "worst_class_error": MetricFactory(worst_class_error),
+}
 
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
            "roc_auc", "average_precision")  # fmt: skip
@@ -44,39 +52,99 @@ _TAKEN = {"score": "scores", "proba": "probabilities"}
 _MODEL_NAMES = ("estimator", "est", "model", "clf", "reg")
 
 
-def resolve_metric(metric: Any) -> AnyMetric:
-    """A metric stays what it is; a string is the name of a scikit-learn scorer; a scorer, or a function
-    of (estimator, X, y), is replayed on recorded predictions; any other function goes to `make_metric`.
+def resolve_metric(metric: Any) -> Metric:
+    """A metric stays what it is; a string is one of METRICS, such as "precision_at_recall=0.95", or the name
+    of a scikit-learn scorer; a scorer, or a function of (estimator, X, y), is replayed on recorded
+    predictions; any other function goes to `make_metric`.
     """
-    if isinstance(metric, Metric | ScorerMetric):
+    if isinstance(metric, Metric) and not isinstance(metric, type):
         return metric
     if isinstance(metric, str):
-        return ScorerMetric(_scorer_named(metric), metric, FAST_FORMS.get(metric), _bounds_of(metric))
+        return named_metric(metric)
     if not callable(metric) or isinstance(metric, type):
         raise InvalidInputError(
-            "metric must be a function (y_true, decision, …), a scikit-learn scorer or its name, or one of "
-            f"moew.metrics, got {metric!r}."
+            Argument("metric"),
+            " must be a function (y_true, decision, …), a scikit-learn scorer or its name, or one of "
+            f"moew.metrics, got {metric!r}.",
+            argument="metric",
         )
     if isinstance(metric, partial) and metric.func is make_metric:
-        raise InvalidInputError("make_metric(…) without a function is a decorator; give it the function too.")
+        raise InvalidInputError(
+            "make_metric(…) without a function is a decorator; give it the function too.", argument="metric"
+        )
     if _takes_a_model(metric):
         return ScorerMetric(metric, getattr(metric, "__name__", None) or repr(metric))
-    if any(metric is factory for factory in _FACTORIES):
-        raise InvalidInputError(f"{metric.__name__} makes a metric: pass {metric.__name__}(…), not itself.")
+    if any(metric is factory.make for factory in METRICS.values()):
+        raise InvalidInputError(
+            f"{metric.__name__} makes a metric: pass {metric.__name__}(…), not itself.", argument="metric"
+        )
     _check_bare(metric)
     return make_metric(metric)
 
 
-def _scorer_named(name: str) -> Any:
-    try:
-        return get_scorer(name)
-    except (KeyError, ValueError) as error:
-        known = get_scorer_names()
-        shown = get_close_matches(name, known, n=4, cutoff=0.5) or ["accuracy", "roc_auc", "f1_macro", "r2"]
+def named_metric(text: str, pos_label: Any = None) -> Metric:
+    """The metric of a name: one of METRICS, with numbers behind "=" where it takes them, or a scorer.
+
+    `pos_label` is the positive class, for metrics that have one.
+    """
+    name, _, numbers = text.partition("=")
+    if name in METRICS:
+        return _ours(name, numbers, pos_label)
+    if text not in get_scorer_names():
+        known = {**METRICS, **dict.fromkeys(get_scorer_names())}
+        near = get_close_matches(name, known, n=4, cutoff=0.5) or ["accuracy", "roc_auc", "f1_macro", "r2"]
         raise InvalidInputError(
-            f"metric={name!r} is not the name of a scikit-learn scorer; perhaps {', '.join(shown)}? All are "
-            "listed by sklearn.metrics.get_scorer_names(). The paper's metrics are functions of moew.metrics."
-        ) from error
+            Argument("metric", text),
+            f" is no metric of moew's and no scorer of scikit-learn's; perhaps {', '.join(near)}? The command "
+            "`moew metrics` lists all.",
+            argument="metric",
+        )
+    scorer = get_scorer(text)
+    if pos_label is None:
+        return ScorerMetric(scorer, text, FAST_FORMS.get(text), _bounds_of(text), named=True)
+    function = scorer._score_func
+    _check_takes_label(text, function)
+    of_label = make_scorer(
+        function,
+        response_method=scorer._response_method,
+        greater_is_better=scorer._sign > 0,
+        **{**scorer._kwargs, "pos_label": pos_label},
+    )
+    return ScorerMetric(of_label, f"{text} of {pos_label}", named=True)
+
+
+def _ours(name: str, numbers: str, pos_label: Any) -> FunctionMetric:
+    factory = METRICS[name]
+    if numbers and not factory.example:
+        raise InvalidInputError(
+            Argument("metric", name), f" takes no number, got {name}={numbers}.", argument="metric"
+        )
+    given: dict[str, Any] = {}
+    if pos_label is not None:
+        _check_takes_label(name, factory.make)
+        given["pos_label"] = pos_label
+    try:
+        values = [float(part) for part in numbers.split(",")] if numbers else []
+    except ValueError:
+        raise InvalidInputError(
+            Argument("metric", f"{name}={factory.example}"),
+            f" needs numbers, got {numbers!r}.",
+            argument="metric",
+        ) from None
+    if name == "worst_band_relative_error" and values:
+        return factory.make(tuple(values), **given)
+    return factory.make(*values, **given)
+
+
+def _check_takes_label(name: str, function: Any) -> None:
+    if "pos_label" not in signature(function).parameters:
+        raise InvalidInputError(
+            Argument("metric", name),
+            " has no positive label; leave out ",
+            Argument("pos_label"),
+            ".",
+            argument="pos_label",
+        )
 
 
 def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
@@ -98,10 +166,10 @@ def _check_bare(function: Any) -> None:
     name = getattr(function, "__name__", "")
     if not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
         return
-    settings = ["greater_is_better=False"] if name.endswith(_SMALLER) else []
+    settings = [Argument("greater_is_better", False)] if name.endswith(_SMALLER) else []
     response = next((r for r, names in _RESPONSES.items() if name in names), None)
     if response is not None:
-        settings.append(f"response={response!r}")
+        settings.append(Argument("response", response))
     if not settings:
         return
     why = [
@@ -109,9 +177,10 @@ def _check_bare(function: Any) -> None:
         *([f"takes {_TAKEN[response]}, but a bare function gets decisions"] if response is not None else []),
     ]
     named = [n for n in get_scorer_names() if getattr(get_scorer(n), "_score_func", None) is function]
-    or_name = f", or the scorer's name: metric={min(named, key=len)!r}" if named else ""
+    or_name = (", or the scorer's name: ", Argument("metric", min(named, key=len))) if named else ()
+    wanted = [part for setting in settings for part in (", ", setting)]
     raise InvalidInputError(
-        f"{name} {' and '.join(why)}; pass metric=make_metric({name}, {', '.join(settings)}){or_name}."
+        f"{name} {' and '.join(why)}; pass make_metric({name}", *wanted, ")", *or_name, ".", argument="metric"
     )
 
 

@@ -6,6 +6,7 @@ notes the answer; from then on it is called with a stand-in that answers from th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -15,23 +16,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.metrics import get_scorer_names
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew.data._read_only import read_only
-from moew.exceptions import InvalidInputError
+from moew.data._rows import LabelledRows
+from moew.exceptions import Argument, InvalidInputError, MoewError
 from moew.metrics._checks import check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
-from moew.metrics._outputs import Array, Outputs, model_name
+from moew.metrics._made_up import made_up_model
+from moew.metrics._predictions import Predictions
 from moew.metrics._recorded import METHODS, Recorder, Replay
-from moew.types import Columns, Labels, Rows
+from moew.metrics._responses import model_name
+from moew.types import Array, Columns, Labels, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class ScorerMetric:
-    """A scorer (estimator, X, y) → number, with the same face as `Metric`.
+    """A scorer (estimator, X, y) → number, with the same methods as `FunctionMetric`.
 
     Its value is the scorer's own, and higher is better (scikit-learn turns errors round). Columns and
     sample weights reach it as arguments if it takes them: where scikit-learn's metadata routing is on,
@@ -45,9 +50,16 @@ class ScorerMetric:
     name: str
     fast: FastForm | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
+    named: bool = False  # by the user, as one of scikit-learn's, so that what it can do is known
     greater_is_better: ClassVar[bool] = True
     slow: ClassVar[bool] = False
     needs_two_classes: ClassVar[bool] = False  # scikit-learn says itself what it cannot score
+    pos_label: ClassVar[None] = None  # the scorer knows its positive class itself
+    response: ClassVar[None] = None  # the scorer asks the model itself
+    uses_features: ClassVar[bool] = True
+    required_columns: ClassVar[tuple[str, ...]] = ()
+    known_columns: ClassVar[None] = None  # what a scorer takes is up to scikit-learn's routing
+    takes_many: ClassVar[bool] = False
 
     @property
     def requires_sample_weight(self) -> bool:
@@ -88,7 +100,7 @@ class ScorerMetric:
         pos_label: Any = None,
         sample_weight: Any = None,
         decided: Array | None = None,
-    ) -> Outputs:
+    ) -> Predictions:
         """Every answer of the model that the scorer asks for; `decided` (n,) stands in for predict.
 
         The scorer knows its positive class itself, so `pos_label` is not looked at.
@@ -101,11 +113,11 @@ class ScorerMetric:
                 f"the scorer {self.name!r} asked the model for none of {', '.join(METHODS)}, so it has "
                 "nothing to be evaluated on."
             )
-        return Outputs(recorder.answers, recorder.classes, recorder.estimator_type)
+        return Predictions(recorder.answers, recorder.classes, recorder.estimator_type)
 
     def value(
         self,
-        outputs: Outputs,
+        predictions: Predictions,
         X: Rows,
         y: Labels,
         columns: Columns = _NO_COLUMNS,
@@ -114,32 +126,67 @@ class ScorerMetric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
-        """The scorer on rows whose outputs are known; `decided` (n,) goes before recorded decisions."""
-        answers = dict(outputs.arrays)
+        """The scorer on rows whose predictions are known; `decided` (n,) goes before recorded decisions."""
+        answers = dict(predictions.arrays)
         if decided is not None and "predict" in answers:
             answers["predict"] = np.asarray(decided)
         if self.fast is not None:
             arguments = self._arguments(columns, sample_weight)
             weight = arguments.pop("sample_weight", None)
-            known = Outputs(answers, outputs.classes, outputs.estimator_type)
+            known = Predictions(answers, predictions.classes, predictions.estimator_type)
             value = None if arguments else fast_value(self.fast, y, known, weight)
             if value is not None:
                 return value
-        replay = Replay(answers, outputs.classes, outputs.estimator_type)
+        replay = Replay(answers, predictions.classes, predictions.estimator_type)
         return one_number(self._call(replay, read_only(X, deep=False), y, columns, sample_weight), self.name)
 
-    def rehearse(self, y: Labels, predicted: Array) -> None:
-        """Raise if the scorer's function, on made-up predictions (n,), returns something but a number."""
-        function = getattr(self.scorer, "_score_func", None)
-        if function is None:
-            return
-        try:
-            result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
-        except Exception as error:
-            if advice := self._label_advice(str(error), y):
-                raise InvalidInputError(f"{error} {advice}") from error
-            return  # it wants other answers than these, or columns; the real ones will tell
-        one_number(result, self.name)
+    def rehearse(
+        self,
+        estimator: Any,
+        rows: LabelledRows,
+        training_labels: Labels,
+        *,
+        classes: Array | None,
+        pos_label: Any,
+        decided: Array | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Raise what would fail for every model, by asking a made-up model as the real ones will be asked.
+
+        How a scorer of the user's own fails on made-up predictions proves nothing, unless it returns no
+        number.
+        """
+        model = made_up_model(estimator, training_labels, classes, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about predictions that no model made
+            try:
+                weight = rows.sample_weight
+                made = self.respond(model, read_only(rows.X), rows.y, rows.columns, sample_weight=weight)
+                self.value(made, rows.X, rows.y, rows.columns, sample_weight=weight)
+            except MoewError as error:
+                if self.named or error.argument in ("pos_label", "metric"):
+                    raise
+            except Exception as error:
+                if self.named:
+                    raise self._cannot_judge(training_labels, classes, error) from error
+
+    def _cannot_judge(self, labels: Labels, classes: Array | None, error: Exception) -> InvalidInputError:
+        """The error for a scorer that fails on such labels; it names related scorers, as f1_macro for f1."""
+        different = np.unique(labels)
+        task = "regression" if classes is None else "classification"
+        related = [name for name in get_scorer_names() if name.startswith(f"{self.name}_")]
+        related = [name for name in related if not name.endswith("_samples")]
+        why = f"; related ones are {', '.join(related)}." if related else f": {error}"
+        return InvalidInputError(
+            Argument("metric", self.name),
+            f" cannot judge a {task} with {len(different)} different labels, such as "
+            f"{different[:3].tolist()}{why}",
+            argument="metric",
+        )
+
+    def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> None:
+        """Scorers have no form for many candidates in one call."""
+        return
 
     def _check_methods(self, model: Any) -> None:
         """Raise if the model has none of the methods that a scikit-learn scorer says it asks for."""
@@ -162,7 +209,7 @@ class ScorerMetric:
                 return self.scorer(model, X, read_only(y), **kept)
         except ValueError as error:
             if advice := self._label_advice(str(error), y):
-                raise InvalidInputError(f"{error} {advice}") from error
+                raise InvalidInputError(f"{error} {advice}", argument="pos_label") from error
             raise
 
     def _label_advice(self, message: str, y: Labels) -> str:

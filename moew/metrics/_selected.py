@@ -10,7 +10,7 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._labels import is_positive, shown_labels, shown_positive
-from moew.metrics._metric import Metric
+from moew.metrics._metric import FunctionMetric
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _ValuePerHarm:
         return saved / done
 
 
-def value_per_harm(pos_label: Any = None) -> Metric:
+def value_per_harm(pos_label: Any = None) -> FunctionMetric:
     """Value saved by right alarms over harm done by false ones, higher is better:
     Σ value over selected positives / Σ harm over selected negatives.
 
@@ -49,7 +49,8 @@ def value_per_harm(pos_label: Any = None) -> Metric:
     >>> value_per_harm()(labels, blocked, {"value": [60.0, 10.0, 0.0, 0.0], "harm": [0.0, 0.0, 20.0, 5.0]})
     3.0
     """
-    return Metric(_ValuePerHarm(), "decision", True, "value per harm", pos_label, True, (0.0, math.inf))
+    bounds = (0.0, math.inf)
+    return FunctionMetric(_ValuePerHarm(), "decision", True, "value per harm", pos_label, True, bounds)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class _MeanOfSelected:
         return float(chosen @ weight / weight.sum())
 
 
-def mean_of_selected(pos_label: Any = None) -> Metric:
+def mean_of_selected(pos_label: Any = None) -> FunctionMetric:
     """The mean of y over the rows decided positive: E[y | ŷ = +]. Higher is better.
 
     The paper's metric for web pages: y is a graded quality in [0, 1], while the model is trained on
@@ -88,4 +89,4 @@ def mean_of_selected(pos_label: Any = None) -> Metric:
     >>> mean_of_selected(pos_label=1)([0.9, 0.2, 0.5], [1, 0, 1])
     0.7
     """
-    return Metric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)
+    return FunctionMetric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from moew.exceptions import InvalidInputError
@@ -61,17 +60,6 @@ def bad_weightings(weights: FloatArray) -> Iterator[tuple[int, InvalidInputError
             yield k, InvalidInputError(f"sample weights must not be negative; the least is {row.min():g}.")
         elif not (row > 0).any():
             yield k, InvalidInputError("all sample weights are zero; at least one must be positive.")
-
-
-def draw_seed(random_state: Any) -> int:
-    """A seed of 0 or more from an int (itself), None (fresh entropy) or a RandomState (its next number)."""
-    if isinstance(random_state, int | np.integer):
-        if random_state < 0:
-            raise InvalidInputError(f"a seed must be 0 or more, got {random_state}.")
-        return int(random_state)
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray[np.int32] | None:

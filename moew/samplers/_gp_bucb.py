@@ -90,6 +90,9 @@ class GpBucb:
                 f"noise_floor must be a share above 0 and at most 1, got {self.noise_floor!r}."
             )
 
+    def check_domain(self, domain: Domain) -> None:
+        """Any domain can be searched."""
+
     @one_blas_thread()
     def propose(
         self,

@@ -14,6 +14,9 @@ from moew.types import Domain, FloatArray
 class RandomSampler:
     """Alphas uniform in the domain, whatever is known."""
 
+    def check_domain(self, domain: Domain) -> None:
+        """Any domain can be searched."""
+
     def propose(
         self,
         alphas: FloatArray,

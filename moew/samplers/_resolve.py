@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from moew.exceptions import InvalidInputError
+from collections.abc import Callable
+
+from moew.exceptions import Argument, InvalidInputError
 from moew.samplers._cover import CoverSampler
 from moew.samplers._gp_bucb import GpBucb
 from moew.samplers._random import RandomSampler
 from moew.types import Sampler
 
-_SAMPLERS: dict[str, type[GpBucb] | type[RandomSampler] | type[CoverSampler]] = {
+SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "gp_bucb": GpBucb,
     "random": RandomSampler,
     "cover": CoverSampler,
@@ -16,10 +18,14 @@ _SAMPLERS: dict[str, type[GpBucb] | type[RandomSampler] | type[CoverSampler]] = 
 
 
 def resolve_sampler(sampler: str | Sampler) -> Sampler:
-    """The sampler of that name with its default settings, or the object itself if it can propose."""
-    if isinstance(sampler, str) and sampler in _SAMPLERS:
-        return _SAMPLERS[sampler]()
-    if not isinstance(sampler, (str, type)) and callable(getattr(sampler, "propose", None)):
+    """The sampler of that name with its default settings, or the object itself if it is a sampler."""
+    if isinstance(sampler, str) and sampler in SAMPLERS:
+        return SAMPLERS[sampler]()
+    if isinstance(sampler, Sampler) and not isinstance(sampler, type):
         return sampler
-    names = ", ".join(map(repr, _SAMPLERS))
-    raise InvalidInputError(f"sampler must be one of {names}, or an object with propose; got {sampler!r}.")
+    names = ", ".join(map(repr, SAMPLERS))
+    raise InvalidInputError(
+        Argument("sampler"),
+        f" must be one of {names}, or an object with check_domain and propose; got {sampler!r}.",
+        argument="sampler",
+    )

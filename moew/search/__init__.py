@@ -1,1 +1,13 @@
-"""."""
+"""The search: Algorithm 1 behind one estimator, the study that it asks, the comparison with other weights."""
+
+from moew.search._compare import Comparison as Comparison
+from moew.search._compare import Row as Row
+from moew.search._compare import compare as compare
+from moew.search._estimator import ExampleWeightSearch as ExampleWeightSearch
+from moew.search._honest_score import HonestScore as HonestScore
+from moew.search._loop import Search as Search
+from moew.search._loop import search_side_by_side as search_side_by_side
+from moew.search._result import FittedSearch as FittedSearch
+from moew.search._result import SearchResult as SearchResult
+from moew.search._study import Trial as Trial
+from moew.search._study import WeightStudy as WeightStudy

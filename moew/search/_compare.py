@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from moew._util.margins import TWO_SIDED, margin
+from moew._util.numbers import number, signed
 from moew._util.seeds import generator, integer_seed
-from moew.exceptions import InvalidInputError
-from moew.search._contest import METHODS, Answer, Contest
-from moew.search._learned import two_dimensional
-from moew.search._prepare import Given
-from moew.search._result import shown
-from moew.types import FloatArray, Labels, Rows
+from moew.data import LabelledRows, UserRows, two_dimensional
+from moew.exceptions import Argument, InvalidInputError
+from moew.metrics import Predictions
+from moew.search._conclude import conclude
+from moew.search._estimator import ExampleWeightSearch
+from moew.search._loop import Search, search_side_by_side, train_folds
+from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
+from moew.search._result import FittedSearch
+from moew.search._select import select
+from moew.search._settings import SearchSettings
+from moew.types import FloatArray, Labels, Rows, Weighting
+from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
 
+METHODS = ("uniform", "random", "importance", "moew")
 _BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
 
 
@@ -97,20 +104,20 @@ class Comparison:
             f"{'weights':12}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
-            f"{row.method:12}{row.n_models:>8}{shown(row.best.mean(), 11)}{shown(row.honest.mean(), 11)}"
-            f"{row.test.mean():>11.4g}{row.margin:>11.2g}"
+            f"{row.method:12}{row.n_models:>8}{number(row.best.mean()):>11}{number(row.honest.mean()):>11}"
+            f"{number(row.test.mean()):>11}{number(row.margin, 2):>11}"
             for row in self.rows
         ]
         lines.append(
-            f"moew − uniform on test: {self.difference.mean():+.4g} ± {margin(self.gain):.2g} over the "
-            f"repeats, ± {self.test_rows_margin:.2g} over the choice of test rows."
+            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± {number(margin(self.gain), 2)} over "
+            f"the repeats, ± {number(self.test_rows_margin, 2)} over the choice of test rows."
         )
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
         return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])
 
 
 def compare(
-    search: Any,
+    search: ExampleWeightSearch,
     X: Rows,
     y: Labels,
     sample_weight: Any = None,
@@ -131,7 +138,8 @@ def compare(
 
     Every method trains as many models as `search`, an `ExampleWeightSearch` that is not fitted here,
     picks the one that is best on the validation rows, and is then evaluated once on the test rows. The
-    data stay the same in all repeats; seeds differ.
+    data stay the same in all repeats; seeds differ. The searches of all repeats run side by side, so that a
+    model that trains many weightings at once trains those of all repeats together.
 
     Examples
     --------
@@ -152,53 +160,179 @@ def compare(
     (2,)
     """
     if repeats < 2:
-        raise InvalidInputError(f"an error margin needs at least 2 repeats, got {repeats}.")
-    if not hasattr(search, "fit_prepared"):
-        raise InvalidInputError(f"compare needs an ExampleWeightSearch, got {type(search).__name__}.")
+        raise InvalidInputError(
+            f"an error margin needs at least 2 repeats, got {repeats}.", argument="repeats"
+        )
+    if not isinstance(search, ExampleWeightSearch):
+        raise InvalidInputError(
+            f"compare needs an ExampleWeightSearch, got {type(search).__name__}.", argument="search"
+        )
     if search.storage is not None:
-        raise InvalidInputError("compare runs many searches of its own: pass a search without a storage.")
+        raise InvalidInputError(
+            "compare runs many searches of its own: pass a search without a ",
+            Argument("storage"),
+            ".",
+            argument="storage",
+        )
     X, X_val, X_test = (None if rows is None else two_dimensional(rows) for rows in (X, X_val, X_test))
-    training = Given(X, y, sample_weight, metadata)
-    validation = Given(X_val, y_val, sample_weight_val, metadata_val)
-    test = Given(X_test, y_test, sample_weight_test, metadata_test)
+    training = UserRows(X, y, sample_weight, metadata)
+    validation = UserRows(X_val, y_val, sample_weight_val, metadata_val)
+    test = UserRows(X_test, y_test, sample_weight_test, metadata_test)
+    return compare_settings(search.settings, training, validation, test, repeats, random_state)
+
+
+def compare_settings(
+    settings: SearchSettings,
+    training: UserRows,
+    validation: UserRows,
+    test: UserRows,
+    repeats: int,
+    random_state: int = 0,
+) -> Comparison:
+    """As `compare`, of the settings of a search and rows as records."""
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
-    runs = [
-        Contest(clone(search).set_params(random_state=seed), training, validation, test) for seed in seeds
-    ]
-    answers = {method: [run.answer(method) for run in runs] for method in METHODS}
-    metric = runs[0].setup.evaluator.metric
+    prepared = _prepare_repeats(settings, training, validation, test, seeds)
+    choices = {method: choices_of(method, prepared) for method in METHODS}
+    evaluator, rows = prepared[0].evaluator, _test(prepared[0])
     return Comparison(
-        metric.name,
-        metric.greater_is_better,
-        tuple(_row(method, got) for method, got in answers.items()),
+        evaluator.metric.name,
+        evaluator.metric.greater_is_better,
+        tuple(_row(method, made) for method, made in choices.items()),
         repeats,
-        len(runs[0].test),
-        _bootstrap_margin(runs[0], answers, generator(random_state, "bootstrap")),
+        len(rows),
+        _bootstrap_margin(prepared[0], choices, generator(random_state, "bootstrap")),
     )
 
 
-def _row(method: str, answers: list[Answer]) -> Row:
+@dataclass(frozen=True)
+class Choice:
+    """What a method chose in one repeat, and what its model predicts on the test rows."""
+
+    fitted: FittedSearch
+    n_models: int
+    test: float
+    on_test: Predictions
+    note: str = ""
+
+
+def choices_of(method: str, prepared: Sequence[Prepared]) -> list[Choice]:
+    """The choices of one of METHODS in all repeats."""
+    if method == "moew":
+        return _search(prepared, [fit_weighting(one) for one in prepared])
+    if method == "random":
+        own = [one.data.training for one in prepared]
+        weightings = [
+            RandomWeighting(len(rows), rows.sample_weight, one.seed)
+            for rows, one in zip(own, prepared, strict=True)
+        ]
+        return _search(prepared, weightings)
+    note, data = "", prepared[0].data
+    weights: list[FloatArray] = [np.ones(len(one.data.training)) for one in prepared]
+    if method == "importance" and not data.given_validation:
+        note = "no validation rows were given, so there is no shift to weight for: uniform."
+    elif method == "importance" and hasattr(data.training.X, "tocsr"):
+        note = "a shift of sparse rows is not estimated: uniform."
+    elif method == "importance":
+        weights = [_importance(one) for one in prepared]
+    return choices_with_weights(prepared, weights, note)
+
+
+def choices_with_weights(
+    prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str = ""
+) -> list[Choice]:
+    """In each repeat the best of as many models, all trained with the same weights (n,)."""
+    weightings = [
+        FixedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
+    ]
+    if not _is_deterministic(prepared[0], weightings[0]):
+        return _search(prepared, weightings, note)
+    note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
+    short = [replace(one, settings=replace(one.settings, n_batches=1, batch_size=1)) for one in prepared]
+    return [replace(choice, n_models=1) for choice in _search(short, weightings, note)]
+
+
+def _prepare_repeats(
+    settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows, seeds: Sequence[int]
+) -> list[Prepared]:
+    """The search prepared with each seed; repeats whose rows are the same share them and their trainer, so
+    that they can be trained together."""
+    prepared = [prepare(replace(settings, random_state=seed), training, validation, test) for seed in seeds]
+    first = prepared[0]
+    if not first.data.given_validation or first.data.holdout is not None:
+        return prepared  # every seed splits the rows in its own way
+    return [replace(one, data=first.data, trainer=first.trainer, test=first.test) for one in prepared]
+
+
+def _search(prepared: Sequence[Prepared], weightings: Sequence[Weighting], note: str = "") -> list[Choice]:
+    """Search in all repeats side by side, and test what each chooses."""
+    searches = [
+        Search(make_study(one, weighting), one.data, one.trainer, weighting, one.evaluator)
+        for one, weighting in zip(prepared, weightings, strict=True)
+    ]
+    settings = prepared[0].settings
+    outcomes = search_side_by_side(
+        searches,
+        n_batches=settings.n_batches,
+        batch_size=settings.batch_size,
+        show_progress=settings.show_progress,
+    )
+    choices = []
+    for one, search, outcome in zip(prepared, searches, outcomes, strict=True):
+        fitted = conclude(one, search.study, outcome, select(outcome), beside_unweighted=False)
+        on_test = one.evaluator.predictions_on(fitted.winner, _test(one))
+        value = one.evaluator.value(on_test, _test(one))
+        choices.append(Choice(fitted, len(outcome.trials), value, on_test, note))
+    return choices
+
+
+def _test(prepared: Prepared) -> LabelledRows:
+    if prepared.test is None:
+        raise InvalidInputError("a comparison needs test rows.", argument="X_test")
+    return prepared.test
+
+
+def _importance(prepared: Prepared) -> FloatArray:
+    """The estimated density ratio p_V(x) / p_T(x) of the training rows, with mean one."""
+    shift = CovariateShift(random_state=integer_seed(prepared.seed, "baseline"))
+    training, validation = prepared.data.training, prepared.data.validation
+    weights = shift.fit_weights(training.X, training.y, validation.X, validation.y, task=prepared.data.task)
+    return np.asarray(weights / weights.mean())
+
+
+def _is_deterministic(prepared: Prepared, fixed: FixedWeighting) -> bool:
+    """Whether two seeds give the same predictions, so that training again gives nothing new."""
+    seeds = [integer_seed(prepared.seed, "twin", k) for k in (0, 1)]
+    twins = train_folds(prepared.trainer, prepared.data, fixed.training_weights(np.zeros((2, 1))), seeds)
+    evaluator, data = prepared.evaluator, prepared.data
+    made = [evaluator.predictions(models, data) for _, models in twins if not isinstance(models, Exception)]
+    return len(made) == 2 and made[0].equals(made[1])
+
+
+def _row(method: str, choices: Sequence[Choice]) -> Row:
     return Row(
         method,
-        answers[0].n_models,
-        np.array([answer.fitted.best_score_ for answer in answers]),
-        np.array([answer.fitted.honest_score_ for answer in answers]),
-        np.array([answer.test for answer in answers]),
-        answers[0].note,
+        choices[0].n_models,
+        np.array([choice.fitted.result.best_score for choice in choices]),
+        np.array([choice.fitted.result.honest_score for choice in choices]),
+        np.array([choice.test for choice in choices]),
+        choices[0].note,
     )
 
 
-def _bootstrap_margin(run: Contest, answers: Mapping[str, list[Answer]], rng: np.random.Generator) -> float:
+def _bootstrap_margin(
+    prepared: Prepared, choices: Mapping[str, list[Choice]], rng: np.random.Generator
+) -> float:
     """Half the 95 % width of mean(moew − uniform) when the test rows are drawn again."""
-    evaluator, n = run.setup.evaluator, len(run.test)
+    evaluator, test = prepared.evaluator, _test(prepared)
+    n = len(test)
     gains = []
     n_draws = _SLOW_BOOTSTRAPS if evaluator.metric.slow else _BOOTSTRAPS
     for _ in range(n_draws):
-        rows = rng.integers(n, size=n)
-        part = run.test.take(rows)
+        numbers = rng.integers(n, size=n)
+        rows = test.take(numbers)
         try:
             moew, uniform = (
-                np.mean([evaluator.value(answer.on_test.take(rows), part) for answer in answers[method]])
+                np.mean([evaluator.value(choice.on_test.take(numbers), rows) for choice in choices[method]])
                 for method in ("moew", "uniform")
             )
         except Exception:  # undefined on these rows, such as a group without negatives

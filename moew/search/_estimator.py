@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from moew._util.seeds import generator
+from moew.data import CHUNK_ROWS, UserRows, iter_rows, labelled_rows, map_chunks, two_dimensional
+from moew.data._rows import columns_from
 from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError
-from moew.samplers import Ball
 from moew.search._conclude import conclude
-from moew.search._evaluate import column_names, columns_from
-from moew.search._learned import LearnedWeights, two_dimensional
-from moew.search._loop import Outcome, search_weights
-from moew.search._prepare import Given, Setup, fingerprint_of, fit_weighting, part_of, set_up, task_of
-from moew.search._storage import Storage
-from moew.search._study import WeightStudy
-from moew.types import Labels, Rows
-from moew.weighting import ExampleWeighting
+from moew.search._loop import Search, search_weights
+from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
+from moew.search._result import FittedSearch
+from moew.search._select import select
+from moew.search._settings import SearchSettings
+from moew.types import FloatArray, IntArray, Labels, Rows
+from moew.weighting import downsample_rows, draw_in_proportion, expected_weights
 
-DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
+if TYPE_CHECKING:
+    from moew.search._study import Storage
 
 
-class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
+def run_search(prepared: Prepared) -> FittedSearch:
+    """From a prepared search to its conclusion: Algorithm 1, the choice of the winner, honest scores."""
+    settings = prepared.settings
+    weighting = fit_weighting(prepared)
+    study = make_study(prepared, weighting)
+    search = Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator)
+    outcome = search_weights(
+        search,
+        n_batches=settings.n_batches,
+        batch_size=settings.batch_size,
+        show_progress=settings.show_progress,
+    )
+    winner = select(outcome)
+    fitted = conclude(prepared, study, outcome, winner)
+    study.close()
+    return fitted
+
+
+class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     """Learn example weights so that `estimator`, trained with them, scores best on `metric`.
 
     Candidate weightings w(x, y; α) = c·π(y)·σ(z(x, y)ᵀα) (eq. 3) are proposed `batch_size` at a time,
@@ -91,8 +112,9 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
     training_rows_ : array (n,), which rows of X those are: all, or what a share held out left
     weight_function_ : WeightFunction, the winner's weights for any rows
     decision_ : the winner's fitted decision rule, or None
-    result_ : SearchResult, everything above and every candidate; print it
+    result_ : SearchResult, everything above and every trial; print it
     study_ : WeightStudy
+    fitted_ : FittedSearch, all of it as one record, which reports and plots are made from
 
     Examples
     --------
@@ -110,9 +132,9 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
     ... )
     >>> search.fit(X[:200], y[:200], X_val=X[200:400], y_val=y[200:400]).predict(X[400:]).shape
     (200,)
-    >>> search.best_score_ <= search.alpha_zero_score_  # an error: lower is better, and alpha = 0 was tried too
+    >>> search.best_score_ <= search.alpha_zero_score_  # an error: lower is better
     True
-    >>> len(search.result_.candidates), search.example_weights(X, y).shape
+    >>> len(search.result_.trials), search.example_weights(X, y).shape
     (11, (600,))
     """
 
@@ -181,42 +203,20 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         metadata, metadata_val : dict or data frame of columns that only the metric or the decision needs
             (a data frame where scikit-learn splits rows, as in GridSearchCV)
         """
-        training = Given(self._check_rows(X, y), y, sample_weight, metadata)
+        X = self._check_rows(X, y)
         X_val = None if X_val is None else two_dimensional(X_val)
-        validation = Given(X_val, y_val, sample_weight_val, metadata_val)
-        setup = set_up(self, training, validation)
-        return self.fit_prepared(setup, fit_weighting(self, setup.problem, setup.seed))
-
-    def fit_prepared(
-        self, setup: Setup, weighting: ExampleWeighting, *, beside_unweighted: bool = True
-    ) -> Self:
-        """Search with parts that are already made; `fit` and `moew.compare` make them."""
-        radius = DEFAULT_RADIUS if self.radius is None else float(self.radius)
-        self.study_ = WeightStudy(
-            weighting,
-            Ball(weighting.n_dims, radius),
-            sampler=self.sampler,
-            greater_is_better=setup.evaluator.metric.greater_is_better,
-            n_initial=self.batch_size,
-            alpha_zero_repeats=self.alpha_zero_repeats,
-            storage=self.storage,
-            name=self.study_name,
-            seed=setup.seed,
-            fingerprint=fingerprint_of(self, setup, weighting) if self.storage is not None else "",
+        prepared = prepare(
+            self.settings,
+            UserRows(X, y, sample_weight, metadata),
+            UserRows(X_val, y_val, sample_weight_val, metadata_val),
         )
-        outcome = search_weights(
-            self.study_,
-            setup.problem,
-            setup.trainer,
-            weighting,
-            setup.evaluator,
-            n_batches=self.n_batches,
-            batch_size=self.batch_size,
-            show_progress=self.show_progress,
-        )
-        self._conclude(outcome, setup, weighting, beside_unweighted)
-        self.study_.close()
+        self._keep(run_search(prepared))
         return self
+
+    @property
+    def settings(self) -> SearchSettings:
+        """The parameters as one typed record."""
+        return SearchSettings(**self.get_params(deep=False))
 
     def predict(self, X: Rows, *, metadata: Mapping[str, Any] | None = None) -> Any:
         """Decide on new rows with the winner's model and decision rule.
@@ -226,8 +226,7 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         X = self._check_fitted_rows(X)
         if self.decision_ is None:
             return self.best_estimator_.predict(X)
-        columns = columns_from(metadata, X, self.decision_.columns)
-        return self.evaluator_.decide(self.best_estimator_, self.decision_, X, columns)
+        return self.fitted_.winner.decide(X, columns_from(metadata, X, self.decision_.columns))
 
     @available_if(lambda self: self._delegate("predict_proba"))
     def predict_proba(self, X: Rows) -> Any:
@@ -269,10 +268,92 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         metadata: Mapping[str, Any] | None = None,
     ) -> float:
         """The metric on these rows in its own units and direction."""
-        given = Given(self._check_fitted_rows(X), y, sample_weight, metadata)
-        names = column_names(self.evaluator_.metric, self.decision_)
-        part = part_of(given, task_of(self.estimator), "scored", names)
-        return self.evaluator_.value_on(self.best_estimator_, self.decision_, part)
+        given = UserRows(self._check_fitted_rows(X), y, sample_weight, metadata)
+        evaluator = self.fitted_.evaluator
+        rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
+        return evaluator.value_on(self.fitted_.winner, rows)
+
+    def example_weights(self, X: Rows, y: Labels) -> FloatArray:
+        """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
+
+        On the training rows these are `sample_weight_`, but for two things: the user's own weights are not
+        in them, and with `base_weights="covariate_shift"` the model was trained with cross-fitted weights,
+        while any rows get those of all folds' classifiers together.
+        """
+        check_is_fitted(self)
+        if X is not None and _num_samples(X) != len(y):
+            raise InvalidInputError(
+                f"X has {_num_samples(X)} rows and y has {len(y)}; give a label to each row."
+            )
+        weights: FloatArray = self.weight_function_(X, y)
+        return weights
+
+    def iter_example_weights(
+        self, source: Any, *, label: str | int | None = None, chunk_rows: int = CHUNK_ROWS
+    ) -> Iterator[FloatArray]:
+        """`example_weights` of rows that do not fit in memory, an array for each chunk of rows, in order.
+
+        `source` is a Parquet or .npy file, a memory map, an iterable of frames, …; see
+        `moew.data._chunks.iter_chunks`. `label` is the column that holds the labels.
+        """
+        check_is_fitted(self)
+        return map_chunks(self.example_weights, source, label=label, chunk_rows=chunk_rows)
+
+    def downsample(
+        self,
+        rate: float,
+        X: Any = None,
+        y: Labels = None,
+        *,
+        sample_weight: Any = None,
+        label: str | int | None = None,
+        seed: int = 0,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> tuple[IntArray, FloatArray]:
+        """Fewer rows to train on: row numbers of X, in order, and the weights to train them with.
+
+        A row of weight w is kept with probability p = min(1, λ·w) and gets w/p, so that weighted losses
+        stay unbiased; `rate`, the share kept, sets λ. Without X, the rows that were fitted are meant, and
+        w is `sample_weight_`, the user's own weights in it. Else w is `example_weights` of X and y, times
+        `sample_weight` (n,) where given. X alone may be rows that do not fit in memory, as in
+        `iter_example_weights`, with their `label`; only their weights are held.
+        """
+        check_is_fitted(self)
+        rng = generator(seed, "downsample")
+        if X is None:
+            if y is not None or sample_weight is not None or label is not None:
+                raise InvalidInputError("y, sample_weight and label belong to rows X; pass X, too.")
+            kept, corrected = downsample_rows(self.sample_weight_, rate, rng)
+            return self.training_rows_[kept], corrected
+        if y is not None and label is not None:
+            raise InvalidInputError(f"pass the labels as y or name their column {label!r}, not both.")
+        if y is not None:
+            weights = self.example_weights(X, y)
+        else:
+            parts = self.iter_example_weights(X, label=label, chunk_rows=chunk_rows)
+            weights = np.concatenate([np.empty(0), *parts])
+        if sample_weight is not None:
+            weights = _times(weights, sample_weight)
+        return downsample_rows(weights, rate, rng)
+
+    def suggest_rows(self, pool: Any, n: int, *, seed: int = 0, chunk_rows: int = CHUNK_ROWS) -> IntArray:
+        """The numbers of n rows without labels to label next, most of them where weights are high.
+
+        Rows are drawn one after another without replacement, in proportion to the weight they are expected
+        to have: the mean of w(x, y) over the classes by the winner's probabilities, or w(x, ŷ) at its
+        prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed,
+        fewer rows are the first of more. The pool (m, D) is gone through once, `chunk_rows` at a time, and
+        may be one that does not fit in memory; see `moew.data._chunks.iter_rows`. The same rows are drawn
+        however it is cut, unless two of them are equal but for rounding.
+        """
+        check_is_fitted(self)
+        if isinstance(pool, list) and pool and isinstance(pool[0], list):
+            pool = two_dimensional(pool)
+        weights = (
+            expected_weights(self.best_estimator_, self.example_weights, self._check_fitted_rows(rows))
+            for rows in iter_rows(pool, chunk_rows=chunk_rows)
+        )
+        return draw_in_proportion(weights, n, generator(seed, "suggest"))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -304,23 +385,37 @@ class ExampleWeightSearch(LearnedWeights, MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return X
 
-    def _conclude(
-        self, outcome: Outcome, setup: Setup, weighting: ExampleWeighting, beside_unweighted: bool
-    ) -> None:
-        """Keep the winner and what there is to say about it."""
-        found = conclude(outcome, setup, weighting, self.study_, self.honest, beside_unweighted)
-        self.best_estimator_, self.decision_ = found.winner.model, found.winner.rule
-        self.unweighted_estimator_ = None if found.unweighted is None else found.unweighted.model
-        self.unweighted_decision_ = None if found.unweighted is None else found.unweighted.rule
-        self.evaluator_ = setup.evaluator
-        if setup.evaluator.classes is not None:
-            self.classes_ = setup.evaluator.classes
-        self.best_alpha_ = outcome.best.candidate.alpha
-        self.training_rows_ = setup.problem.training_rows
-        self.weight_function_ = weighting.weight_function(self.best_alpha_)
-        self.sample_weight_ = found.weights
-        self.result_ = found.result
-        self.best_score_ = found.result.best_score
-        self.honest_score_ = found.result.honest_score
-        self.alpha_zero_score_ = found.result.alpha_zero_score
-        self.unweighted_score_ = found.result.unweighted_score
+    def _check_fitted_rows(self, X: Rows) -> Rows:
+        check_is_fitted(self)
+        X = two_dimensional(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+    def _keep(self, fitted: FittedSearch) -> None:
+        """Set the attributes that scikit-learn's users look for."""
+        result, unweighted = fitted.result, fitted.unweighted
+        self.fitted_ = fitted
+        self.study_ = fitted.study
+        self.result_ = result
+        self.best_estimator_, self.decision_ = fitted.winner.model, fitted.winner.rule
+        self.unweighted_estimator_ = None if unweighted is None else unweighted.model
+        self.unweighted_decision_ = None if unweighted is None else unweighted.rule
+        if fitted.evaluator.classes is not None:
+            self.classes_ = fitted.evaluator.classes
+        self.best_alpha_ = result.best_alpha
+        self.training_rows_ = fitted.training_rows
+        self.sample_weight_ = fitted.weights
+        self.weight_function_ = fitted.weighting.weight_function(self.best_alpha_)
+        self.best_score_ = result.best_score
+        self.honest_score_ = result.honest_score
+        self.alpha_zero_score_ = result.alpha_zero_score
+        self.unweighted_score_ = result.unweighted_score
+
+
+def _times(weights: FloatArray, sample_weight: Any) -> FloatArray:
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.shape != weights.shape:
+        raise InvalidInputError(
+            f"sample_weight must hold a number for each of the {len(weights)} rows, got shape {given.shape}."
+        )
+    return np.asarray(weights * given)

@@ -1,112 +1,98 @@
-"""From the user's settings and data to the parts of a search, checked before anything is trained."""
+"""From the user's settings and rows to the parts of a search, checked before anything is trained."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import check_random_state
 
 from moew._util.fingerprint import fingerprint
-from moew._util.seeds import generator, integer_seed
-from moew.data._problem import (
-    Part,
-    Problem,
-    check_training_labels,
-    given_problem,
-    make_part,
-    set_aside,
-    split_problem,
-)
+from moew._util.seeds import draw_seed, generator, integer_seed
+from moew.data import LabelledRows, SearchData, UserRows, labelled_rows
+from moew.data._rows import check_training_labels
+from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside
 from moew.decision import resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import InvalidInputError, MoewWarning, UnsupportedEstimatorError
-from moew.metrics import AnyMetric, Metric, accuracy, r_squared, resolve_metric
-from moew.search._evaluate import Evaluator, column_names, columns_from
+from moew.metrics import accuracy, r_squared, resolve_metric
+from moew.samplers import Ball
+from moew.search._evaluate import Evaluator, column_names
+from moew.search._settings import SearchSettings
+from moew.search._study import WeightStudy
 from moew.training import resolve_trainer, with_seed
-from moew.types import Columns, DecisionRule, Labels, Rows, Task, Trainer
+from moew.types import Columns, DecisionRule, Metric, Task, Trainer, Weighting
 from moew.weighting import ExampleWeighting, resolve_base_weights
 
-_HOLDOUT_SHARE = 0.3
-
 
 @dataclass(frozen=True)
-class Given:
-    """Rows as the user gave them."""
+class Prepared:
+    """A search that is ready to run: what is trained on, how, and how it is judged."""
 
-    X: Rows
-    y: Labels
-    sample_weight: Any = None
-    metadata: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What is trained on, how, and how it is judged."""
-
-    problem: Problem
+    settings: SearchSettings
+    data: SearchData
     trainer: Trainer
     evaluator: Evaluator
     seed: int
+    test: LabelledRows | None = None  # rows that no choice sees
 
 
-def set_up(search: Any, training: Given, validation: Given) -> Setup:
-    """The parts of an `ExampleWeightSearch` on its data; raises on anything that cannot work."""
-    _check_settings(search)
-    seed = _seed(search.random_state)
-    task = task_of(search.estimator)
-    trainer = resolve_trainer(search.estimator, search.sample_weight_name, search.n_jobs)
+def prepare(
+    settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows | None = None
+) -> Prepared:
+    """The parts of a search on its rows; raises on anything that cannot work, before anything is trained."""
+    settings.check()
+    seed = draw_seed(settings.random_state)
+    task = task_of(settings.estimator)
+    trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
     default = accuracy() if task == "classification" else r_squared()
-    metric = resolve_metric(default if search.metric is None else search.metric)
-    rule = resolve_decision(search.decision)
-    problem = _problem(search, task, training, validation, column_names(metric, rule), seed)
-    _warn_of_unused_columns(problem.validation.columns, metric, rule)
-    classes = np.unique(problem.training.y) if task == "classification" else None
+    metric = resolve_metric(default if settings.metric is None else settings.metric)
+    rule = resolve_decision(settings.decision)
+    names = column_names(metric, rule)
+    data = _search_data(settings, task, training, validation, names, seed)
+    _warn_of_unused_columns(data.validation.columns, metric, rule)
+    classes = np.unique(data.training.y) if task == "classification" else None
     evaluator = Evaluator(metric, rule, classes)
-    evaluator.check(problem, generator(seed, "rehearsal"))
-    return Setup(problem, trainer, evaluator, seed)
+    evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
+    prepared = Prepared(settings, data, trainer, evaluator, seed)
+    return prepared if test is None else _with_test(prepared, test)
 
 
-def fit_weighting(search: Any, problem: Problem, seed: int) -> ExampleWeighting:
+def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     """The search's embedding and base weights, fitted on the training rows."""
-    embedding = _seeded(resolve_embedding(search.embedding), integer_seed(seed, "embedding"))
+    settings, data, seed = prepared.settings, prepared.data, prepared.seed
+    embedding = _seeded(resolve_embedding(settings.embedding), integer_seed(seed, "embedding"))
     # Rows split off the training rows are distributed like them: there is no shift, and π = 1.
-    chosen = search.base_weights if problem.given_validation else "uniform"
+    chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
-    training, validation = problem.training, problem.validation
+    training, validation = data.training, data.validation
     return ExampleWeighting(embedding, base_weights).fit(
         training.X,
         training.y,
         validation.X,
         validation.y,
-        task=problem.task,
+        task=data.task,
         sample_weight=training.sample_weight,
     )
 
 
-def fingerprint_of(search: Any, setup: Setup, weighting: ExampleWeighting) -> str:
-    """What a stored study must agree with to be continued: the data, the model, the metric, the rule."""
-    problem, evaluator = setup.problem, setup.evaluator
-    training, validation = problem.training, problem.validation
-    settings = {
-        "estimator": search.estimator,
-        "metric": evaluator.metric,
-        "rule": evaluator.rule,
-        "weight name": search.sample_weight_name,
-    }
-    folds = [rows for fold in problem.folds for rows in (fold.train, fold.scored) if rows is not None]
-    of_rows = [
-        array
-        for part in (training, validation)
-        for array in (part.y, part.sample_weight, *(part.columns[name] for name in sorted(part.columns)))
-        if array is not None
-    ]
-    return fingerprint(settings, [weighting.Z_, weighting.pi_, *folds, *of_rows], [training.X, validation.X])
+def make_study(prepared: Prepared, weighting: Weighting) -> WeightStudy:
+    """The study of a search, in memory or in the storage that the settings name."""
+    settings = prepared.settings
+    return WeightStudy(
+        weighting,
+        Ball(weighting.n_dims, settings.ball_radius),
+        sampler=settings.sampler,
+        greater_is_better=prepared.evaluator.metric.greater_is_better,
+        n_initial=settings.batch_size,
+        alpha_zero_repeats=settings.alpha_zero_repeats,
+        storage=settings.storage,
+        name=settings.study_name,
+        seed=prepared.seed,
+        fingerprint="" if settings.storage is None else _fingerprint(prepared, weighting),
+    )
 
 
 def task_of(estimator: Any) -> Task:
@@ -116,82 +102,87 @@ def task_of(estimator: Any) -> Task:
     if is_regressor(estimator):
         return "regression"
     raise UnsupportedEstimatorError(
-        f"{estimator!r} is neither a classifier nor a regressor; moew needs an estimator that says which."
+        f"{estimator!r} is neither a classifier nor a regressor; moew needs an estimator that says which.",
+        argument="estimator",
     )
 
 
-def part_of(given: Given, task: Task, what: str, names: tuple[str, ...]) -> Part:
-    """The user's rows, checked, with those of the columns `names` that X itself holds."""
-    columns = columns_from(given.metadata, given.X, names)
-    return make_part(given.X, given.y, given.sample_weight, columns, task, what)
-
-
-def tested_part(given: Given, evaluator: Evaluator, task: Task) -> Part:
+def checked_test_rows(given: UserRows, evaluator: Evaluator, task: Task) -> LabelledRows:
     """The user's test rows, checked."""
     if given.X is None or given.y is None:
-        raise InvalidInputError("test rows need both X_test and y_test.")
-    return part_of(given, task, "test", column_names(evaluator.metric, evaluator.rule))
+        raise InvalidInputError("test rows need both X_test and y_test.", argument="X_test")
+    return labelled_rows(given, task, "test", evaluator.column_names)
 
 
-def _problem(
-    search: Any, task: Task, training: Given, validation: Given, names: tuple[str, ...], seed: int
-) -> Problem:
-    rows = part_of(training, task, "training", names)
+def _with_test(prepared: Prepared, given: UserRows) -> Prepared:
+    evaluator, data = prepared.evaluator, prepared.data
+    rows = checked_test_rows(given, evaluator, data.task)
+    evaluator.rehearse_test(prepared.settings.estimator, rows, data, generator(prepared.seed, "rehearsal"))
+    return replace(prepared, test=rows)
+
+
+def _search_data(
+    settings: SearchSettings,
+    task: Task,
+    training: UserRows,
+    validation: UserRows,
+    names: tuple[str, ...],
+    seed: int,
+) -> SearchData:
+    rows = labelled_rows(training, task, "training", names)
     check_training_labels(rows, task)
     if (validation.X is None) != (validation.y is None):
-        raise InvalidInputError("X_val and y_val go together: pass both, or neither.")
+        raise InvalidInputError("X_val and y_val go together: pass both, or neither.", argument="X_val")
     if validation.X is not None:
-        problem = given_problem(task, rows, part_of(validation, task, "validation", names))
+        data = given_validation(task, rows, labelled_rows(validation, task, "validation", names))
     elif validation.sample_weight is not None or validation.metadata is not None:
-        raise InvalidInputError("sample_weight_val and metadata_val need X_val and y_val, too.")
+        raise InvalidInputError(
+            "sample_weight_val and metadata_val need X_val and y_val, too.", argument="X_val"
+        )
+    elif isinstance(settings.validation, float | np.floating):
+        share = float(settings.validation)
+        data = held_out_validation(task, rows, share, generator(seed, "split"))
     else:
-        problem = split_problem(task, rows, search.validation, generator(seed, "split"))
-    if search.honest in (None, "halves"):
-        return problem
-    share = _HOLDOUT_SHARE if search.honest == "holdout" else float(search.honest)
-    return set_aside(problem, share, generator(seed, "holdout"))
+        data = cross_validation(task, rows, settings.validation, generator(seed, "split"))
+    if settings.holdout_share is None:
+        return data
+    return set_aside(data, settings.holdout_share, generator(seed, "holdout"))
 
 
-def _warn_of_unused_columns(columns: Columns, metric: AnyMetric, rule: DecisionRule | None) -> None:
+def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule | None) -> None:
     """A misspelt optional column would be ignored without a word."""
-    if not isinstance(metric, Metric):
-        return  # what a scorer takes is scikit-learn's business
-    used = {*column_names(metric, rule), *metric.optional_columns}
+    if metric.known_columns is None:
+        return
+    used = {*column_names(metric, rule), *metric.known_columns}
     if unused := sorted(set(columns) - used):
         warnings.warn(
             f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}.",
             MoewWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
-def _check_settings(search: Any) -> None:
-    for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
-        value = getattr(search, name)
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise InvalidInputError(f"{name} must be a whole number of at least 1, got {value!r}.")
-    if search.radius is not None and not (np.isfinite(search.radius) and search.radius > 0):
-        raise InvalidInputError(f"radius must be a positive number, got {search.radius!r}.")
-    if search.storage is not None and not isinstance(search.random_state, Integral):
-        raise InvalidInputError(
-            "with a storage, random_state must be an integer, so that the search can be continued."
-        )
-    honest = search.honest
-    is_share = isinstance(honest, float) and 0 < honest < 1
-    if not (is_share or honest is None or honest in ("halves", "holdout")):
-        raise InvalidInputError(
-            f"honest must be 'halves', 'holdout', a share between 0 and 1 or None, got {honest!r}."
-        )
+def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
+    """What a stored study must agree with to be continued: the data, the model, the metric, the rule."""
+    settings, data, evaluator = prepared.settings, prepared.data, prepared.evaluator
+    training, validation = data.training, data.validation
+    compared = {
+        "estimator": settings.estimator,
+        "metric": evaluator.metric,
+        "rule": evaluator.rule,
+        "weight name": settings.sample_weight_name,
+    }
+    folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]
+    of_rows = [
+        array
+        for rows in (training, validation)
+        for array in (rows.y, rows.sample_weight, *(rows.columns[name] for name in sorted(rows.columns)))
+        if array is not None
+    ]
+    of_weighting = [weighting.Z_, weighting.pi_] if isinstance(weighting, ExampleWeighting) else []
+    return fingerprint(compared, [*of_weighting, *folds, *of_rows], [training.X, validation.X])
 
 
 def _seeded(part: Any, seed: int) -> Any:
     """A user's own part need not be a scikit-learn estimator; then its randomness is its own."""
     return with_seed(part, seed) if hasattr(part, "get_params") else part
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, Integral):
-        if random_state < 0:
-            raise InvalidInputError(f"random_state must not be negative, got {random_state!r}.")
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from moew._util.margins import TWO_SIDED
-from moew.search._selection import HonestScore
-from moew.search._study import Told
-from moew.types import FloatArray
+from moew._util.numbers import number, signed
+from moew.search._evaluate import Evaluator, FinalModel
+from moew.search._honest_score import HonestScore
+from moew.search._settings import SearchSettings
+from moew.search._study import Trial, WeightStudy
+from moew.types import FloatArray, IntArray, Task
 
 
 @dataclass(frozen=True)
@@ -17,12 +21,10 @@ class SearchResult:
 
     metric: str
     greater_is_better: bool
-    candidates: tuple[Told, ...]
+    trials: tuple[Trial, ...]
     best_number: int
     honest: HonestScore
-    alpha_zero: (
-        HonestScore  # of the α = 0 model: not chosen, but its decision rule and the metric have biases
-    )
+    alpha_zero: HonestScore  # of the α = 0 model: not chosen, but its rule and the metric have biases
     unweighted: HonestScore  # of the model without any weights but the user's; not chosen either
     alpha_zero_is_unweighted: bool  # π = 1, so that both are one model
     n_validation: int
@@ -31,6 +33,11 @@ class SearchResult:
     gain_error: float = (
         math.nan
     )  # standard error of the winner's metric minus the unweighted, on the same rows
+
+    @property
+    def best_trial(self) -> Trial:
+        """The winner."""
+        return next(trial for trial in self.trials if trial.number == self.best_number)
 
     @property
     def best_score(self) -> float:
@@ -66,11 +73,11 @@ class SearchResult:
 
     @property
     def best_alpha(self) -> FloatArray:
-        return self.candidates[self.best_number].candidate.alpha
+        return self.best_trial.alpha
 
     @property
     def n_failed(self) -> int:
-        return sum(told.error is not None for told in self.candidates)
+        return sum(trial.error is not None for trial in self.trials)
 
     @property
     def scores(self) -> dict[str, HonestScore]:
@@ -87,16 +94,33 @@ class SearchResult:
         lines = [
             f"{self.metric} on {self.n_validation:,} validation rows ({better} is better)",
             f"{'':24}{'best':>12}{'honest':>12}",
-            *(f"{name:24}{shown(s.best, 12)}{shown(s.value, 12)}" for name, s in self.scores.items()),
-            f"{len(self.candidates)} candidates ({self.n_failed} failed), the winner is {self.best_number}.",
+            *(f"{name:24}{number(s.best):>12}{number(s.value):>12}" for name, s in self.scores.items()),
+            f"{len(self.trials)} candidates ({self.n_failed} failed), the winner is {self.best_number}.",
         ]
         if math.isfinite(self.gain):
-            low, high = (f"{end:+.3g}" for end in self.gain_interval)
+            low, high = map(signed, self.gain_interval)
             sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
-            lines.append(f"Gain over the unweighted model, by honest scores: {self.gain:+.3g}{sure}.")
+            lines.append(f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}.")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
-def shown(value: float, width: int) -> str:
-    """A score in a table's column; a dash where there is none."""
-    return f"{'–' if math.isnan(value) else f'{value:.4g}':>{width}}"
+@dataclass(frozen=True)
+class FittedSearch:
+    """A finished search: what it was asked for, what it found, and the models that it ends with."""
+
+    settings: SearchSettings
+    task: Task
+    evaluator: Evaluator
+    study: WeightStudy  # with the weighting and the domain
+    result: SearchResult
+    winner: FinalModel
+    weights: FloatArray  # (n,), the winner's, of the training rows
+    training_rows: IntArray  # (n,), which rows of X those are
+    unweighted: (
+        FinalModel | None
+    )  # the model without learned weights; None where it failed or was not asked for
+
+    @property
+    def weighting(self) -> Any:
+        """The fitted weighting, which gives the training rows weights for any alpha."""
+        return self.study.weighting

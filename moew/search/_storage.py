@@ -1,27 +1,131 @@
-"""Where a study lives: memory, a journal file, a database, any storage of Optuna's."""
+"""Studies in files and databases, through Optuna: a trial of an Optuna study is one candidate.
+
+The whole alpha is one write (a trial attribute), and so are the alphas of one run of numbers, so that an
+interruption at any moment leaves all of them or none. The parameters of each dimension are only for
+dashboards.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import optuna
-from optuna.storages import BaseStorage
+import numpy as np
 
+from moew._util.state import State
 from moew.exceptions import InvalidInputError, MoewWarning
+from moew.search._study import TrialRecord
+from moew.types import Domain, FloatArray
 
-Storage = str | Path | BaseStorage | None
+if TYPE_CHECKING:
+    from moew.search._study import Storage
+
+try:
+    import optuna
+    from optuna.distributions import FloatDistribution
+    from optuna.storages import BaseStorage
+    from optuna.trial import FrozenTrial, TrialState
+except ImportError as error:
+    raise InvalidInputError(
+        "a study in a file or a database needs Optuna, which is not installed: pip install 'moew[storage]', or do "
+        "without a storage.",
+        argument="storage",
+    ) from error
+
+_ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
+_RUN = "run"  # trial attribute: the alphas of this and the next numbers, in one write
+_KEPT = "kept"  # trial attribute: what the candidate's owner wants to find again
+_ERROR = "error"  # trial attribute: why a candidate failed
 _FIRST_BYTES = b'{"op_code":'  # of Optuna's journals
 _SETTINGS = "moew"  # study attribute: what must be the same when a study is opened again
 
 
-def open_study(storage: Storage, name: str, maximize: bool, settings: dict[str, Any]) -> optuna.Study:
+@dataclass
+class OptunaTrials:
+    """The records of a study as trials of an Optuna study."""
+
+    optuna_study: optuna.Study
+    patience: float = 60.0
+    keeps_predictions: bool = True
+
+    def asking(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()  # the storage hands out every number once
+
+    def draw_numbers(self, k: int) -> list[int]:
+        return [self.optuna_study.ask().number for _ in range(k)]
+
+    def records(self) -> Sequence[TrialRecord]:
+        return [_record(trial) for trial in self._trials()]
+
+    def written_alphas(self, first: int, k: int) -> FloatArray | None:
+        for trial in self._trials()[: first + 1]:
+            alphas = trial.user_attrs.get(_RUN, [])
+            start = first - trial.number
+            if start + k <= len(alphas):
+                return np.asarray(alphas[start : start + k], dtype=np.float64)
+        return None
+
+    def write_alphas(self, first: int, alphas: FloatArray, domain: Domain) -> None:
+        run = [trial._trial_id for trial in self._trials()[first : first + len(alphas)]]
+        if self.written_alphas(first, len(alphas)) is None:
+            self._storage.set_trial_user_attr(run[0], _RUN, alphas.tolist())
+        for trial_id, alpha in zip(run, alphas.tolist(), strict=True):
+            self._storage.set_trial_user_attr(trial_id, _ALPHA, alpha)
+        allowed = FloatDistribution(-domain.size, domain.size)
+        for trial_id, alpha in zip(run, alphas.tolist(), strict=True):
+            for i, value in enumerate(alpha):
+                self._storage.set_trial_param(trial_id, f"{_ALPHA}_{i}", value, allowed)
+
+    def finish(self, number: int, value: float | None, error: str | None) -> None:
+        # What optuna_study.tell comes down to; it also makes a deep copy of the trial, at ten times the cost.
+        trial_id = self._trials()[number]._trial_id
+        if value is not None:
+            self._storage.set_trial_state_values(trial_id, TrialState.COMPLETE, [value])
+            return
+        self._storage.set_trial_user_attr(trial_id, _ERROR, error)
+        self._storage.set_trial_state_values(trial_id, TrialState.FAIL)
+
+    def keep(self, number: int, content: State) -> None:
+        self._storage.set_trial_user_attr(self._trials()[number]._trial_id, _KEPT, content)
+
+    def kept(self) -> dict[int, State]:
+        return {t.number: t.user_attrs[_KEPT] for t in self._trials() if _KEPT in t.user_attrs}
+
+    def close(self) -> None:
+        self._storage.remove_session()
+        backend = getattr(self._storage, "_backend", self._storage)
+        if hasattr(backend, "engine"):
+            backend.engine.dispose()
+
+    @property
+    def _storage(self) -> BaseStorage:
+        return self.optuna_study._storage
+
+    def _trials(self) -> list[FrozenTrial]:
+        return self.optuna_study.get_trials(deepcopy=False)
+
+
+def _record(trial: FrozenTrial) -> TrialRecord:
+    alpha = trial.user_attrs.get(_ALPHA)
+    complete = trial.state == TrialState.COMPLETE and trial.value is not None
+    return TrialRecord(
+        trial.number,
+        None if alpha is None else np.asarray(alpha, dtype=np.float64),
+        float(trial.value) if complete and trial.value is not None else math.nan,
+        trial.user_attrs.get(_ERROR),
+        trial.state.is_finished(),
+    )
+
+
+def open_trials(storage: Storage, name: str, maximize: bool, settings: dict[str, Any]) -> OptunaTrials:
     """The study of that name, made or continued; one that was made with other settings is refused."""
     with _quiet_optuna():
         study = optuna.create_study(
@@ -40,9 +144,10 @@ def open_study(storage: Storage, name: str, maximize: bool, settings: dict[str, 
         }
         raise InvalidInputError(
             f"the storage already holds a study {name!r} with other settings (there, here): {changed}. "
-            "Use the same settings to continue it, or another name or storage to start anew."
+            "Use the same settings to continue it, or another name or storage to start anew.",
+            argument="study",
         )
-    return study
+    return OptunaTrials(study)
 
 
 def resolve_storage(storage: Storage) -> str | BaseStorage | None:

@@ -1,57 +1,144 @@
-"""Candidates are asked for, trained anywhere, and told: trials of an Optuna study.
+"""The study: candidates are asked for, trained anywhere, and told.
 
-A trial is one candidate alpha. Its number is drawn first and its alpha second, in the order of the
-numbers, whoever asks: a process waits until every lower number has its alpha, and takes those that are
-still out for training as pretended observations (Algorithm 2). So several processes on one storage never
-propose blindly beside each other, and what a number gets depends on numbers and values alone.
+A number is drawn first and its alpha second, in the order of the numbers, whoever asks: before a number gets
+its alpha, every lower number has one, and those still out for training count as pretended observations
+(Algorithm 2). What a number gets depends on lower numbers and their values alone, and every random choice
+derives from (seed, purpose, number). So results do not depend on how many models are trained at a time or on
+an interruption.
+
+A study is a plain object in memory. With a storage, Optuna carries the same records to files, databases,
+several processes and dashboards; see `_storage`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from optuna.distributions import FloatDistribution
-from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, Trial, TrialState
 
 from moew._util.seeds import generator, integer_seed
 from moew._util.state import State
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.samplers import resolve_sampler
-from moew.search._storage import Storage, open_study
 from moew.types import Domain, FloatArray, Labels, Rows, Sampler
 
-_ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
-_RUN = "run"  # trial attribute: the alphas of this and the next numbers, in one write
-_KEPT = "kept"  # trial attribute: what the candidate's owner wants to find again
-_ERROR = "error"  # trial attribute: why a candidate failed
-_PATIENCE = 60.0  # seconds to wait for the alpha of a lower number before its process counts as dead
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from optuna.storages import BaseStorage
+
+    Storage = str | Path | BaseStorage | None
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One alpha to train: `seed` derives from the study's seed and the number, nothing else."""
+class Trial:
+    """The record of one candidate: its number, its alpha (d,), the seed of its model, and what came of it."""
 
     number: int
     alpha: FloatArray
-    seed: int
-    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int  # derives from the study's seed and the number, nothing else
+    value: float = math.nan
+    error: str | None = None  # why there is no value
+    pending: bool = False  # asked for and not yet told
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is known of one candidate: a value, or the reason there is none, or neither yet."""
+class TrialRecord:
+    """What a store holds of one number; `alpha` is None between the drawing of the number and that of the
+    alpha."""
 
-    candidate: Candidate
+    number: int
+    alpha: FloatArray | None
     value: float = math.nan
     error: str | None = None
-    pending: bool = False
+    finished: bool = False
+
+
+class TrialStore(Protocol):
+    """Where a study's records are kept."""
+
+    patience: float  # seconds to wait for the alpha of a lower number before its process counts as dead
+    keeps_predictions: bool
+
+    def asking(self) -> contextlib.AbstractContextManager[Any]:
+        """Context in which a process asks for numbers and gives them alphas."""
+
+    def draw_numbers(self, k: int) -> list[int]:
+        """The next k numbers that nobody has."""
+
+    def records(self) -> Sequence[TrialRecord]:
+        """All numbers so far, in order."""
+
+    def written_alphas(self, first: int, k: int) -> FloatArray | None:
+        """Alphas (k, d) that an interrupted process wrote for the numbers from `first` on, None if it did
+        not."""
+
+    def write_alphas(self, first: int, alphas: FloatArray, domain: Domain) -> None:
+        """Give the numbers from `first` on their alphas (k, d), all or none of them."""
+
+    def finish(self, number: int, value: float | None, error: str | None) -> None:
+        """End a trial with a finite value, or with the reason that there is none."""
+
+    def keep(self, number: int, content: State) -> None:
+        """Keep a JSON-able dict with a trial."""
+
+    def kept(self) -> dict[int, State]:
+        """What was kept with `keep`, by number."""
+
+    def close(self) -> None:
+        """Give back connections; they are taken again when needed."""
+
+
+@dataclass
+class MemoryTrials:
+    """The records of a study in memory."""
+
+    patience: float = 0.0
+    keeps_predictions: bool = False
+    _records: list[TrialRecord] = field(default_factory=list)
+    _lock: Any = field(default_factory=threading.RLock)
+
+    def asking(self) -> contextlib.AbstractContextManager[Any]:
+        lock: contextlib.AbstractContextManager[Any] = self._lock
+        return lock
+
+    def draw_numbers(self, k: int) -> list[int]:
+        return list(range(len(self._records), len(self._records) + k))
+
+    def records(self) -> Sequence[TrialRecord]:
+        return self._records
+
+    def written_alphas(self, first: int, k: int) -> FloatArray | None:
+        return None
+
+    def write_alphas(self, first: int, alphas: FloatArray, domain: Domain) -> None:
+        self._records += [TrialRecord(first + i, alpha) for i, alpha in enumerate(alphas)]
+
+    def finish(self, number: int, value: float | None, error: str | None) -> None:
+        ended = math.nan if value is None else value
+        self._records[number] = replace(self._records[number], value=ended, error=error, finished=True)
+
+    def keep(self, number: int, content: State) -> None:
+        """Nothing: who owns the study has what it would keep."""
+
+    def kept(self) -> dict[int, State]:
+        return {}
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
 
 class WeightStudy:
@@ -60,18 +147,19 @@ class WeightStudy:
     Parameters
     ----------
     weighting : fitted ExampleWeighting, or None
-        Makes weights of an alpha; only `weights` needs it.
+        Makes weights of an alpha; only `weights` and `training_weights` need it.
     domain : Ball or Box
         Where alpha lives.
-    sampler : "gp_bucb", "random", "cover" or an object with `propose`
+    sampler : "gp_bucb", "random", "cover" or Sampler
+        Where the next alphas come from.
     greater_is_better : bool
         Direction of the told values.
     n_initial : int
         How many candidates after those of α = 0 are random: the paper's first batch of K.
     alpha_zero_repeats : int
-        The first numbers, whose alpha is 0: the unweighted model, repeated to learn the metric's noise.
+        How many of the first numbers have α = 0; two or more tell the metric's noise.
     storage : None, a path, a URL or an Optuna storage
-        None is memory; a path is a journal file; a URL such as "sqlite:///run.db" a database.
+        None is memory; a path is a journal file; a URL such as "sqlite:///run.db" a database. Needs Optuna.
     name : str
         The study's name in the storage; an existing study of that name is continued.
     seed : int
@@ -85,8 +173,8 @@ class WeightStudy:
     >>> from moew.samplers import Ball
     >>> study = WeightStudy(None, Ball(2, 3.0), n_initial=10, seed=0)
     >>> for _ in range(3):
-    ...     for candidate in study.ask(10):
-    ...         study.tell(candidate.number, -float(((candidate.alpha - 1.0) ** 2).sum()))
+    ...     for trial in study.ask(10):
+    ...         study.tell(trial.number, -float(((trial.alpha - 1.0) ** 2).sum()))
     >>> study.n_asked, study.best().value > -0.1  # within about 0.3 of the best alpha
     (30, True)
     """
@@ -105,37 +193,54 @@ class WeightStudy:
         seed: int = 0,
         fingerprint: str = "",
     ) -> None:
-        if n_initial < 1 or alpha_zero_repeats < 1:
+        if n_initial < 1:
+            raise InvalidInputError(f"n_initial must be at least 1, got {n_initial}.", argument="n_initial")
+        if alpha_zero_repeats < 0:
             raise InvalidInputError(
-                f"n_initial and alpha_zero_repeats must be at least 1, got {n_initial} and {alpha_zero_repeats}."
+                f"alpha_zero_repeats must be at least 0, got {alpha_zero_repeats}.",
+                argument="alpha_zero_repeats",
             )
         self.weighting = weighting
         self.domain = domain
         self.sampler = resolve_sampler(sampler)
-        if hasattr(self.sampler, "check_domain"):  # before anything is trained
-            self.sampler.check_domain(domain)
+        self.sampler.check_domain(domain)
         self.greater_is_better = greater_is_better
-        self.n_initial = int(n_initial)  # NumPy's integers are none to JSON
+        self.n_initial = int(n_initial)  # json cannot serialise NumPy integers
         self.alpha_zero_repeats = int(alpha_zero_repeats)
         self.seed = int(seed)
-        self.persistent = storage is not None
-        settings = {
-            "fingerprint of data, model and metric": fingerprint,
-            "greater_is_better": greater_is_better,
-            "seed": self.seed,
-            "domain": repr(domain),
-            "sampler": repr(self.sampler),
-            "n_initial": self.n_initial,
-            "alpha_zero_repeats": self.alpha_zero_repeats,
-        }
-        self.optuna_study = open_study(storage, name, greater_is_better, settings)
+        self._store: TrialStore = MemoryTrials()
+        if storage is not None:
+            from moew.search._storage import open_trials  # loads Optuna
 
-    def ask(self, k: int = 1) -> list[Candidate]:
-        """The next `k` candidates; number 0 is α = 0."""
+            settings = {
+                "fingerprint of data, model and metric": fingerprint,
+                "greater_is_better": greater_is_better,
+                "seed": self.seed,
+                "domain": repr(domain),
+                "sampler": repr(self.sampler),
+                "n_initial": self.n_initial,
+                "alpha_zero_repeats": self.alpha_zero_repeats,
+            }
+            self._store = open_trials(storage, name, greater_is_better, settings)
+
+    def ask(self, k: int = 1) -> list[Trial]:
+        """The next `k` candidates; the first numbers are α = 0."""
         if k < 1:
-            raise InvalidInputError(f"ask for at least one candidate, got k={k}.")
-        trials = [self.optuna_study.ask() for _ in range(k)]
-        return [candidate for run in _consecutive(trials) for candidate in self._fill(run)]
+            raise InvalidInputError(f"ask for at least one candidate, got k={k}.", argument="k")
+        with self._store.asking():
+            return self._fill(self._store.draw_numbers(k))
+
+    def ask_until(self, end: int) -> list[Trial]:
+        """Every untold candidate below the number `end`, asking for those that nobody asked for.
+
+        For the one owner of a study: after an interruption, at whatever moment, it gets the candidates it
+        would have got without. Others that work on the study would train the same candidates again.
+        """
+        with self._store.asking():
+            asked = self._store.records()[:end]  # later ones get their alphas with a later batch
+            without = [record.number for record in asked if record.alpha is None and not record.finished]
+            self._fill(without + self._store.draw_numbers(max(0, end - self.n_asked)))
+        return [trial for trial in self.pending() if trial.number < end]
 
     def tell(self, number: int, value: float | None = None, *, error: str | None = None) -> None:
         """Record the metric of a candidate, or why it has none. A value that is not finite is a failure."""
@@ -143,164 +248,135 @@ class WeightStudy:
             raise InvalidInputError(
                 f"tell candidate {number} either a value or an error, not both or neither."
             )
-        trial = self._trial(number)
-        if trial.state.is_finished():
-            raise InvalidInputError(f"candidate {number} was already told {trial.value}; tell it once.")
-        if value is not None:
-            values = np.asarray(value, dtype=np.float64).reshape(-1).tolist()
-            if len(values) != 1:
-                raise InvalidInputError(f"candidate {number} needs one value, got {len(values)}: {value!r}.")
-            if math.isfinite(values[0]):
-                self._finish(trial, TrialState.COMPLETE, values)
-                return
-            error = f"the metric is {values[0]}, not a finite number"
-        self._storage.set_trial_user_attr(trial._trial_id, _ERROR, error)
-        self._finish(trial, TrialState.FAIL)
+        record = self._record(number)
+        if record.finished:
+            raise InvalidInputError(f"candidate {number} was already told {record.value}; tell it once.")
+        if value is None:
+            self._store.finish(number, None, error)
+            return
+        values = np.asarray(value, dtype=np.float64).reshape(-1).tolist()
+        if len(values) != 1:
+            raise InvalidInputError(f"candidate {number} needs one value, got {len(values)}: {value!r}.")
+        if math.isfinite(values[0]):
+            self._store.finish(number, values[0], None)
+        else:
+            self._store.finish(number, None, f"the metric is {values[0]}, not a finite number")
 
-    def ask_until(self, end: int) -> list[Candidate]:
-        """Every untold candidate below the number `end`, asking for those that nobody asked for.
+    def add_trial(self, alpha: FloatArray, value: float | None = None, *, error: str | None = None) -> Trial:
+        """Record a candidate that was trained and scored before, as the next number."""
+        with self._store.asking():
+            (number,) = self._store.draw_numbers(1)
+            self._store.write_alphas(number, np.asarray(alpha, dtype=np.float64)[None], self.domain)
+        self.tell(number, value, error=error)
+        return self.trials()[number]
 
-        For the one owner of a study: after an interruption, at whatever moment, it gets the candidates it
-        would have got without. Others that work on the study would train the same candidates again.
-        """
-        asked = self._trials()[:end]  # later ones belong to a later batch, and get their alphas with it
-        orphans = [t for t in asked if not t.state.is_finished() and _ALPHA not in t.user_attrs]
-        trials = [Trial(self.optuna_study, orphan._trial_id) for orphan in orphans]
-        trials += [self.optuna_study.ask() for _ in range(end - self.n_asked)]
-        for run in _consecutive(trials):
-            self._fill(run)
-        return [candidate for candidate in self.pending() if candidate.number < end]
+    def trials(self) -> list[Trial]:
+        """Every candidate that has its alpha, in the order of the numbers."""
+        return [self._trial(r, r.alpha) for r in self._store.records() if r.alpha is not None]
 
-    def close(self) -> None:
-        """Give back connections to a database; they are taken again when needed."""
-        self._storage.remove_session()
-        backend = getattr(self._storage, "_backend", self._storage)
-        if hasattr(backend, "engine"):
-            backend.engine.dispose()
+    def pending(self) -> list[Trial]:
+        """Candidates asked for and not yet told."""
+        return [trial for trial in self.trials() if trial.pending]
+
+    def best(self) -> Trial:
+        """The candidate with the best value, the lowest number among equals."""
+        done = [trial for trial in self.trials() if math.isfinite(trial.value)]
+        if not done:
+            raise SearchFailedError("no candidate has a value yet: tell at least one.")
+        sign = self._sign
+        return max(done, key=lambda trial: (sign * trial.value, -trial.number))
 
     @property
     def n_asked(self) -> int:
         """How many candidates were asked for so far, by anyone."""
-        return len(self._trials())
+        return len(self._store.records())
+
+    @property
+    def optuna_study(self) -> Any:
+        """The Optuna study that carries this one, for dashboards; only with a storage."""
+        study = getattr(self._store, "optuna_study", None)
+        if study is None:
+            raise InvalidInputError("the study is in memory; pass a storage to have an Optuna study.")
+        return study
 
     def keep(self, number: int, content: Callable[[], State]) -> None:
         """Keep a JSON-able dict with a candidate that is not yet told; memory needs no such copy."""
-        if not self.persistent:
+        if not self._store.keeps_predictions:
             return
-        trial = self._trial(number)
-        if trial.state.is_finished():
+        if self._record(number).finished:
             raise InvalidInputError(
                 f"candidate {number} was told by another process: only one fit at a time may use a study. "
-                "Use another study_name or storage, or share the study through WeightStudy."
+                "Use another study_name or storage, or share the study through WeightStudy.",
+                argument="storage",
             )
-        self._storage.set_trial_user_attr(trial._trial_id, _KEPT, content())
+        self._store.keep(number, content())
 
     def kept(self) -> dict[int, State]:
         """What was kept with `keep`, by candidate number."""
-        return {t.number: t.user_attrs[_KEPT] for t in self._trials() if _KEPT in t.user_attrs}
+        return self._store.kept()
 
-    def told(self) -> list[Told]:
-        """Every candidate that has its alpha, in the order of the numbers."""
-        return [self._told(trial) for trial in self._trials() if _ALPHA in trial.user_attrs]
+    def close(self) -> None:
+        """Give back connections to a database; they are taken again when needed."""
+        self._store.close()
 
-    def pending(self) -> list[Candidate]:
-        """Candidates asked for and not yet told."""
-        return [told.candidate for told in self.told() if told.pending]
-
-    def best(self) -> Told:
-        """The candidate with the best value, the lowest number among equals."""
-        done = [told for told in self.told() if math.isfinite(told.value)]
-        if not done:
-            raise SearchFailedError("no candidate has a value yet: tell at least one.")
-        sign = self._sign
-        return max(done, key=lambda told: (sign * told.value, -told.candidate.number))
-
-    def weights(self, candidate: Candidate, X: Rows, y: Labels) -> FloatArray:
+    def weights(self, trial: Trial, X: Rows, y: Labels) -> FloatArray:
         """The candidate's weights (n,) of any rows, eq. 3, with the training rows' constant c."""
-        weights: FloatArray = self._fitted_weighting.weight_function(candidate.alpha)(X, y)
+        weights: FloatArray = self._fitted_weighting.weight_function(trial.alpha)(X, y)
         return weights
 
-    def training_weights(self, candidate: Candidate) -> FloatArray:
+    def training_weights(self, trial: Trial) -> FloatArray:
         """The candidate's weights (n,) of the training rows, as `ExampleWeightSearch` trains with them."""
-        weights: FloatArray = self._fitted_weighting.training_weights(candidate.alpha[None])[0]
+        weights: FloatArray = self._fitted_weighting.training_weights(trial.alpha[None])[0]
         return weights
 
     @property
     def _fitted_weighting(self) -> Any:
         if self.weighting is None:
-            raise InvalidInputError("this study was made without a weighting; pass a fitted one.")
+            raise InvalidInputError(
+                "this study was made without a weighting; pass a fitted one.", argument="weighting"
+            )
         return self.weighting
 
     @property
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
-    @property
-    def _storage(self) -> BaseStorage:
-        return self.optuna_study._storage
+    def _record(self, number: int) -> TrialRecord:
+        records = self._store.records()
+        if not 0 <= number < len(records):
+            raise InvalidInputError(f"there is no candidate {number}; {len(records)} were asked for.")
+        return records[number]
 
-    def _trials(self) -> list[FrozenTrial]:
-        return self.optuna_study.get_trials(deepcopy=False)
+    def _trial(self, record: TrialRecord, alpha: FloatArray) -> Trial:
+        seed = integer_seed(self.seed, "model", record.number)
+        return Trial(record.number, alpha, seed, record.value, record.error, not record.finished)
 
-    def _trial(self, number: int) -> FrozenTrial:
-        trials = self._trials()
-        if not 0 <= number < len(trials):
-            raise InvalidInputError(f"there is no candidate {number}; {len(trials)} were asked for.")
-        return trials[number]
+    def _fill(self, numbers: list[int]) -> list[Trial]:
+        """Give alphas to these numbers, run by run, once every lower number has one."""
+        for run in _consecutive(numbers):
+            known = self._wait_for_lower_numbers(run[0])
+            alphas = self._store.written_alphas(run[0], len(run))
+            if alphas is None:
+                alphas = self._alphas(run[0], len(run), known)
+            self._store.write_alphas(run[0], alphas, self.domain)
+        records = self._store.records()
+        return [self._trial(records[n], np.asarray(records[n].alpha)) for n in numbers]
 
-    def _finish(self, trial: FrozenTrial, state: TrialState, values: list[float] | None = None) -> None:
-        # What optuna_study.tell comes down to; it also makes a deep copy of the trial, at ten times the cost.
-        self._storage.set_trial_state_values(trial._trial_id, state, values)
-
-    def _told(self, trial: FrozenTrial) -> Told:
-        return Told(
-            self._candidate(trial.number, np.asarray(trial.user_attrs[_ALPHA], dtype=np.float64)),
-            trial.value if trial.state == TrialState.COMPLETE and trial.value is not None else math.nan,
-            trial.user_attrs.get(_ERROR),
-            not trial.state.is_finished(),
-        )
-
-    def _candidate(self, number: int, alpha: FloatArray) -> Candidate:
-        return Candidate(number, alpha, integer_seed(self.seed, "model", number))
-
-    def _fill(self, run: list[Trial]) -> list[Candidate]:
-        """Give alphas to trials with consecutive numbers, once every lower number has one."""
-        first = run[0].number
-        known = self._wait_for_lower_numbers(first)
-        alphas = self._written(run)
-        if alphas is None:
-            alphas = self._alphas(first, len(run), known)
-            run[0].set_user_attr(_RUN, alphas.tolist())
-        for trial, alpha in zip(run, alphas, strict=True):
-            trial.set_user_attr(_ALPHA, alpha.tolist())
-        allowed = FloatDistribution(-self.domain.size, self.domain.size)
-        for trial, alpha in zip(run, alphas.tolist(), strict=True):
-            for i, value in enumerate(alpha):  # for dashboards
-                self._storage.set_trial_param(trial._trial_id, f"{_ALPHA}_{i}", value, allowed)
-        return [self._candidate(trial.number, alpha) for trial, alpha in zip(run, alphas, strict=True)]
-
-    def _written(self, run: list[Trial]) -> FloatArray | None:
-        """Alphas of a run whose asking was interrupted after they were known, None if they are not."""
-        for trial in self._trials()[: run[0].number + 1]:
-            alphas = trial.user_attrs.get(_RUN, [])
-            start = run[0].number - trial.number
-            if start + len(run) <= len(alphas):
-                return np.asarray(alphas[start : start + len(run)], dtype=np.float64)
-        return None
-
-    def _wait_for_lower_numbers(self, first: int) -> list[Told]:
-        deadline = time.monotonic() + _PATIENCE
+    def _wait_for_lower_numbers(self, first: int) -> list[Trial]:
+        """All lower candidates. A number whose process does not give it an alpha in time is a failure."""
+        deadline = time.monotonic() + self._store.patience
         while True:
-            lower = [trial for trial in self._trials() if trial.number < first]
-            waiting = [t for t in lower if _ALPHA not in t.user_attrs and not t.state.is_finished()]
+            lower = self._store.records()[:first]
+            waiting = [record for record in lower if record.alpha is None and not record.finished]
             if not waiting:
-                return [self._told(trial) for trial in lower if _ALPHA in trial.user_attrs]
+                return [self._trial(record, record.alpha) for record in lower if record.alpha is not None]
             if time.monotonic() > deadline:
-                for trial in waiting:
-                    self.tell(trial.number, error=f"asked for, but got no alpha within {_PATIENCE:.0f} s")
+                reason = f"asked for, but got no alpha within {self._store.patience:.0f} s"
+                for record in waiting:
+                    self._store.finish(record.number, None, reason)
             time.sleep(0.01)
 
-    def _alphas(self, first: int, k: int, known: list[Told]) -> FloatArray:
+    def _alphas(self, first: int, k: int, known: list[Trial]) -> FloatArray:
         """Alphas (k, d) of the numbers first … first + k − 1, given the lower numbers."""
         zeros = min(k, max(0, self.alpha_zero_repeats - first))
         n_random = min(k - zeros, max(0, self.alpha_zero_repeats + self.n_initial - first - zeros))
@@ -313,13 +389,13 @@ class WeightStudy:
             parts.append(self._propose(first + zeros + n_random, n_proposed, known, ahead))
         return np.concatenate(parts)
 
-    def _propose(self, first: int, k: int, known: list[Told], ahead: list[FloatArray]) -> FloatArray:
+    def _propose(self, first: int, k: int, known: list[Trial], ahead: list[FloatArray]) -> FloatArray:
         none = np.empty((0, self.domain.n_dims))
-        done = [told for told in known if not told.pending]
-        out = [told.candidate.alpha[None] for told in known if told.pending] + ahead
+        done = [trial for trial in known if not trial.pending]
+        out = [trial.alpha[None] for trial in known if trial.pending] + ahead
         return self.sampler.propose(
-            np.concatenate([none, *(told.candidate.alpha[None] for told in done)]),
-            self._sign * np.array([told.value for told in done], dtype=np.float64),
+            np.concatenate([none, *(trial.alpha[None] for trial in done)]),
+            self._sign * np.array([trial.value for trial in done], dtype=np.float64),
             pending=np.concatenate([none, *out]),
             k=k,
             domain=self.domain,
@@ -327,9 +403,9 @@ class WeightStudy:
         )
 
 
-def _consecutive(trials: list[Trial]) -> Iterator[list[Trial]]:
+def _consecutive(numbers: list[int]) -> Iterator[list[int]]:
     """Split into runs of consecutive numbers: other processes may hold the numbers in between."""
-    breaks = [i for i, (a, b) in enumerate(pairwise(trials), 1) if b.number != a.number + 1]
-    for start, stop in pairwise([0, *breaks, len(trials)]):
+    breaks = [i for i, (a, b) in enumerate(pairwise(numbers), 1) if b != a + 1]
+    for start, stop in pairwise([0, *breaks, len(numbers)]):
         if start < stop:
-            yield trials[start:stop]
+            yield numbers[start:stop]

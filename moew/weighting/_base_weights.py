@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -15,9 +16,21 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class BaseWeightsEstimator(Stateful, BaseEstimator):
-    """Base of moew's base weights."""
+    """Base class of moew's base weights: `fit` learns, `weights` gives π of any rows."""
 
     state_home = "moew.weighting"
+
+    @abstractmethod
+    def fit(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> Self:
+        """Learn from the training and the validation rows."""
+
+    @abstractmethod
+    def weights(self, X: Rows, y: Labels) -> FloatArray:
+        """π (n,) of any rows."""
+
+    def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
+        """Learn, and give π (n,) of the training rows."""
+        return self.fit(X, y, X_val, y_val, task=task).weights(X, y)
 
 
 class UniformBaseWeights(BaseWeightsEstimator):

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from moew._util.seeds import draw_seed
 from moew._util.state import State, pack_array, unpack_array
 from moew.data import TabularEncoder
 from moew.types import FloatArray, Labels, Rows, Task
@@ -46,13 +47,17 @@ class CovariateShift(BaseWeightsEstimator):
         self.knots_ = self._find_knots(encoded)
         training = self._features(encoded)
         validation = self._features(self.encoder_.transform(X_val))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = draw_seed(check_random_state(self.random_state))
         ratio = fit_density_ratio(training, validation, self.n_folds, seed)
         self.intercept_, self.coef_ = ratio.intercept, ratio.coef
         clipped = self._clipped(ratio.training_log_ratio)
         self.mean_ = float(clipped.mean())
         self.training_weights_ = clipped / self.mean_
         return self
+
+    def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
+        """Learn, and give `training_weights_`: each row's from a classifier that did not see it."""
+        return self.fit(X, y, X_val, y_val, task=task).training_weights_
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
         """π (n,) of any rows."""

@@ -14,6 +14,7 @@ from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
 from moew.types import BaseWeights, Embedding, FloatArray, Labels, Rows, Task
 from moew.weighting._base_weights import checked_base_weights
+from moew.weighting._normalise import mean_over_rows
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -68,8 +69,7 @@ class WeightFunction(Stateful):
 class ExampleWeighting:
     """The weights of the training rows, and the weight function, for any α.
 
-    fit learns the embedding and the base weights; base weights that have `training_weights_`, cross-fitted
-    ones of the training rows, are taken at them there.
+    `fit` learns the embedding and the base weights.
 
     Examples
     --------
@@ -100,11 +100,9 @@ class ExampleWeighting:
         """Learn from the n training rows and the validation rows; `sample_weight` (n,) is the user's."""
         self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
         X, y, X_val, y_val = (read_only(part) for part in (X, y, X_val, y_val))
-        self.base_weights.fit(X, y, X_val, y_val, task=task)
+        pi = self.base_weights.fit_weights(X, y, X_val, y_val, task=task)
         self.embedding.fit(X, y, task=task)
         self.Z_ = self.embedding.transform(X, y)
-        pi = getattr(self.base_weights, "training_weights_", None)
-        pi = self.base_weights.weights(X, y) if pi is None else pi
         self.pi_ = checked_base_weights(pi, len(y), type(self.base_weights).__name__)
         return self
 
@@ -146,7 +144,7 @@ class ExampleWeighting:
             )
         relative = _relative(self.pi_, log_sigma, log_top)
         with np.errstate(over="ignore"):
-            mean = relative.mean(axis=1) if u is None else (relative * u).sum(axis=1) / u.sum()
+            mean = mean_over_rows(relative, u)
         if not (np.isfinite(mean) & (mean > 0)).all():
             raise InvalidInputError(
                 f"the base weights, {self.pi_.min():g} to {self.pi_.max():g}, are too small or too "

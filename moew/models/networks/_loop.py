@@ -13,6 +13,7 @@ from jax import lax
 from moew.models.networks import _adam
 from moew.models.networks._layers import Parameters, Products, outputs
 from moew.models.networks._losses import row_losses
+from moew.weighting._normalise import mini_batch_divisor
 
 
 class Recipe(NamedTuple):
@@ -143,7 +144,7 @@ def _take(array: jax.Array, rows: jax.Array) -> jax.Array:
 def _to_sum_one(w: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Weights (R, K, b) with sum one, and (R, K) where there is any weight at all."""
     total = jnp.sum(w, axis=2, keepdims=True)
-    return w / jnp.where(total == 0, 1.0, total), total[:, :, 0] != 0
+    return w / mini_batch_divisor(total, jnp.where), total[:, :, 0] != 0
 
 
 def _choose(first: jax.Array, yes: jax.Array, no: jax.Array) -> jax.Array:

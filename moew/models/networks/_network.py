@@ -15,7 +15,8 @@ from moew._util.state import State, Stateful, pack_array, unpack_array
 from moew.data import TabularEncoder
 from moew.data._numeric import is_numeric_array, row_blocks
 from moew.exceptions import InvalidInputError, TrainingDivergedError
-from moew.models import _shared as many
+from moew._util.seeds import draw_seed
+from moew.models import _shared
 from moew.models.networks import _checks
 from moew.models.networks._batches import split_rows
 from moew.models.networks._devices import choose_devices
@@ -82,7 +83,7 @@ class Network(Stateful, BaseEstimator):
         spec = self._spec(inputs, targets)
         for problem in _weight_problems(spec, weights).values():
             raise problem
-        seed = many.draw_seed(self.random_state)
+        seed = draw_seed(self.random_state)
         (layers,) = self._trained(spec, inputs, targets, weights, [seed])
         if not all_finite(layers):
             raise _diverged()
@@ -101,7 +102,7 @@ class Network(Stateful, BaseEstimator):
         """
         template = clone(self)
         inputs, targets = template._learn_encoding(X, y)
-        weights = many.weighting_matrix(weights, len(inputs), len(seeds))
+        weights = _shared.weighting_matrix(weights, len(inputs), len(seeds))
         spec = template._spec(inputs, targets)
         return self._train_many(template, spec, inputs, targets, weights, seeds)
 
@@ -116,7 +117,7 @@ class Network(Stateful, BaseEstimator):
     ) -> Iterator[tuple[int, Any]]:
         problems = _weight_problems(spec, weights)
         good = [k for k in range(len(seeds)) if k not in problems]
-        drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
+        drawn = [draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
         usable = weights[good] if problems else weights  # not copied without need
         trained = self._trained(spec, inputs, targets, usable, drawn) if good else iter(())
         try:
@@ -156,7 +157,7 @@ class Network(Stateful, BaseEstimator):
     def _run(self, layers: slice, X: Rows, *, linear_end: bool) -> FloatArray:
         """Values (n, out) of the last of these layers."""
         check_is_fitted(self, "layers_")
-        rows = many.check_rows(self, X, reset=False)
+        rows = _shared.check_rows(self, X, reset=False)
         # A block of an array at a time; in tables the columns are looked at one by one, once.
         parts = (rows[block] for block in row_blocks(rows)) if is_numeric_array(rows) else [rows]
         values = [
@@ -173,7 +174,7 @@ class Network(Stateful, BaseEstimator):
             raise InvalidInputError(
                 f"loss of {type(self).__name__} must be one of {self._losses}, got {self.loss!r}."
             )
-        rows, y = many.check_rows_and_labels(self, X, y)
+        rows, y = _shared.check_rows_and_labels(self, X, y)
         targets = self._learn_targets(y)
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
         return self.encoder_.transform(rows, np.float32), targets  # what training computes with
@@ -252,7 +253,7 @@ class Network(Stateful, BaseEstimator):
 
 
 def _weight_problems(spec: NetworkSpec, weights: FloatArray) -> dict[int, InvalidInputError]:
-    problems = dict(many.bad_weightings(weights))
+    problems = dict(_shared.bad_weightings(weights))
     if spec.early_stopping is not None:
         parts = split_rows(weights.shape[1], spec.early_stopping.share)
         problems = {**dict(_checks.bad_shares(weights, *parts)), **problems}

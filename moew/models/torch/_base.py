@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from moew.data import TabularEncoder
 from moew.exceptions import MoewWarning, TrainingDivergedError
-from moew.models import _shared as many
+from moew._util.seeds import draw_seed
+from moew.models import _shared
 from moew.models.torch import _checks
 from moew.models.torch._batches import threads
 from moew.models.torch._memory import models_that_fit
@@ -69,10 +70,10 @@ class TorchEstimator(BaseEstimator):
         plan, data = self._prepare(X, y)
         given = 1.0 if sample_weight is None else sample_weight
         weights = _check_sample_weight(given, data.inputs, dtype=np.float64)[None]
-        for _, problem in many.bad_weightings(weights):
+        for _, problem in _shared.bad_weightings(weights):
             raise problem
         with threads(self.n_threads):
-            module = make_module(plan.maker, many.draw_seed(self.random_state))
+            module = make_module(plan.maker, draw_seed(self.random_state))
             train_one(plan, module, data, load_weights(plan, weights))
         if not is_finite(module):
             raise _diverged()
@@ -92,15 +93,15 @@ class TorchEstimator(BaseEstimator):
         """
         template = clone(self)
         plan, data = template._prepare(X, y)
-        weights = many.weighting_matrix(weights, len(data.inputs), len(seeds))
+        weights = _shared.weighting_matrix(weights, len(data.inputs), len(seeds))
         return self._train_many(template, plan, data, weights, seeds)
 
     def _train_many(
         self, template: Self, plan: Plan, data: Data, weights: FloatArray, seeds: Sequence[int | None]
     ) -> Iterator[tuple[int, Any]]:
-        problems = dict(many.bad_weightings(weights))
+        problems = dict(_shared.bad_weightings(weights))
         good = [k for k in range(len(seeds)) if k not in problems]
-        drawn = [many.draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
+        drawn = [draw_seed(self.random_state if seeds[k] is None else seeds[k]) for k in good]
         trained = template._train(plan, data, weights[good], drawn)
         for k, seed in enumerate(seeds):
             if k in problems:
@@ -141,7 +142,7 @@ class TorchEstimator(BaseEstimator):
     def _prepare(self, X: Rows, y: Labels) -> tuple[Plan, Data]:
         """How to train and on what, after everything that can be checked without training was checked."""
         _checks.check_settings(self)
-        rows, y = many.check_rows_and_labels(self, X, y)
+        rows, y = _shared.check_rows_and_labels(self, X, y)
         codes = torch.from_numpy(self._learn_targets(y))
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
         few = torch.from_numpy(self.encoder_.transform(_first(rows, _TRIED_ROWS)))
@@ -171,7 +172,7 @@ class TorchEstimator(BaseEstimator):
     def _outputs(self, X: Rows) -> FloatArray:
         """The module's outputs (n, C) as float64."""
         check_is_fitted(self, "module_")
-        encoded = self.encoder_.transform(many.check_rows(self, X, reset=False))
+        encoded = self.encoder_.transform(_shared.check_rows(self, X, reset=False))
         device = _checks.module_device(self.device)
         module = self.module_ if device.type == "cpu" else copy.deepcopy(self.module_).to(device)
         inputs = torch.from_numpy(encoded).to(module_dtype(module))

@@ -16,6 +16,7 @@ from moew.models.torch._batches import seeded
 from moew.models.torch._modules import Maker, Task
 from moew.models.torch._optimizers import make_optimizer, make_schedule, stacked_optimizer, update
 from moew.types import FloatArray
+from moew.weighting._normalise import mini_batch_divisor
 
 # The kernels of a matrix product go by its shape, and the last bits by the kernel. With the number of models
 # filled up to a multiple of four they were the same in every company tried on a CPU. On a GPU they were not.
@@ -63,7 +64,7 @@ class Data:
             chosen = slice(None) if self.rows is None else self.rows[step]
             w = weights[:, chosen]
             total = w.sum(dim=1, keepdim=True)
-            yield self.inputs[chosen], self.codes[chosen], w / torch.where(total == 0, 1.0, total)
+            yield self.inputs[chosen], self.codes[chosen], w / mini_batch_divisor(total, torch.where)
 
 
 def load_data(plan: Plan, inputs: Tensor, codes: Tensor) -> Data:

@@ -24,6 +24,7 @@ from moew.models.networks.gpu._blocks import columns_in_memory as columns_in_mem
 from moew.models.networks.gpu._blocks import joined, parted
 from moew.models.networks.gpu._blocks import side as side
 from moew.models.networks.gpu._blocks import with_ones as with_ones
+from moew.weighting._normalise import mini_batch_divisor
 
 
 class Tiles(NamedTuple):
@@ -104,7 +105,7 @@ def _program(network: Network, tile: int, X: Any, Y: Any, W: Any, rows: Any, rat
         none = (jnp.float32(0.0), *jax.tree.map(jnp.zeros_like, (first, deeper)))
         total, of_first, of_deeper = lax.fori_loop(0, -(-batch // tile), add_rows, none)
         active = total != 0.0
-        scale = 1.0 / jnp.where(active, total, 1.0)
+        scale = 1.0 / mini_batch_divisor(total, jnp.where)
         count = count + active.astype(jnp.float32)
         pace = _adam.pace(count, rates[0], active)
         for (start, _), gradient in zip(columns, of_first, strict=True):

@@ -1,30 +1,39 @@
-"""Which candidate wins, and its honest score: what is left when the luck of being chosen is taken off.
+"""The honest score: what a winner is worth when the luck of being chosen is taken off.
 
-The best of many validation scores is too good, because it was chosen for being the best. The outputs
-of all candidates on the validation rows are kept, so the choice can be played again on halves of those rows
-without training anything. docs/honest-score.md tells why it is done this way and what bias remains.
+The best of many validation scores is too good, because it was chosen for being the best. The predictions of
+all candidates on the validation rows are kept, so the choice can be repeated on halves of those rows without
+training anything. docs/honest-score.md tells why it is done this way and what bias remains.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError, SearchFailedError, UndefinedMetricError
-from moew.types import FloatArray, IntArray
+from moew.data import LabelledRows, SearchData
+from moew.data._splits import check_strata, strata_of, stratified_halves
+from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.metrics import Predictions
+from moew.search._evaluate import Evaluator
+from moew.search._select import select_best
+from moew.types import FloatArray, IntArray, Task
+
+_HALVES_KEPT = 4  # parts of the validation rows that the honest score keeps while it looks at them
+_GAIN_PAIRS, _SLOW_PAIRS = 50, 10  # pairs of halves from which the gain's standard error is found
+_MOST_STACKED = 2**23  # predictions of all candidates together that are scored in one call
+_PILOT_PAIRS = 10  # pairs of halves on which every candidate is measured
+_HOPELESS = 4.0  # a candidate this many standard deviations behind on the pilot halves is left out after
+_SIZE_CHECKS = 3  # pairs whose winners are measured on another pair, to see how the metric moves with size
 
 Evaluate = Callable[[int, IntArray, IntArray], float]
 """(candidate, rows, fit_rows) → the metric on validation `rows`, its decision rule refitted on `fit_rows`."""
 EvaluateAll = Callable[[IntArray, IntArray], FloatArray | None]
 """(candidates (m,), rows) → the metric (m,) of each on validation `rows`, or None for one by one."""
-
-_PILOT_PAIRS = 10  # pairs of halves on which every candidate is measured
-_HOPELESS = 4.0  # a candidate this many standard deviations behind on the pilot halves is left out after
-_SIZE_CHECKS = 3  # pairs whose winners are measured on another pair, to see how the metric moves with size
 
 
 @dataclass(frozen=True)
@@ -43,19 +52,6 @@ class HonestScore:
     n_halves: int
     n_redrawn: int  # halves on which the metric was undefined
     reason: str | None = None
-
-
-def select_best(scores: FloatArray, greater_is_better: bool) -> int:
-    """The number of the best finite score in `scores` (n,); among equals the lowest number."""
-    scores = np.asarray(scores, dtype=float)
-    if scores.ndim != 1 or len(scores) == 0:
-        raise InvalidInputError(f"scores must be a list of at least one score, got shape {scores.shape}.")
-    finite = np.isfinite(scores)
-    if not finite.any():
-        raise SearchFailedError(
-            f"none of the {len(scores)} candidates has a finite score; look at their messages for the cause."
-        )
-    return int(np.argmax(np.where(finite, scores if greater_is_better else -scores, -np.inf)))
 
 
 def honest_score(
@@ -79,7 +75,7 @@ def honest_score(
     """
     scores = np.asarray(scores, dtype=float)
     winner = select_best(scores, greater_is_better)
-    strata = _check_strata(strata)
+    strata = check_strata(strata)
     if n_halves < 2:
         raise InvalidInputError(f"n_halves must be at least 2, got {n_halves}; 200 is a good number.")
     sign = 1.0 if greater_is_better else -1.0
@@ -103,7 +99,7 @@ def honest_score(
         reason = (
             f"the metric was undefined on {halves.n_undefined} of {halves.n_undefined + done} pairs of "
             "halves of the validation rows, or everywhere on halves with the decision rule of all rows; give "
-            'more validation rows (of the rarest class), or set rows aside with honest="holdout".'
+            "more validation rows (of the rarest class), or set rows aside for the honest score."
         )
     value = best - sign * (optimism + size_bias)
     n_redrawn = 2 * halves.n_undefined
@@ -111,7 +107,7 @@ def honest_score(
 
 
 class _Halves:
-    """The choice played again on pairs of halves (A, B), each half choosing once. Higher is better."""
+    """The choice repeated on pairs of halves (A, B), each half choosing once. Higher is better."""
 
     def __init__(
         self,
@@ -218,49 +214,6 @@ class _Halves:
         return float(moved.mean()), float(moved.std())
 
 
-def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Two random halves (A, B) of the rows with the same share of every code in `strata` (n,).
-
-    The odd rows of the strata are dealt out in turn, so that the halves differ by one row at most.
-    """
-    order = rng.permutation(len(strata))
-    order = order[np.argsort(strata[order], kind="stable")]  # shuffled inside each stratum
-    _, counts = np.unique(strata, return_counts=True)
-    place = np.arange(len(strata)) - np.repeat(np.cumsum(counts) - counts, counts)  # inside the stratum
-    odd = place == np.repeat(counts, counts) - np.repeat(counts % 2, counts)
-    in_a = place % 2 == 0
-    dealt = (np.arange(odd.sum()) + rng.integers(2)) % 2 == 0
-    in_a[odd] = rng.permutation(dealt)
-    is_a = np.zeros(len(strata), dtype=bool)
-    is_a[order[in_a]] = True
-    return np.flatnonzero(is_a), np.flatnonzero(~is_a)
-
-
-def holdout_split(
-    strata: IntArray, share: float, rng: np.random.Generator, names: Sequence[Any] | None = None
-) -> tuple[IntArray, IntArray]:
-    """(search_rows, holdout_rows): a `share` of every code in `strata` (n,), at least one row each.
-
-    `names` are what an error calls the codes 0, 1, …
-    """
-    strata = _check_strata(strata)
-    if not 0 < share < 1:
-        raise InvalidInputError(f"the share of rows to hold out must lie between 0 and 1, got {share!r}.")
-    codes, counts = np.unique(strata, return_counts=True)
-    if (counts < 2).any():
-        alone = [code if names is None else names[code] for code in codes[counts < 2].tolist()]
-        raise InvalidInputError(
-            f"cannot hold out rows: of {alone[:5]} there is one row each, which cannot be on both sides. "
-            "Give more rows of them, or hold nothing out (pass validation rows, do without honest='holdout')."
-        )
-    held = []
-    for code, count in zip(codes, counts, strict=True):
-        n_held = min(max(round(share * count), 1), count - 1)
-        held.append(rng.permutation(np.flatnonzero(strata == code))[:n_held])
-    holdout_rows = np.sort(np.concatenate(held))
-    return np.setdiff1d(np.arange(len(strata)), holdout_rows), holdout_rows
-
-
 def _defined(evaluate: Evaluate, candidate: int, rows: IntArray, fit_rows: IntArray) -> float:
     """The metric, NaN where it is undefined."""
     try:
@@ -276,12 +229,137 @@ def _upper_spread(scores: FloatArray) -> float:
     return float(ordered[-math.ceil(len(ordered) / 5) :].mean() - np.median(ordered))
 
 
-def _check_strata(strata: IntArray) -> IntArray:
-    strata = np.asarray(strata)
-    if strata.ndim != 1 or strata.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"strata must be integer codes, one for each row, got shape {strata.shape} of {strata.dtype}."
+def honest_from_halves(
+    predictions: Mapping[int, Predictions],
+    values: Mapping[int, float],
+    data: SearchData,
+    evaluator: Evaluator,
+    rng: np.random.Generator,
+) -> HonestScore:
+    """The honest score of the best candidate, from halves of the validation rows; see docs/honest-
+    score.md."""
+    numbers = sorted(predictions)
+    validation = _as_judged(data.validation, evaluator)
+    parts: dict[int, tuple[IntArray, LabelledRows]] = {}
+    first_failure = ""
+
+    def part_of(rows: IntArray) -> LabelledRows:  # every candidate is asked for the same few halves in turn
+        taken = parts.get(id(rows))
+        if taken is None:
+            if len(parts) == _HALVES_KEPT:
+                parts.clear()
+            taken = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
+        return taken[1]
+
+    def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
+        nonlocal first_failure
+        predicted = predictions[numbers[k]]
+        fit_on = None
+        if predicted.scores is not None:
+            fit_on = predicted.scores[fit_rows], part_of(fit_rows)
+        try:
+            return evaluator.value(predicted.take(rows), part_of(rows), fit_on)
+        except Exception as error:  # it has a value on all rows, so on this half it is undefined
+            first_failure = first_failure or f"{type(error).__name__}: {error}"
+            raise UndefinedMetricError(str(error)) from error
+
+    kept = [predictions[number] for number in numbers]
+    ruled = any(predicted.scores is not None for predicted in kept)
+    outputs = None if ruled else _stacked(kept, evaluator)
+
+    def evaluate_all(candidates: IntArray, rows: IntArray) -> FloatArray | None:
+        if outputs is None:
+            return None
+        weight = None if validation.sample_weight is None else validation.sample_weight[rows]
+        try:
+            asked = outputs[candidates][:, rows]  # faster than both at once
+            return evaluator.metric.values(asked, validation.y[rows], sample_weight=weight)
+        except Exception:
+            return None  # undefined for some candidates or for all: one by one tells
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
+        honest = honest_score(
+            evaluate,
+            np.array([values[number] for number in numbers]),
+            strata_of(validation.y, data.task),
+            greater_is_better=evaluator.metric.greater_is_better,
+            rng=rng,
+            evaluate_all=None if ruled else evaluate_all,
         )
-    if len(strata) < 2:
-        raise InvalidInputError(f"at least two validation rows are needed, got {len(strata)}.")
-    return strata
+    if honest.reason is not None and first_failure:
+        honest = replace(honest, reason=f"{honest.reason} The first failure: {first_failure}")
+    low, high = evaluator.metric.bounds or (-math.inf, math.inf)
+    return honest if math.isnan(honest.value) else replace(honest, value=min(max(honest.value, low), high))
+
+
+def _as_judged(rows: LabelledRows, evaluator: Evaluator) -> LabelledRows:
+    """The rows without X, which takes the most memory, for a metric that looks at predictions alone."""
+    return rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
+
+
+def _stacked(predictions: Sequence[Predictions], evaluator: Evaluator) -> np.ndarray[Any, Any] | None:
+    """The predictions (m, n) of all candidates, where the metric can score them in one call, else None.
+
+    With many rows a call takes so long that one for each candidate costs nothing, and a copy of all
+    predictions does.
+    """
+    metric = evaluator.metric
+    if not metric.takes_many or metric.response is None:
+        return None
+    outputs = [predicted.arrays[metric.response] for predicted in predictions]
+    alike = len({(array.shape, array.dtype) for array in outputs}) == 1 and outputs[0].ndim == 1
+    few = sum(array.size for array in outputs) <= _MOST_STACKED
+    return np.stack(outputs) if alike and few else None
+
+
+def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:
+    """`value` is the winner's metric on rows that no search saw."""
+    sign = 1.0 if evaluator.metric.greater_is_better else -1.0
+    return HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0)
+
+
+def no_honest_score(best: float, reason: str = "not asked for") -> HonestScore:
+    """Only the score as it was chosen."""
+    nan = math.nan
+    return HonestScore(nan, best, nan, nan, nan, 0, 0, reason)
+
+
+def gain_error(
+    winner: Predictions,
+    unweighted: Predictions,
+    rows: LabelledRows,
+    evaluator: Evaluator,
+    task: Task,
+    rng: np.random.Generator,
+) -> float:
+    """Standard error of (the winner's metric − the unweighted model's) on rows, both models fixed.
+
+    By the delete-half jackknife, as `HonestScore.standard_error`, but of the difference on the same rows:
+    what both models find hard on these rows cancels. NaN where the metric has no value on most halves.
+    """
+    judged = _as_judged(rows, evaluator)
+
+    def gain(some: IntArray) -> float:
+        taken = judged.take(some)
+        values = []
+        for predicted in (winner, unweighted):
+            fit_on = None if predicted.scores is None else (predicted.scores, judged)
+            values.append(evaluator.value(predicted.take(some), taken, fit_on))
+        return values[0] - values[1]
+
+    strata = strata_of(judged.y, task)
+    n_pairs = _SLOW_PAIRS if evaluator.metric.slow else _GAIN_PAIRS
+    moves = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
+        for _ in range(n_pairs):
+            try:
+                halves = [gain(half) for half in stratified_halves(strata, rng)]
+            except Exception:  # undefined on a half, such as one without a class
+                continue
+            moves += halves if np.isfinite(halves).all() else []
+        if len(moves) < n_pairs:
+            return math.nan
+        on_all = gain(np.arange(len(judged)))
+    return float(np.sqrt(np.mean((np.array(moves) - on_all) ** 2)))

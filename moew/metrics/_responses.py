@@ -1,90 +1,14 @@
-"""What a fitted model answered on some rows, kept as arrays, so that the model need not be."""
+"""What a fitted model answers on rows: decisions, scores, probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from moew.exceptions import InvalidInputError
-from moew.types import BoolArray, FloatArray, IntArray, Response, Rows
-
-Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Per-row answers of a model: name → (n,) or (n, C); and what a scorer asks of a model besides."""
-
-    arrays: Mapping[str, Array]
-    classes: Array | None = None
-    estimator_type: str | None = None
-
-    def __len__(self) -> int:
-        return len(next(iter(self.arrays.values()))) if self.arrays else 0
-
-    @property
-    def uses_decision(self) -> bool:
-        """Whether the metric looked at decisions, which a decision rule can then make."""
-        return "decision" in self.arrays or "predict" in self.arrays
-
-    def take(self, rows: IntArray | BoolArray) -> Outputs:
-        """The answers on some of the rows."""
-        taken = {name: array[rows] for name, array in self.arrays.items()}
-        return Outputs(taken, self.classes, self.estimator_type)
-
-    def compact(self) -> Self:
-        """The same answers in less memory, for the many candidates of a long search."""
-        return replace(self, arrays=_CompactArrays(self.arrays))
-
-    @classmethod
-    def pooled(cls, parts: Sequence[Self], rows: Sequence[IntArray]) -> Self:
-        """Out-of-fold answers: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which together
-        are 0 … n−1. All models must know the same classes."""
-        first = parts[0]
-        for part in parts[1:]:
-            same = np.array_equal(_or_empty(part.classes), _or_empty(first.classes))
-            if part.arrays.keys() != first.arrays.keys() or not same:
-                raise InvalidInputError(
-                    "the models of different folds do not answer alike (other classes or other methods); "
-                    "use folds that hold every class, such as a stratified splitter."
-                )
-        back = np.argsort(np.concatenate(rows), kind="stable")
-        arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
-        return replace(first, arrays=arrays)
-
-
-class _CompactArrays(Mapping[str, Array]):
-    """Arrays of up to 256 different labels kept as one byte each, and given out as they were."""
-
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self._kept = {name: _in_bytes(array) for name, array in arrays.items()}
-
-    def __getitem__(self, name: str) -> Array:
-        different, codes = self._kept[name]
-        return different if codes is None else different[codes]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-
-def _in_bytes(array: Array) -> tuple[Array, Array | None]:
-    """The different labels and the place (n,) of each row's among them; or the array itself and None."""
-    if array.ndim == 1 and array.dtype.kind in "iuUS":
-        different, codes = np.unique(array, return_inverse=True)
-        if len(different) <= 256:
-            return different, codes.astype(np.uint8)
-    return array, None
-
-
-def _or_empty(classes: Array | None) -> Array:
-    return np.empty(0) if classes is None else classes
+from moew.types import Array, BoolArray, FloatArray, Response, Rows
 
 
 def respond(model: Any, X: Rows, response: Response, pos_label: Any = None) -> Array:

@@ -1,0 +1,44 @@
+"""Numbers as people read them, in one way for the terminal, results and the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+DASH = "–"  # where there is no number
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A score with so many significant digits."""
+    return DASH if _is_none(value) else f"{value:.{digits}g}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, with its sign."""
+    return DASH if _is_none(value) else f"{value:+.{digits}g}".replace("-", "−")
+
+
+def alike(values: Sequence[float | None], digits: int = 4) -> list[str]:
+    """Numbers with as many decimals each, so that they can be compared at a glance."""
+    known = [value for value in values if value is not None and not _is_none(value)]
+    largest = max(map(abs, known), default=0.0)
+    decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
+    if all(float(value).is_integer() for value in known):
+        decimals = 0
+    if not 0 <= decimals <= digits + 2:  # very large or very small ones
+        return [number(value, digits) for value in values]
+    return [DASH if _is_none(value) else f"{value:,.{decimals}f}".replace("-", "−") for value in values]
+
+
+def percent(share: float | None) -> str:
+    """A share in percent."""
+    return DASH if share is None or _is_none(share) else f"{100 * share:.3g} %".replace("-", "−")
+
+
+def count(n: int, thing: str) -> str:
+    """So many things: 1 row, 2 rows."""
+    return f"{n:,} {thing}" + ("" if n == 1 else "es" if thing.endswith("ss") else "s")
+
+
+def _is_none(value: float | None) -> bool:
+    return value is None or math.isnan(value)

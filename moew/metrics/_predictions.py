@@ -1,0 +1,131 @@
+"""What one candidate's models predicted on some rows, kept as arrays, so that the models need not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from moew._util.state import State, pack_array, unpack_array
+from moew.exceptions import InvalidInputError
+from moew.types import Array, BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions on n rows, which any metric can be evaluated on again.
+
+    Parameters
+    ----------
+    arrays : name → (n,) or (n, C), what the metric asked the model for
+    classes : (C,), the model's, None where the metric does not need them
+    estimator_type : "classifier" or "regressor", for scikit-learn's scorers
+    scores : (n,), what a decision rule decides by; None where there is no rule, or where a rule fitted on
+        training rows has decided already
+    """
+
+    arrays: Mapping[str, Array]
+    classes: Array | None = None
+    estimator_type: str | None = None
+    scores: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values()))) if self.arrays else 0
+
+    @property
+    def uses_decision(self) -> bool:
+        """Whether the metric looked at decisions, which a decision rule can make."""
+        return "decision" in self.arrays or "predict" in self.arrays
+
+    def take(self, rows: IntArray | BoolArray) -> Predictions:
+        """The predictions on some of the rows."""
+        taken = {name: array[rows] for name, array in self.arrays.items()}
+        scores = None if self.scores is None else self.scores[rows]
+        return Predictions(taken, self.classes, self.estimator_type, scores)
+
+    def compact(self) -> Predictions:
+        """The same predictions in less memory, for the many candidates of a long search."""
+        return replace(self, arrays=_CompactArrays(self.arrays))
+
+    def equals(self, other: Predictions) -> bool:
+        """Whether both hold the same predictions, bit for bit."""
+        return all(np.array_equal(array, other.arrays[name]) for name, array in self.arrays.items()) and (
+            self.scores is None or np.array_equal(self.scores, np.asarray(other.scores))
+        )
+
+    @classmethod
+    def pooled(cls, parts: Sequence[Self], rows: Sequence[IntArray]) -> Self:
+        """Out-of-fold predictions: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which together
+        are 0 … n−1. All models must know the same classes."""
+        first = parts[0]
+        for part in parts[1:]:
+            same = np.array_equal(_or_empty(part.classes), _or_empty(first.classes))
+            if part.arrays.keys() != first.arrays.keys() or not same:
+                raise InvalidInputError(
+                    "the models of different folds do not answer alike (other classes or other methods); "
+                    "use folds that hold every class, such as a stratified splitter.",
+                    argument="validation",
+                )
+        back = np.argsort(np.concatenate(rows), kind="stable")
+        arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
+        scores = [part.scores for part in parts if part.scores is not None]
+        return replace(first, arrays=arrays, scores=np.concatenate(scores)[back] if scores else None)
+
+    def state(self) -> State:
+        """As a JSON-able dict, for a study's storage."""
+        return {
+            "arrays": {name: _pack(array) for name, array in self.arrays.items()},
+            "classes": None if self.classes is None else _pack(self.classes),
+            "estimator_type": self.estimator_type,
+            "scores": None if self.scores is None else pack_array(self.scores),
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        classes, scores = state["classes"], state["scores"]
+        return cls(
+            {name: _unpack(packed) for name, packed in state["arrays"].items()},
+            None if classes is None else _unpack(classes),
+            state["estimator_type"],
+            None if scores is None else unpack_array(scores),
+        )
+
+
+class _CompactArrays(Mapping[str, Array]):
+    """Arrays of up to 256 different labels kept as one byte each, and given out as they were."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._kept = {name: _in_bytes(array) for name, array in arrays.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        different, codes = self._kept[name]
+        return different if codes is None else different[codes]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _in_bytes(array: Array) -> tuple[Array, Array | None]:
+    """The different labels and the place (n,) of each row's among them; or the array itself and None."""
+    if array.ndim == 1 and array.dtype.kind in "iuUS":
+        different, codes = np.unique(array, return_inverse=True)
+        if len(different) <= 256:
+            return different, codes.astype(np.uint8)
+    return array, None
+
+
+def _or_empty(classes: Array | None) -> Array:
+    return np.empty(0) if classes is None else classes
+
+
+def _pack(array: Array) -> State:
+    return pack_array(array) if array.dtype.kind in "biuf" else {"values": array.tolist()}
+
+
+def _unpack(packed: State) -> Array:
+    return np.asarray(packed["values"]) if "values" in packed else unpack_array(packed)

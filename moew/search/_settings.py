@@ -1,0 +1,77 @@
+"""The settings of a search as one typed record, checked before anything is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from moew.exceptions import Argument, InvalidInputError
+
+if TYPE_CHECKING:
+    from moew.search._study import Storage
+
+DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
+_HOLDOUT_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The parameters of `ExampleWeightSearch`; see there."""
+
+    estimator: Any
+    metric: Any
+    decision: Any
+    embedding: Any
+    base_weights: Any
+    sampler: Any
+    radius: float | None
+    n_batches: int
+    batch_size: int
+    alpha_zero_repeats: int
+    validation: Any
+    honest: Literal["halves", "holdout"] | float | None
+    storage: Storage
+    study_name: str
+    sample_weight_name: str
+    n_jobs: int | None
+    show_progress: bool | None
+    random_state: Any
+
+    def check(self) -> None:
+        """Raise on a value that cannot work, whatever the data are."""
+        for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise _refused(name, "must be a whole number of at least 1", value)
+        if self.radius is not None and not (np.isfinite(self.radius) and self.radius > 0):
+            raise _refused("radius", "must be a positive number", self.radius)
+        if self.storage is not None and not isinstance(self.random_state, Integral):
+            raise InvalidInputError(
+                "with a storage, ",
+                Argument("random_state"),
+                " must be an integer, so that the search can be continued.",
+                argument="random_state",
+            )
+        is_share = isinstance(self.honest, float) and 0 < self.honest < 1
+        if not (is_share or self.honest is None or self.honest in ("halves", "holdout")):
+            wanted = "must be 'halves', 'holdout', a share between 0 and 1 or None"
+            raise _refused("honest", wanted, self.honest)
+
+    @property
+    def ball_radius(self) -> float:
+        """R, the radius of the ball that α lives in."""
+        return DEFAULT_RADIUS if self.radius is None else float(self.radius)
+
+    @property
+    def holdout_share(self) -> float | None:
+        """The share of the validation rows that is set aside for the honest score; None for none."""
+        if self.honest in (None, "halves"):
+            return None
+        return _HOLDOUT_SHARE if self.honest == "holdout" else float(self.honest)
+
+
+def _refused(name: str, wanted: str, got: Any) -> InvalidInputError:
+    return InvalidInputError(Argument(name), f" {wanted}, got {got!r}.", argument=name)

@@ -1,0 +1,38 @@
+"""Weights that do not depend on α, to compare learned weights with: fixed ones, and the paper's random
+ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from moew.types import FloatArray
+
+_RANDOM_RANGE = (0.1, 1.9)  # of the paper's random weights, uniform for each row
+
+
+class FixedWeighting:
+    """The same weights (n,) for every α, times the user's own weights (n,)."""
+
+    n_dims = 1
+
+    def __init__(self, weights: FloatArray, own: FloatArray | None = None) -> None:
+        self.weights = weights if own is None else weights * own
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The weights (K, n) for alphas (K, 1)."""
+        return np.tile(self.weights, (len(alphas), 1))
+
+
+class RandomWeighting(FixedWeighting):
+    """The paper's random weights: every α, together with `seed`, is the seed of its own weights of n rows."""
+
+    def __init__(self, n: int, own: FloatArray | None, seed: int) -> None:
+        super().__init__(np.ones(n), own)
+        self.seed = seed
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """Weights (K, n) for alphas (K, 1)."""
+        bits = np.ascontiguousarray(alphas).view(np.uint32)
+        rngs = [np.random.default_rng([self.seed, *row.tolist()]) for row in bits]
+        drawn = np.stack([rng.uniform(*_RANDOM_RANGE, len(self.weights)) for rng in rngs])
+        return np.asarray(drawn * self.weights)

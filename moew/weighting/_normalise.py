@@ -1,0 +1,42 @@
+"""The factor c of eq. 3: weights are brought to mean one over the rows that a loss is averaged over.
+
+Over the training rows and over a fold's training rows c is computed with the user's own weights u counted:
+c = Σu / Σ(u·π·σ), so that learned weights change how weight is shared and not how much there is, and α = 0
+with π = 1 gives exactly u. Over a mini-batch, as in the authors' scripts, the weighted loss is a weighted
+mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from moew.types import FloatArray
+
+
+def mean_over_rows(weights: FloatArray, own: FloatArray | None) -> FloatArray:
+    """The mean (K,) of weights (K, n) over all training rows, each counted by the user's own weight (n,):
+    1/c."""
+    if own is None:
+        return np.asarray(weights.mean(axis=1))
+    return np.asarray((weights * own).sum(axis=1) / own.sum())
+
+
+def over_fold(weights: FloatArray, own: FloatArray | None) -> FloatArray:
+    """Weights (K, m) of a fold's training rows, with the c of these rows.
+
+    The user's own weights (m,) of these rows are a factor of `weights` already.
+    """
+    mean = 1.0 if own is None else own.mean()
+    return np.asarray(weights * (mean / weights.mean(axis=1, keepdims=True)))
+
+
+def mini_batch_divisor(total: Any, where: Callable[..., Any]) -> Any:
+    """What weights of a mini-batch are divided by to sum to one: their sum, or 1 where all are zero, so that
+    such a mini-batch adds no gradient.
+
+    `total` is an array of NumPy, JAX or PyTorch, and `where` the function of that name.
+    """
+    return where(total == 0, 1.0, total)
