@@ -73,7 +73,7 @@ def train_weightings(
 
 
 def let_go_of_rows() -> None:
-    """Free rows that nobody refers to any more.
+    """Free rows that nothing refers to any more.
 
     JAX uses NumPy arrays without a copy, and releases one it no longer needs only at its next call or at a
     garbage collection. The rows of the next batch are encoded before that, so both would be in memory.
