@@ -1,7 +1,7 @@
-"""Theorem 2 of the paper: how far the best candidate of an ε-cover on N validation rows can be from the best.
+"""Theorem 2 of the paper: how far the candidate chosen on N validation rows can be from the best alpha.
 
-With metric M = Ψ(φ₁, …, φ_K), φ_k the mean of a loss ℓ_k, α in the unit ball of d dimensions, and the best
-of all points of an ε-cover chosen by validation, with probability 1 − δ
+The metric is M = Ψ(φ₁, …, φ_K), φ_k the mean of a loss ℓ_k; α is in the unit ball of d dimensions. If α̂ is
+the best point of an ε-cover on the validation rows, then with probability 1 − δ
 
     M(θ̂(α*)) − M(θ̂(α̂)) ≤ σ·L_Ψ·√(K/N)·(√(4·d·ln(N/σ²) + 8·ln(2K/δ)) + 3·L_φ)    for N ≥ 9·σ²·K.
 
@@ -24,9 +24,9 @@ _MOST_ROWS = 10**18
 
 
 def cover_size(epsilon: float, n_dims: int, *, simplified: bool = False) -> float:
-    """As many points suffice to have one within ε of each point of the unit ball: (1 + 2/ε)^d.
+    """Number of points that suffice for an ε-cover of the unit ball: (1 + 2/ε)^d.
 
-    simplified: (3/ε)^d, what the proof goes on with; never less where ε ≤ 1, and wrong above.
+    simplified: (3/ε)^d, which the proof uses; never less where ε ≤ 1, and invalid above.
     """
     _check_number("epsilon", epsilon, above=0.0)
     _check_count("n_dims", n_dims)
@@ -34,25 +34,25 @@ def cover_size(epsilon: float, n_dims: int, *, simplified: bool = False) -> floa
         raise InvalidInputError(f"(3/ε)^d holds for ε of at most 1, got epsilon={epsilon!r}.")
     base = 3 / epsilon if simplified else 1 + 2 / epsilon
     exponent = n_dims * math.log(base)
-    return base**n_dims if exponent < 700 else math.inf  # 1e304: the next doubles are infinite
+    return base**n_dims if exponent < 700 else math.inf  # e^700 is 1e304, close to the largest double
 
 
 @dataclass(frozen=True)
 class Theorem2:
-    """The constants of the theorem.
+    """The bound of Theorem 2, for given constants.
 
     Parameters
     ----------
     n_dims
         d, dimensions of α.
     n_metrics
-        K, how many means φ_k the metric is made of.
+        K, the number of means φ_k in the metric.
     sigma
         σ, with which every ℓ_k is sub-Gaussian; (b − a)/2 for a loss between a and b, so 0.5 for 0 or 1.
     lipschitz_metric
-        L_Ψ, of Ψ in its K arguments, by the Euclidean norm.
+        L_Ψ, the Lipschitz constant of Ψ in its K arguments, by the Euclidean norm.
     lipschitz_model
-        L_φ, of every φ_k(θ̂(α)) in α: how fast retraining moves a mean loss.
+        L_φ, the Lipschitz constant of every φ_k(θ̂(α)) in α: how fast a mean loss changes with α.
     delta
         δ, the probability with which the bound may fail.
 
@@ -83,15 +83,15 @@ class Theorem2:
 
     @property
     def least_rows(self) -> int:
-        """The smallest N that the theorem speaks of: 9·σ²·K, rounded up, and at least 1."""
+        """The smallest N for which the theorem holds: 9·σ²·K, rounded up, and at least 1."""
         return max(1, math.ceil(9 * self.sigma**2 * self.n_metrics))
 
     def epsilon(self, n_rows: int) -> float:
-        """The ε of the cover that the proof takes for N validation rows: 3·σ/√N, at most 1."""
+        """The ε of the cover that the proof uses for N validation rows: 3·σ/√N, at most 1."""
         return 3 * self.sigma / math.sqrt(self._checked(n_rows))
 
     def deviation(self, n_rows: int) -> float:
-        """L_Ψ·√K·Δ: what ``|validation − test|`` stays below, for all points of the cover at once."""
+        """L_Ψ·√K·Δ, a bound on ``|validation − test|`` for all points of the cover at once."""
         inside = self.n_dims * math.log(self._checked(n_rows) / self.sigma**2) + 2 * self._log_metrics
         return self._scale * math.sqrt(inside / n_rows)
 
@@ -101,9 +101,9 @@ class Theorem2:
         return self._scale * (math.sqrt(inside) + 3 * self.lipschitz_model) / math.sqrt(n_rows)
 
     def rows_for(self, gap: float) -> int:
-        """The smallest validation set with which the bound is at most `gap`, in the metric's units.
+        """The least number of validation rows with which the bound is at most `gap`, in the metric's units.
 
-        The bound falls with every row more from 9·σ²·K on, so the answer is found by halving.
+        The bound decreases in N from 9·σ²·K on, so the answer is found by bisection.
         """
         _check_number("gap", gap, above=0.0)
         low = high = self.least_rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
+
+from moew._util.numbers import number
 
 Report = Callable[[int, int, float], None]
 """report(candidates done, batch, best value so far)."""
@@ -49,7 +50,7 @@ def _rich_bar(total: int, n_batches: int, already: int) -> contextlib.AbstractCo
             task = shown.add_task("", total=total, completed=already, batch=0, n_batches=n_batches, best="–")
 
             def report(done: int, batch: int, best: float) -> None:
-                shown.update(task, completed=done, batch=batch, best=_shown(best))
+                shown.update(task, completed=done, batch=batch, best=number(best))
 
             yield report
 
@@ -68,12 +69,8 @@ def _plain_lines(total: int, n_batches: int, already: int) -> Report:
         last_batch = batch
         left = (time.monotonic() - start) / max(done - already, 1) * (total - done)
         line = (
-            f"batch {batch}/{n_batches}: {done}/{total} candidates, best {_shown(best)}, {left:.0f} s left\n"
+            f"batch {batch}/{n_batches}: {done}/{total} candidates, best {number(best)}, {left:.0f} s left\n"
         )
         sys.stderr.write(line)
 
     return report
-
-
-def _shown(best: float) -> str:
-    return "–" if math.isnan(best) else f"{best:.4g}"

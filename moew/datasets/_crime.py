@@ -1,4 +1,4 @@
-"""Communities and Crime (UCI 183): the paper's small data."""
+"""Communities and Crime (UCI 183): the paper's small dataset."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _WHITE_CUTS = (0.63, 0.84, 0.94)
 
 
 def load_crime(features: str | Sequence[str] = "complete") -> Dataset:
-    """1,994 communities; y is 1 where the rate of violent crimes is above 0.28 (583 of them), else 0.
+    """Load 1,994 communities; y is 1 where the rate of violent crimes is above 0.28 (583 of them), else 0.
 
     Parameters
     ----------
     features
         "complete": the 99 without a missing value. Dropped are OtherPerCap and 22 numbers on the police,
-        which have some, and state, county, community, communityname and fold, which describe no community.
+        which have missing values; state, county, community, communityname and fold are not features.
         "script": the 93 of the authors' script, which also leaves out the five incomes per head by race and
         LemasPctOfficDrugUn.
         Or names out of the 99. Which 95 the paper used is not known.
@@ -57,7 +57,7 @@ def load_crime(features: str | Sequence[str] = "complete") -> Dataset:
 
     - group: 0, 1, 2, 3, the quarters of racePctWhite, cut at ≤ 0.63, ≤ 0.84, ≤ 0.94
     - large: population > 0.01, which the script takes for "above the median"; as the column is rounded to
-      two digits, 57.9 % are
+      two digits, 57.9 % of the rows are
     - population, racePctWhite, ViolentCrimesPerPop: as published, scaled to 0..1
     - state, communityname: a number and a text
     """

@@ -1,4 +1,4 @@
-"""Find a file of data, or download it, and make sure that it is the one we know."""
+"""Find a data file, or download it, and check that its content is the expected one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pathlib import Path
 
 from moew.exceptions import DataFileError
 
-_SECONDS = 60  # that a publisher may be silent
-_MOST_BYTES = 1 << 28  # of one download
+_SECONDS = 60  # timeout of a download
+_MOST_BYTES = 1 << 28  # the largest download
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a publisher has the file, gzipped or not, or a zip archive that has it as `member`."""
+    """The URL of a file, gzipped or not, or of a zip archive that contains it as `member`."""
 
     url: str
     member: str | None = None
@@ -32,10 +32,10 @@ class Source:
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file, known by its content.
+    """A data file, identified by its content.
 
-    name : where it lies below a data folder, with or without ".gz" at the end
-    sha256, size : of the content, decompressed: two gzips of one content differ
+    name : its path below a data folder, with or without ".gz" at the end
+    sha256, size : of the decompressed content, because two gzips of the same content differ
     sources : where it can be downloaded from
     origin : for a file without sources, what it was made from and why that is not done here
     """
@@ -58,7 +58,7 @@ def read_file(file: DataFile) -> bytes:
 
 
 def find(file: DataFile) -> Path | None:
-    """The path of the first copy: MOEW_DATA comes before the cache."""
+    """The path of the file in MOEW_DATA or else in the cache; None where it is in neither."""
     for folder in _folders():
         for path in (folder / f"{file.name}.gz", folder / file.name):
             if path.is_file():
@@ -85,14 +85,14 @@ def _read(file: DataFile, siblings: Sequence[DataFile]) -> bytes:
     try:
         return _checked(path.read_bytes(), file, None)
     except _WrongContentError as wrong:
-        # Going on to the next place would hide that the user's own copy is another file.
+        # Going on to the next folder would hide that the user's own copy is a different file.
         raise DataFileError(
             f"{path} is not the file that moew knows: {wrong}. Remove it or put the right one in its place."
         ) from wrong
 
 
 class _WrongContentError(Exception):
-    """The bytes are not those of the file."""
+    """The content is not that of the expected file."""
 
 
 def _checked(raw: bytes, file: DataFile, member: str | None) -> bytes:
@@ -118,7 +118,7 @@ def _checked(raw: bytes, file: DataFile, member: str | None) -> bytes:
 
 
 def _download(file: DataFile, siblings: Sequence[DataFile]) -> bytes:
-    """From the first source that has the right content, kept in the cache."""
+    """Download from the first source that has the right content, and keep it in the cache."""
     tried = [f"{folder} has no such file" for folder in _folders()]
     for source in file.sources:
         try:
@@ -156,7 +156,7 @@ def _fetch(url: str) -> bytes:
 
 
 def _keep(content: bytes, path: Path) -> None:
-    """Whole or not at all, also when two processes download at a time."""
+    """Write the whole file or nothing, also when two processes download at the same time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")

@@ -42,7 +42,7 @@ _PIXELS = tuple(f"pixel_{row}_{column}" for row in range(28) for column in range
 
 
 def load_mnist() -> TrainTest:
-    """60,000 digits for training and 10,000 for testing, in the publisher's order.
+    """Load 60,000 digits for training and 10,000 for testing, in the publisher's order.
 
     X (n, 784) float32, grey levels divided by 255; y (n,) the digit. The paper validates on 5,000 of the
     training rows; the authors' script takes the first 5,000.
@@ -52,7 +52,7 @@ def load_mnist() -> TrainTest:
 
 
 def _digits(images: bytes, labels: bytes) -> Dataset:
-    """From idx: 16 bytes before the pixels and 8 before the labels say the type and the shape."""
+    """Read idx files: 16 bytes before the pixels and 8 before the labels hold the type and the shape."""
     X = np.frombuffer(images, dtype=np.uint8, offset=16).reshape(-1, 784).astype(np.float32)
     X /= np.float32(255)
     y = np.frombuffer(labels, dtype=np.uint8, offset=8).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Adult (UCI 2) and COMPAS (ProPublica): people in groups, for examples of fairness."""
+"""Adult (UCI 2) and COMPAS (ProPublica): people in groups, for fairness examples."""
 
 from __future__ import annotations
 
@@ -53,17 +53,18 @@ _COMPAS_NUMBERS = ("decile_score", "v_decile_score", "is_recid", "is_violent_rec
 
 
 def load_adult() -> TrainTest:
-    """32,561 people for training and 16,281 for testing; y is 1 for an income above 50,000 dollars, else 0.
+    """Load 32,561 people for training and 16,281 for testing.
 
-    X has the five numeric features. columns: the texts workclass, education, marital_status, occupation,
-    relationship, race, sex and native_country, "?" where unknown; and `fnlwgt`, the census' weight of a row.
+    y is 1 for an income above 50,000 dollars, else 0. X has the five numeric features. columns: the texts
+    workclass, education, marital_status, occupation, relationship, race, sex and native_country, "?" where
+    unknown; and `fnlwgt`, the census' weight of a row.
     """
     train, test = read_files(ADULT)
     return TrainTest(_adults(train), _adults(test))
 
 
 def _adults(content: bytes) -> Dataset:
-    # The test file begins with a remark ("|1x3 Cross validator"), both end with an empty line.
+    # The test file begins with a comment ("|1x3 Cross validator"); both end with an empty line.
     lines = [line for line in content.decode("ascii").splitlines() if line and not line.startswith("|")]
     table = as_columns(csv.reader(lines, skipinitialspace=True), _ADULT_NAMES)
     columns: dict[str, NDArray[Any]] = {n: np.array(table[n]) for n in (*_ADULT_TEXTS, "native_country")}
@@ -73,7 +74,7 @@ def _adults(content: bytes) -> Dataset:
 
 
 def load_compas() -> Dataset:
-    """7,214 defendants; y is 1 for those charged again within two years, else 0.
+    """Load 7,214 defendants; y is 1 for those charged again within two years, else 0.
 
     X has age and four counts of earlier offences. columns: the texts sex, race, age_cat, c_charge_degree,
     score_text and compas_screening_date; the numbers decile_score, v_decile_score, is_recid and

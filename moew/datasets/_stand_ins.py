@@ -1,4 +1,4 @@
-"""Public data in the place of the paper's two proprietary problems."""
+"""Public datasets in place of the paper's two proprietary problems."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ _CREDIT_FEATURES = (
 
 
 def load_credit_default() -> Dataset:
-    """30,000 credit card clients; y is 1 for the 22.12 % who default next month. Stands for spam blocking.
+    """Load 30,000 credit card clients, in place of the paper's spam blocking.
 
-    X has 12 features. columns has all 25 of the publisher's (SEX is not among the 12), and `large`: LIMIT_BAL
-    above 140,000, the "large providers", of whom 15.7 % default, against 28.3 % of the others. Blocking a
-    client who defaults saves BILL_AMT1; blocking one who does not harms by LIMIT_BAL.
+    y is 1 for the 22.12 % who default next month. X has 12 features. columns has all 25 of the publisher's
+    (SEX is not among the 12), and `large`: LIMIT_BAL above 140,000, the "large providers", of whom 15.7 %
+    default, against 28.3 % of the others. Blocking a client who defaults saves BILL_AMT1; blocking one who
+    does not costs LIMIT_BAL.
     """
     table = read_columns(read_file(CREDIT))
     columns: dict[str, NDArray[Any]] = {name: numbers(cells) for name, cells in table.items()}
@@ -43,10 +44,11 @@ def load_credit_default() -> Dataset:
 
 
 def load_blog() -> TrainValidTest:
-    """Blog posts of 2010–11 (train), February 2012 (valid) and March 2012 (test). Stands for page quality.
+    """Load blog posts, in place of the paper's page quality.
 
-    X has 11 features of a post at some moment; y is 1 where any comment came in the next 24 hours, else 0.
-    columns: `comments_next_24h`, `graded` (log1p of it) and `date`.
+    train: 2010–11, valid: February 2012, test: March 2012. X has 11 features of a post at some moment; y is 1
+    where any comment came in the next 24 hours, else 0. columns: `comments_next_24h`, `graded` (log1p of it)
+    and `date`.
     """
     table = read_columns(read_file(BLOG))
     names = tuple(name for name in table if name not in ("split", "date", "comments_next_24h"))

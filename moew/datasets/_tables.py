@@ -1,4 +1,4 @@
-"""What a loader returns, and columns of text files."""
+"""The datasets that loaders return, and functions that read columns of text files."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Dataset:
         return self.X[:, [self.feature_names.index(name) for name in names]]
 
     def take(self, rows: NDArray[Any]) -> Dataset:
-        """Some rows, by index or by boolean."""
+        """The dataset with some rows only, chosen by index or by boolean mask."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Dataset(self.X[rows], self.y[rows], self.feature_names, columns)
 
 
 @dataclass(frozen=True, eq=False)
 class TrainTest:
-    """A dataset that its publisher has split."""
+    """A dataset split by its publisher into training and test rows."""
 
     train: Dataset
     test: Dataset
@@ -54,7 +54,7 @@ class TrainTest:
 
 @dataclass(frozen=True, eq=False)
 class TrainValidTest:
-    """A dataset that is split by time."""
+    """A dataset split by time into training, validation and test rows."""
 
     train: Dataset
     valid: Dataset
@@ -70,17 +70,17 @@ def read_columns(content: bytes, names: Sequence[str] | None = None) -> Texts:
 
 
 def as_columns(rows: Iterable[Sequence[str]], names: Sequence[str] | None = None) -> Texts:
-    """Rows of cells turned into named columns."""
+    """Turn rows of cells into named columns."""
     rows = iter(rows)
     header = names if names is not None else next(rows)
     return dict(zip(header, zip(*rows, strict=True), strict=True))
 
 
 def numbers(cells: Sequence[str]) -> FloatArray:
-    """(n,) float64."""
+    """Cells as numbers (n,), float64."""
     return np.array(cells, dtype=np.float64)
 
 
 def matrix(columns: Mapping[str, Sequence[str]], names: Sequence[str]) -> FloatArray:
-    """(n, len(names)) float64."""
+    """The named columns as numbers (n, len(names)), float64."""
     return np.column_stack([numbers(columns[name]) for name in names])

@@ -30,7 +30,7 @@ FULL = DataFile(
     5_086_469,
     origin=_ORIGIN,
 )
-# The paper's 39; "_" stands for a blank.
+# The paper's 39 words; "_" stands for a blank.
 WORDS = (
     *("acid", "angular", "austere", "barnyard", "bright", "butter", "cassis", "charcoal"),
     *("cigar", "complex", "cream", "crisp", "dense", "earth", "elegant", "flabby"),
@@ -38,17 +38,17 @@ WORDS = (
     *("laser", "lees", "mineral", "oak", "opulent", "refined", "silk", "steel"),
     *("structure", "tannin", "tight", "toast", "unctuous", "unoaked", "velvet"),
 )
-_KAGGLE_COLUMNS = ("", "description", "points", "price")  # the row's number has no name there
+_KAGGLE_COLUMNS = ("", "description", "points", "price")  # the column of row numbers has an empty name
 
 
 def load_wine(csv: str | Path | None = None) -> Dataset:
-    """Priced wines with the paper's 40 features: 39 words (1 where the review has it) and the points.
+    """Load priced wines with the paper's 40 features: 39 words (1 where the review has it) and the points.
 
     csv : Kaggle's winemag-data-130k-v2.csv, for all its priced rows (the paper's 120,975). A word counts
         where the review has it as a substring, in upper or lower case. The file's content is not checked.
         Without it: the 9,315 priced rows among the first 10,001.
 
-    y is the natural logarithm of the price; columns: `price` in dollars, `id`, the row's number at Kaggle.
+    y is the natural logarithm of the price; columns: `price` in dollars, `id`, Kaggle's row number.
     """
     if csv is None:
         return _wines(read_columns(read_file(SAMPLE)), (*WORDS, "points"))
@@ -61,7 +61,7 @@ def load_wine(csv: str | Path | None = None) -> Dataset:
 
 
 def load_wine_full() -> Dataset:
-    """All 120,975 priced wines, without words: X is the points alone.
+    """Load all 120,975 priced wines, without words: X is the points alone.
 
     columns: `price`, `id`, and the texts `country` (42), `variety` (697), `taster` (19), empty where unknown.
     """

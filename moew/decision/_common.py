@@ -1,4 +1,4 @@
-"""What the rules share: checks of their input, and thresholds that lie between scores."""
+"""Shared by the decision rules: checks of their input, and thresholds between scores."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_scores(score: Any) -> FloatArray:
 
 
 def check_some_scores(score: Any) -> FloatArray:
-    """As `check_scores`, and at least one row, as fitting needs."""
+    """As `check_scores`, and raise where there are no rows to fit on."""
     scores = check_scores(score)
     if not len(scores):
         raise InvalidInputError("a decision rule cannot be fitted on no rows.")
@@ -70,9 +70,9 @@ def threshold_between(low: float, high: float) -> float:
 
 
 def threshold_selecting(descending: FloatArray, count: int) -> float:
-    """The threshold that the first `count` of the scores (n,), sorted downwards, lie above.
+    """The threshold that selects the first `count` of the scores (n,), which are in descending order.
 
-    Selecting nothing or everything is meant for new rows too: +inf or −inf.
+    It is +inf for none and −inf for all, so that it selects none or all of any new rows, too.
     """
     if count <= 0:
         return float("inf")
@@ -82,19 +82,19 @@ def threshold_selecting(descending: FloatArray, count: int) -> float:
 
 
 def count_of_share(share: float, n_rows: int) -> int:
-    """How many of `n_rows` are `share` of them: the nearest number, halves up, and at least one."""
+    """The number of rows in a `share` of `n_rows`, rounded to the nearest (halves up), at least one."""
     return min(n_rows, max(1, int(np.floor(share * n_rows + 0.5))))
 
 
 def nearest_cut(is_cut: BoolArray, count: int) -> int:
-    """The number of rows nearest to `count` after which rows in order may be cut, fewer where two tie.
+    """The number of first rows nearest to `count` after which sorted rows may be cut, the lower in a tie.
 
-    `is_cut` (n−1,): whether rows i and i+1 may be parted; after all n rows a cut is always possible.
+    `is_cut` (n−1,): whether rows i and i+1 may be separated; after all n rows a cut is always possible.
     """
     cuts: IntArray = np.append(np.flatnonzero(is_cut) + 1, len(is_cut) + 1)
     return int(cuts[np.argmin(np.abs(cuts - count))])
 
 
 def number_to_json(value: float) -> float | str:
-    """A float as JSON can hold it: infinities, which JSON has not, as words that float() reads."""
+    """A float for JSON, which has no infinities: they become strings that float() reads."""
     return float(value) if np.isfinite(value) else str(float(value))

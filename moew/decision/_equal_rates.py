@@ -28,21 +28,21 @@ GREEDY_MOVES = 1000  # as in the authors' script
 
 @dataclass(frozen=True)
 class EqualFalsePositiveRates(Stateful):
-    """A threshold for each group so that all groups have the same false-positive rate.
+    """Decides by one threshold for each group, so that all groups have the same false-positive rate.
 
     The share `coverage` of all rows is decided positive (the paper's post-shift, Section 5.4).
 
-    method="exact": one rate t is common to all groups. A group with N negatives lets in its j-th highest
+    method="exact": one rate t is common to all groups. A group with N negatives selects its j-th highest
     negative at t = j / (N + 1), and the m positives between two neighbouring negatives at equal steps
-    between them, so that only ranks count and any increasing change of the scores changes nothing. The
-    rows that come in first, up to the coverage, are positive. Without equal scores the coverage is exact
+    between them. So only ranks count, and an increasing function of the scores gives the same decisions.
+    The rows with the lowest t, up to the coverage, are positive. Without equal scores the coverage is exact
     to the nearest row, and the rates of any two groups differ by at most one negative of the smaller one.
 
     method="greedy": what the authors' script does. Each group starts at its own highest-scoring share;
     then, 1,000 times, one row more is selected in the group with the lowest rate and one row less in the
     group with the highest.
 
-    Each threshold lies midway between the scores of its group that it parts. The column named by `group`
+    Each threshold lies midway between the scores of its group that it separates. The column named by `group`
     says which group a row belongs to; in `fit` a group without negatives has no rate and is an error.
     """
 
@@ -144,7 +144,7 @@ class EqualFalsePositiveRates(Stateful):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Make the rule again from its state."""
+        """Rebuild the rule from its state."""
         content = {name: value for name, value in state.items() if name != "kind"}
         if content["groups_"] is not None:
             content["groups_"] = tuple(content["groups_"])
@@ -153,10 +153,10 @@ class EqualFalsePositiveRates(Stateful):
 
 
 def _counts_exact(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
-    """How many rows to select in each group; scores of each group come sorted downwards."""
+    """The number of rows to select in each group; each group's scores are in descending order."""
     entry = np.concatenate([_entry_rates(s, n) for s, n in zip(scores, negative, strict=True)])
     codes = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
-    # Rows of different groups that come in at the same rate may be parted, equal scores of one may not.
+    # Rows of different groups with the same rate may be separated, equal scores of one group may not.
     order = np.lexsort((codes, entry))
     parted = (np.diff(entry[order]) > 0) | (np.diff(codes[order]) != 0)
     cut = nearest_cut(parted, count_of_share(coverage, len(entry)))
@@ -164,7 +164,7 @@ def _counts_exact(scores: Sequence[FloatArray], negative: Sequence[BoolArray], c
 
 
 def _entry_rates(scores: FloatArray, negative: BoolArray) -> FloatArray:
-    """The common rate t (n,) above which each row of one group is selected; rows come best first."""
+    """The common rate t (n,) above which each row of one group is selected; best scores first."""
     ascending_negatives = scores[negative][::-1]
     n_negatives = len(ascending_negatives)
     # Negatives at or above each score; the row lies in the gap below that many of them.
@@ -182,7 +182,7 @@ def _entry_rates(scores: FloatArray, negative: BoolArray) -> FloatArray:
 
 
 def _counts_greedy(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
-    """The authors' way: see the class."""
+    """As `_counts_exact`, by the authors' method (see the class)."""
     sizes = [len(s) for s in scores]
     # rate[g][m]: the false-positive rate of group g when its m best rows are selected.
     rate = [np.concatenate(([0.0], np.cumsum(n) / np.sum(n))).tolist() for n in negative]

@@ -1,4 +1,4 @@
-"""Rules with one threshold for all rows."""
+"""Decision rules with one threshold for all rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FitOn = Literal["train", "validation"]
 
 
 class _OneThreshold(Stateful):
-    """What rules with one threshold have in common; `threshold_` is None until fitted."""
+    """Base of the decision rules with one threshold; `threshold_` is None until fitted."""
 
     state_home: ClassVar[str] = "moew.decision"
     of: Literal["score", "probability"] = "score"
@@ -52,7 +52,7 @@ class _OneThreshold(Stateful):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Make the rule again from its state."""
+        """Rebuild the rule from its state."""
         content = {name: value for name, value in state.items() if name != "kind"}
         if content.get("threshold_") is not None:
             content["threshold_"] = float(content["threshold_"])
@@ -61,9 +61,9 @@ class _OneThreshold(Stateful):
 
 @dataclass(frozen=True)
 class FixedThreshold(_OneThreshold):
-    """Positive above a given value of the model's score, or of the probability of the positive class.
+    """Decides positive above a given value of the model's score, or of the positive class's probability.
 
-    The score is the decision function where the model has one (0 is its own threshold).
+    The score is the decision function where the model has one (its own threshold is 0).
     """
 
     threshold: float = 0.0
@@ -87,17 +87,17 @@ class FixedThreshold(_OneThreshold):
 
     @property
     def threshold_(self) -> float:  # type: ignore[override]
-        """The threshold: here it is given, not fitted."""
+        """The given threshold; nothing is fitted."""
         return self.threshold
 
     def fit(self, score: FloatArray, positive: BoolArray | None, columns: Columns) -> Self:
-        """The rule itself: nothing is fitted."""
+        """Return the rule itself; there is nothing to fit."""
         return self
 
 
 @dataclass(frozen=True)
 class MostAccurate(_OneThreshold):
-    """The threshold with the highest accuracy on the rows named by `on`.
+    """Decides by the threshold with the highest accuracy on the rows named by `on`.
 
     Thresholds lie midway between neighbouring scores, above all or below all. Of several that are equally
     accurate the highest is taken, which decides the fewest rows positive.
@@ -130,8 +130,8 @@ class MostAccurate(_OneThreshold):
         labels = check_positive(positive, len(scores))
         order = np.argsort(-scores, kind="stable")
         descending = scores[order]
-        # Rows decided rightly when the first j are positive, up to a constant: +1 for each positive
-        # among them, −1 for each negative. Equal scores cannot be parted.
+        # Correct decisions when the first j rows are positive, up to a constant: +1 for each positive
+        # among them, −1 for each negative. Equal scores cannot be separated.
         gain = np.concatenate(([0], np.cumsum(np.where(labels[order], 1, -1))))
         possible = np.concatenate(([True], descending[1:] < descending[:-1], [True]))
         best = int(np.argmax(np.where(possible, gain, np.iinfo(gain.dtype).min)))
@@ -140,13 +140,13 @@ class MostAccurate(_OneThreshold):
 
 @dataclass(frozen=True)
 class ShareSelected(_OneThreshold):
-    """The highest-scoring `share` of the rows is positive.
+    """Decides positive for the highest-scoring `share` of the rows.
 
-    on="validation" (the paper's spam) or "train": a threshold midway between the scores that part the
-    share there. Equal scores are taken together, so the share is the nearest possible one, and at least
-    one row is always selected: a model with the same score for all rows selects everything. on="each":
-    that share of each set the rule is applied to, by rank, so that it is exact; of equal scores the
-    earlier rows are taken. The share is rounded to the nearest number of rows, at least one.
+    on="validation" (the paper's spam) or "train": a threshold midway between the scores on either side of
+    the share in those rows. Equal scores are decided alike, so the share is the nearest possible one, and at
+    least one row is always selected: a model with the same score for all rows selects everything.
+    on="each": that share of each set the rule is applied to, by rank, so that it is exact; of equal scores
+    the earlier rows are taken. The share is rounded to the nearest number of rows, at least one.
     """
 
     share: float
@@ -166,7 +166,7 @@ class ShareSelected(_OneThreshold):
         return None if self.on == "each" else self.on
 
     def fit(self, score: FloatArray, positive: BoolArray | None, columns: Columns) -> Self:
-        """A fitted copy, from scores (n,); labels are not looked at."""
+        """A fitted copy, from scores (n,); labels are not used."""
         if self.on == "each":
             return self
         descending = np.sort(check_some_scores(score))[::-1]
@@ -186,7 +186,7 @@ class ShareSelected(_OneThreshold):
 
 @dataclass(frozen=True)
 class RecallReached(_OneThreshold):
-    """The highest threshold that at least the share `recall` of the positive rows lies above.
+    """Decides by the highest threshold that at least the share `recall` of the positive rows lies above.
 
     It lies midway between the lowest score needed and the next lower one of any row.
     """

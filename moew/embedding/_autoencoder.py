@@ -18,21 +18,21 @@ from moew.embedding._chunked import EncodedChunks, centre_spread_and_top, check_
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
-_MOST_DIMS = 8  # the paper uses 3 to 10; a search over alpha gets harder with each
+_MOST_DIMS = 8  # the paper uses 3 to 10; each dimension more makes the search over alpha harder
 
 
 class AutoencoderEmbedding(BaseEmbedding):
-    """Middle layer of an autoencoder D → h → d → h → D of the encoded (x, y), trained on
+    """Embeds (x, y), encoded, by the middle layer of an autoencoder D → h → d → h → D, trained on
 
         Σ { λ L_x(z(x, y), x) + (1 − λ) L_y(z(x, y), y) }
 
     with squared loss for numbers, hinge loss for two values, cross-entropy for categories; L_x is the mean
-    over the features, so that the label does not drown among many of them. `trade_off` is λ; `n_dims` is d
+    over the features, so that many features do not outweigh the label. `trade_off` is λ; `n_dims` is d
     (None: the number of encoded columns, at most 8), `hidden` is h. The defaults are the paper's, with
-    numbers scaled and Z standardised; `scale=False, standardize=False` is raw, as in the authors' scripts.
+    numbers scaled and Z standardised; the authors' scripts do neither: `scale=False, standardize=False`.
     """
 
-    _speck = 1e-5  # networks compute with single precision
+    _speck = 1e-5  # networks compute in single precision
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class AutoencoderEmbedding(BaseEmbedding):
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
         from moew.models.networks import (
-            train_autoencoder,  # loads JAX, which a fitted embedding can do without
+            train_autoencoder,  # loads JAX, which a fitted embedding does not need
         )
 
         self._check_settings()
@@ -74,11 +74,11 @@ class AutoencoderEmbedding(BaseEmbedding):
         """`fit` on rows that do not fit in memory; `source`, `label` and `chunk_rows` as in `iter_chunks`.
 
         The rows are read once for the encoding, once or more for the training, and once to standardise Z,
-        so `source` must be one that can be read again. For the training they are cut anew, into blocks of
-        one size of at most `chunk_rows`, and every mini-batch comes from one block. So the result depends on
-        the order of the rows and on `chunk_rows`, but on how the source cuts them only by rounding; rows
-        sorted by label or time should be shuffled first. Up to `chunk_rows` rows give what `fit` gives, up
-        to rounding.
+        so `source` must be one that can be read again. For the training they are cut into blocks of equal
+        size, at most `chunk_rows`, and every mini-batch comes from one block. So the result depends on the
+        order of the rows and on `chunk_rows`; how the source cuts them changes only rounding. Shuffle rows
+        that are sorted by label or time first. Up to `chunk_rows` rows give the result of `fit`, up to
+        rounding.
         """
         from moew.models.networks import train_autoencoder_on_blocks
 
@@ -102,7 +102,7 @@ class AutoencoderEmbedding(BaseEmbedding):
             raise InvalidInputError(f"n_dims must be at least 1 or None, got {self.n_dims!r}.")
 
     def _network(self) -> dict[str, Any]:
-        """The arguments that both ways of training take besides the rows."""
+        """The arguments of both training functions, besides the rows."""
         x_blocks, label = self.encoder_.blocks_, self.target_.block_
         width = x_blocks[-1].stop  # of x alone; y's columns come after it
         return {

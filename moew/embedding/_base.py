@@ -1,4 +1,4 @@
-"""What every embedding shares: checks, standardising on the training rows, the JSON state."""
+"""Base class of the embeddings: checks, standardising on the training rows, the JSON state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class BaseEmbedding(Stateful, BaseEstimator):
-    """Base of moew's embeddings. A subclass says how to learn and how to embed one set of rows."""
+    """Base of moew's embeddings; a subclass implements `_learn` and `_embed`."""
 
     state_home = "moew.embedding"
     standardize: bool
@@ -32,11 +32,11 @@ class BaseEmbedding(Stateful, BaseEstimator):
         """Coordinates (n, d) of any rows, not standardised."""
 
     def _fitted_content(self) -> State:
-        """What `_learn` found, JSON-able."""
+        """What `_learn` learned, as a JSON-able dict."""
         return {}
 
     def _restore(self, content: State, objects: Mapping[str, Any]) -> None:
-        """Take back what `_fitted_content` gave."""
+        """Restore what `_fitted_content` returned."""
 
     def fit(self, X: Rows, y: Labels, *, task: Task) -> Self:
         """Learn from the n training rows; `task` says what y is."""
@@ -51,12 +51,12 @@ class BaseEmbedding(Stateful, BaseEstimator):
             self.spread_ = np.sqrt(share @ (Z - self.offset_) ** 2)
             if not np.isfinite(self.spread_).all():
                 raise InvalidInputError(f"{self._name}: the embedding's values are too large to standardise.")
-            # Infinite spread sends a constant dimension to exactly 0, wherever new rows lie.
+            # With infinite spread a constant dimension is exactly 0 for any rows.
             self.spread_[self.spread_ <= self._speck * np.abs(Z).max(axis=0)] = np.inf
         return self
 
     def transform(self, X: Rows, y: Labels) -> FloatArray:
-        """Z (n, d) of any rows, standardised on the training rows if so set."""
+        """Z (n, d) of any rows, standardised by the training rows where `standardize` is set."""
         check_is_fitted(self)
         Z = self._checked(self._embed(X, y), len(y))
         if Z.shape[1] != len(self.offset_):
@@ -83,7 +83,7 @@ class BaseEmbedding(Stateful, BaseEstimator):
         return self
 
     def _plain_params(self) -> dict[str, Any]:
-        """The settings that a state holds as they are."""
+        """The settings that the state holds without change."""
         params: dict[str, Any] = self.get_params(deep=False)
         return params
 
@@ -112,14 +112,14 @@ class BaseEmbedding(Stateful, BaseEstimator):
 
 
 def side_by_side(left: FloatArray, right: FloatArray) -> FloatArray:
-    """The columns of X's part (n, a) and of y's part (n, b) together (n, a + b)."""
+    """Join the columns from X (n, a) and from y (n, b) into (n, a + b)."""
     if len(left) != len(right):
         raise InvalidInputError(f"X has {len(left)} rows and y has {len(right)}; they must be the same.")
     return np.hstack([left, right])
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON can hold it; a random generator's position is not kept."""
+    """A setting as a JSON-able value; the state of a random generator is not kept."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | tuple | np.ndarray):
@@ -128,9 +128,9 @@ def _plain(value: Any) -> Any:
 
 
 def _shares(y: Labels, task: Task) -> FloatArray:
-    """How much each row (n,) counts where Z is standardised: every class the same in all.
+    """The share (n,) of each row in the mean and variance of Z; the total is the same for every class.
 
-    With rows counted alike, the label's coordinates of a class of 1 % would be ten times as far out as
+    With equal shares for all rows, the label coordinates of a class of 1 % would be ten times as far out as
     those of the rest, and no α in the ball could weight it more than three times as much as the others.
     """
     if task == "regression":

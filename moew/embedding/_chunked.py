@@ -1,4 +1,4 @@
-"""What it takes to learn an embedding from chunks: the encoding, even blocks of rows, the spread of Z."""
+"""Helpers to learn an embedding from chunks: the encoding, blocks of equal size, the spread of Z."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 def check_chunk_settings(source: Any, task: Task, batch_size: int | None, chunk_rows: int) -> None:
-    """Raise on settings that rows in chunks cannot be learned with."""
+    """Raise on settings that cannot be used with rows in chunks."""
     check_readable_again(source)
     if task not in ("classification", "regression"):
         raise InvalidInputError(f"task must be 'classification' or 'regression', got {task!r}.")
@@ -32,7 +32,7 @@ def check_chunk_settings(source: Any, task: Task, batch_size: int | None, chunk_
 
 
 class EncodedChunks:
-    """The rows of a source as the numbers (n, D) that the network sees; reads them once for the encoding."""
+    """The rows of a source, encoded as network inputs (n, D); reads them once to fit the encoding."""
 
     def __init__(self, source: Any, label: Column | None, chunk_rows: int, task: Task, scale: bool) -> None:
         self._open = partial(iter_chunks, source, label=label, chunk_rows=chunk_rows)
@@ -46,7 +46,7 @@ class EncodedChunks:
         self.encoder, self.target = table.encoder(scale), labels.encoder(scale)
 
     def chunks(self) -> Iterator[Chunk]:
-        """The labelled rows as they come; an error where there are not as many as the first time."""
+        """Yield the labelled rows in chunks; raise where their number differs from the first reading."""
         n_rows = 0
         for chunk in self._open():
             n_rows += len(chunk.y)
@@ -58,7 +58,7 @@ class EncodedChunks:
             )
 
     def blocks(self, sizes: list[int]) -> Iterator[FloatArray]:
-        """The encoded rows, float32, cut into blocks of these sizes whatever the chunks are."""
+        """Yield the encoded rows in float32 blocks of these sizes, whatever the sizes of the chunks are."""
         waiting: list[FloatArray] = []
         n_waiting, wanted = 0, iter(sizes)
         size = next(wanted)
@@ -74,7 +74,7 @@ class EncodedChunks:
 
 
 def even_sizes(n_rows: int, most: int) -> list[int]:
-    """The sizes of as few blocks as hold n_rows with at most `most` each, all the same but for one row."""
+    """Sizes of the fewest blocks that hold n_rows with at most `most` each; they differ by at most 1."""
     n_blocks = -(-n_rows // most)
     ends = np.arange(n_blocks + 1) * n_rows // n_blocks
     return [int(size) for size in np.diff(ends)]
@@ -83,7 +83,7 @@ def even_sizes(n_rows: int, most: int) -> list[int]:
 def centre_spread_and_top(
     chunks: EncodedChunks, embed: Callable[[Rows, Labels], FloatArray], task: Task
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, deviation and largest absolute value (each (d,)) of Z, every class counted the same in all."""
+    """Mean, standard deviation and largest absolute value of Z, each (d,), all classes counted equally."""
     levels = list(chunks.target.column_.levels) if task == "classification" else [None]
     groups = [Moments() for _ in levels]
     for X, y in chunks.chunks():
@@ -92,6 +92,6 @@ def centre_spread_and_top(
         for code, group in enumerate(groups):
             group.add(Z[codes == code])
     offset = np.mean([group.mean for group in groups], axis=0)
-    # The squared distance from the centre is that within a class plus that of the class's mean.
+    # The mean squared distance from the centre: the variance in a class plus that of the class's mean.
     around = np.mean([group.variance + (group.mean - offset) ** 2 for group in groups], axis=0)
     return offset, np.sqrt(around), np.max([group.top for group in groups], axis=0)

@@ -15,10 +15,10 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class ColumnsEmbedding(BaseEmbedding):
-    """The chosen columns of X as numbers, and the label beside them unless `label=False`.
+    """Embeds by chosen columns of X as numbers, and by the label unless `label=False`.
 
     `columns` are names (of a data frame) or positions from 0. Categories become one-hot, missing
-    numbers the mean with a flag; `scale=False` leaves numbers as they are.
+    numbers the mean and a flag; `scale=False` leaves numbers as they are.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ColumnsEmbedding(BaseEmbedding):
         return list(self.columns)
 
     def _position(self, column: str | int) -> int:
-        """Where `column` stands in X."""
+        """The position of `column` in X."""
         if isinstance(column, str) and self.names_ is not None and column in self.names_:
             return self.names_.index(column)
         is_position = isinstance(column, int | np.integer) and not isinstance(column, bool)

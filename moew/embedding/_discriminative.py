@@ -16,14 +16,14 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class DiscriminativeEmbedding(BaseEmbedding):
-    """Last hidden layer of a network trained to predict y from x, and the label beside it.
+    """Embeds by the last hidden layer of a network trained to predict y from x, and by the label.
 
     `hidden` are the widths of the hidden layers; the last one is the number of dimensions that come
     from x. The default of 5 keeps alpha small (6 dimensions for two classes). `label=False` leaves the
     label out, which makes the weights a function of x alone.
     """
 
-    _speck = 1e-5  # networks compute with single precision
+    _speck = 1e-5  # networks compute in single precision
 
     def __init__(
         self,

@@ -16,9 +16,9 @@ from moew.types import Labels, Rows, Task
 
 
 class TransformerEmbedding(BaseEmbedding):
-    """What a scikit-learn transformer makes of X as it is given, and the label beside it.
+    """Embeds by a scikit-learn transformer of X, which gets X unchanged, and by the label.
 
-    The transformer is cloned and fitted as `fit(X, y)` on the training rows. A state only names it:
+    The transformer is cloned and fitted as `fit(X, y)` on the training rows. A state holds only its name:
     to load, pass the fitted transformer (`embedding.transformer_`) as objects={name: transformer}.
     """
 
@@ -57,14 +57,14 @@ class TransformerEmbedding(BaseEmbedding):
 
 
 class FunctionEmbedding(BaseEmbedding):
-    """`function(X, y)` → (n, d), the same d for any rows. A state only names the function."""
+    """Embeds by `function(X, y)` → (n, d), the same d for any rows. A state holds only its name."""
 
     def __init__(self, function: Callable[[Rows, Labels], Any], standardize: bool = True) -> None:
         self.function = function
         self.standardize = standardize
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
-        """Nothing to learn: the function is taken as it is."""
+        """Nothing to learn: the function is used as it is."""
 
     def _embed(self, X: Rows, y: Labels) -> Any:
         return np.asarray(self.function(read_only(X), read_only(y)))

@@ -15,10 +15,10 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class LabelEmbedding(BaseEmbedding):
-    """One-hot of the class, also of two classes; in regression, one-hot of `n_bins` quantile bins of y.
+    """Embeds by the one-hot class, also of two classes; in regression, of `n_bins` quantile bins of y.
 
-    X is not looked at, so it may be sparse, None or anything. The bins' edges are quantiles of the
-    training targets (equal edges are merged); a value beyond the ends falls in the end bin.
+    X is not used, so it may be sparse, None or anything. The bins' edges are quantiles of the training
+    targets (equal edges are merged); a value outside their range falls in the first or last bin.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class LabelEmbedding(BaseEmbedding):
             self.levels_ = label_levels(y)
         else:
             values = number_labels(y)
-            # Edges that are values of the data leave no bin empty; nothing lies below the smallest.
+            # With edges at values of the data no bin is empty; an edge at the smallest value would leave one.
             inner = np.linspace(0, 1, self.n_bins + 1)[1:-1]
             edges = np.unique(np.quantile(values, inner, method="inverted_cdf"))
             self.levels_ = [float(edge) for edge in edges if edge > values.min()]

@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from moew.data._problem import Part, Problem, given_problem
-from moew.data._read_only import read_only
+from moew.data import LabelledRows, UserRows, labelled_rows
+from moew.data._splits import given_validation
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.inspection._rows import trained_rows
-from moew.search._evaluate import column_names
-from moew.search._prepare import Given, part_of, task_of
+from moew.search import FittedSearch
+from moew.search._evaluate import FinalModel
 from moew.training import resolve_trainer
-from moew.types import DecisionRule, Labels, Rows
+from moew.types import Labels, Rows
 
 
 @dataclass(frozen=True)
 class GivenRows:
     """Training and validation rows as the search saw them, but for rows set aside for the honest score."""
 
-    training: Part
-    validation: Part | None  # None where every row was trained on, as in cross-validation
+    training: LabelledRows
+    validation: LabelledRows | None  # None where every row was trained on, as in cross-validation
 
 
 def given_rows(
-    search: Any,
+    fitted: FittedSearch,
     X: Rows,
     y: Labels,
     X_val: Rows = None,
@@ -41,61 +41,60 @@ def given_rows(
     Without validation rows they are the rows of X that were held out, if any.
     """
     if (X_val is None) != (y_val is None):
-        raise InvalidInputError("X_val and y_val go together: pass both, or neither.")
-    rows = trained_rows(search, X, y)
-    names = column_names(search.evaluator_.metric, search.evaluator_.rule)
-    task = task_of(search.estimator)
+        raise InvalidInputError("X_val and y_val go together: pass both, or neither.", argument="X_val")
+    rows, names, task = trained_rows(fitted, X, y), fitted.evaluator.column_names, fitted.task
     labels = np.asarray(y)
-    whole = part_of(Given(X, labels, None, metadata), task, "training", names)
+    whole = labelled_rows(UserRows(X, labels, None, metadata), task, "training", names)
     if X_val is not None:
-        given = Given(X_val, np.asarray(y_val), None, metadata_val)
-        return GivenRows(whole, part_of(given, task, "validation", names))
+        given = UserRows(X_val, np.asarray(y_val), None, metadata_val)
+        return GivenRows(whole, labelled_rows(given, task, "validation", names))
     held = np.setdiff1d(np.arange(len(labels)), rows.numbers)
     if len(held) == 0:
         return GivenRows(whole, None)
     return GivenRows(whole.take(rows.numbers), whole.take(held))
 
 
-def train_again(search: Any, numbers: Sequence[int], X: Rows, y: Labels) -> Iterator[tuple[int, Any]]:
+def train_again(
+    fitted: FittedSearch, numbers: Sequence[int], X: Rows, y: Labels
+) -> Iterator[tuple[int, Any]]:
     """Yield (number, model) of candidates, trained again on the rows X and y that were trained on."""
-    told = {t.candidate.number: t.candidate for t in search.result_.candidates}
-    candidates = [told[number] for number in numbers]
-    weights = search.study_.weighting.training_weights(np.stack([c.alpha for c in candidates]))
-    trainer = resolve_trainer(search.estimator, search.sample_weight_name, search.n_jobs)
-    for k, model in trainer.train(X, np.asarray(y), weights, [c.seed for c in candidates]):
+    by_number = {trial.number: trial for trial in fitted.result.trials}
+    trials = [by_number[number] for number in numbers]
+    weights = fitted.weighting.training_weights(np.stack([trial.alpha for trial in trials]))
+    settings = fitted.settings
+    trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
+    for k, model in trainer.train(X, np.asarray(y), weights, [trial.seed for trial in trials]):
         if isinstance(model, Exception):
             raise SearchFailedError(f"candidate {numbers[k]} could not be trained again: {model}") from model
         yield numbers[k], model
 
 
-def rule_of(search: Any, model: Any, rows: GivenRows) -> DecisionRule | None:
-    """The decision rule as the search fits it for a candidate's model."""
-    evaluator = search.evaluator_
+def final_model_of(fitted: FittedSearch, model: Any, rows: GivenRows) -> FinalModel:
+    """A candidate's model with the decision rule as the search fits it."""
+    evaluator = fitted.evaluator
     if evaluator.rule is None:
-        return None
+        return FinalModel(model, None, evaluator.classes, evaluator.pos_label)
     if rows.validation is None:
-        raise InvalidInputError("the decision rule is fitted again on validation rows: pass X_val and y_val.")
-    problem: Problem = given_problem(task_of(search.estimator), rows.training, rows.validation)
-    rule: DecisionRule | None = evaluator.final_rule(model, evaluator.observe([model], problem), problem)
-    return rule
+        raise InvalidInputError(
+            "the decision rule is fitted again on validation rows: pass X_val and y_val.", argument="X_val"
+        )
+    data = given_validation(fitted.task, rows.training, rows.validation)
+    return evaluator.final_model(model, evaluator.predictions([model], data), data)
 
 
 def values_again(
-    search: Any, numbers: Sequence[int], rows: GivenRows, X_new: Rows, y_new: Labels, metadata_new: Any = None
+    fitted: FittedSearch,
+    numbers: Sequence[int],
+    rows: GivenRows,
+    X_new: Rows,
+    y_new: Labels,
+    metadata_new: Any = None,
 ) -> dict[int, float]:
     """The metric of candidates on new rows, by number."""
-    evaluator = search.evaluator_
-    names = column_names(evaluator.metric, evaluator.rule)
-    given = Given(X_new, np.asarray(y_new), None, metadata_new)
-    new = part_of(given, task_of(search.estimator), "test", names)
+    evaluator = fitted.evaluator
+    given = UserRows(X_new, np.asarray(y_new), None, metadata_new)
+    new = labelled_rows(given, fitted.task, "test", evaluator.column_names)
     return {
-        number: evaluator.value_on(model, rule_of(search, model, rows), new)
-        for number, model in train_again(search, numbers, rows.training.X, rows.training.y)
+        number: evaluator.value_on(final_model_of(fitted, model, rows), new)
+        for number, model in train_again(fitted, numbers, rows.training.X, rows.training.y)
     }
-
-
-def answers_of(search: Any, model: Any, rule: DecisionRule | None, part: Part) -> Any:
-    """What a model and its rule decide, or predict, on rows."""
-    if rule is None:
-        return np.asarray(model.predict(read_only(part.X)))
-    return search.evaluator_.decide(model, rule, part.X, part.columns)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from moew.exceptions import MoewError
-from moew.inspection._again import GivenRows, answers_of, given_rows
+from moew.inspection._again import GivenRows, given_rows
 from moew.inspection._rows import trained_rows
 from moew.inspection._slices import quantile_slices
-from moew.search._prepare import task_of
-from moew.types import DecisionRule, FloatArray, IntArray, Labels, Rows
+from moew.search import FittedSearch
+from moew.search._evaluate import FinalModel
+from moew.types import FloatArray, IntArray, Labels, Rows
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class LabelGroups:
 
 
 def groups_by_label(
-    search: Any,
+    fitted: FittedSearch,
     X: Rows,
     y: Labels,
     X_val: Rows = None,
@@ -52,8 +53,8 @@ def groups_by_label(
     Errors are of the validation rows given here, or those the search held out of X. `metadata` and
     `metadata_val` are the columns that the decision needs, as `fit` got them.
     """
-    rows = trained_rows(search, X, y)
-    is_classes = task_of(search.estimator) == "classification"
+    rows = trained_rows(fitted, X, y)
+    is_classes = fitted.task == "classification"
     levels: Any = None
     codes: IntArray
     if is_classes:
@@ -67,8 +68,8 @@ def groups_by_label(
     seen: IntArray = np.zeros(len(names), dtype=int)
     before, after, reason = missing, missing, ""
     try:
-        given = given_rows(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
-        seen, before, after, reason = _errors(search, given, is_classes, levels, len(names))
+        given = given_rows(fitted, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
+        seen, before, after, reason = _errors(fitted, given, is_classes, levels, len(names))
     except MoewError as problem:  # such as a column the rule needs: the weights are worth showing alone
         reason = str(problem)
     groups = zip(names, counts, weights, seen, before, after, strict=True)
@@ -80,7 +81,7 @@ def groups_by_label(
 
 
 def _errors(
-    search: Any, given: GivenRows, is_classes: bool, levels: Any, k: int
+    fitted: FittedSearch, given: GivenRows, is_classes: bool, levels: Any, k: int
 ) -> tuple[IntArray, FloatArray, FloatArray, str]:
     missing = np.full(k, np.nan)
     if given.validation is None:
@@ -94,13 +95,11 @@ def _errors(
         codes = np.searchsorted(levels, labels, side="left")
     seen = np.bincount(codes, minlength=k)
 
-    def errors_of(model: Any, rule: DecisionRule | None) -> FloatArray:
-        answers = answers_of(search, model, rule, validation)
-        wrong = (answers != labels) if is_classes else np.abs(answers - labels)
+    def errors_of(final: FinalModel) -> FloatArray:
+        decided = final.decide(validation.X, validation.columns)
+        wrong = (decided != labels) if is_classes else np.abs(decided - labels)
         sums = np.bincount(codes, np.asarray(wrong, dtype=np.float64)[known], minlength=k)
         return np.asarray(np.divide(sums, seen, out=np.full(k, np.nan), where=seen > 0))
 
-    unweighted = missing  # where it could not be trained
-    if search.unweighted_estimator_ is not None:
-        unweighted = errors_of(search.unweighted_estimator_, search.unweighted_decision_)
-    return seen, unweighted, errors_of(search.best_estimator_, search.decision_), ""
+    unweighted = missing if fitted.unweighted is None else errors_of(fitted.unweighted)
+    return seen, unweighted, errors_of(fitted.winner), ""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from moew.exceptions import InvalidInputError
 from moew.samplers import GpBucb
+from moew.search import FittedSearch
 from moew.types import FloatArray, IntArray
 
 
@@ -33,27 +32,26 @@ class Landscape:
     winner: int  # place of the winner among them
 
 
-def landscape(search: Any, dims: Sequence[int] | None = None, points: int = 41) -> Landscape:
+def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: int = 41) -> Landscape:
     """Fit the search's kind of GP to the candidates of a fitted search and look at it from the winner.
 
     dims: one or two dimensions of alpha, from 0; None is the two along which the GP's mean is steepest, by
         its mean squared slope at the candidates.
     points: of the grid along each dimension.
     """
-    check_is_fitted(search)
-    told = [t for t in search.result_.candidates if np.isfinite(t.value)]
-    alphas = np.stack([t.candidate.alpha for t in told])
-    values = np.array([t.value for t in told])
-    numbers = np.array([t.candidate.number for t in told])
-    domain = search.study_.domain
-    sign = 1.0 if search.result_.greater_is_better else -1.0
+    result, domain = fitted.result, fitted.study.domain
+    trials = [trial for trial in result.trials if np.isfinite(trial.value)]
+    alphas = np.stack([trial.alpha for trial in trials])
+    values = np.array([trial.value for trial in trials])
+    numbers = np.array([trial.number for trial in trials])
+    sign = 1.0 if result.greater_is_better else -1.0
     spread = float(values.std()) or 1.0
     if len(values) < 2:
         raise InvalidInputError("a landscape needs at least two candidates with a value; search for longer.")
     posterior = GpBucb().model(alphas, sign * values, domain)
     chosen = _chosen(dims, domain.n_dims, posterior.upper_bound(alphas, 0.0)[1])
     sides = np.linspace(-domain.size, domain.size, points)
-    winner = int(np.flatnonzero(numbers == search.result_.best_number)[0])
+    winner = int(np.flatnonzero(numbers == result.best_number)[0])
     shape = (points,) * len(chosen)
     grid = np.stack(np.meshgrid(*[sides] * len(chosen)), axis=-1).reshape(-1, len(chosen))
     # Points beyond the ball show its edge, so that a picture can be cut to a round one.

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
+from moew.data import two_dimensional
 from moew.exceptions import InvalidInputError
-from moew.search._learned import two_dimensional
+from moew.search import FittedSearch
 from moew.types import FloatArray, IntArray, Labels, Rows
 
 Array = np.ndarray[Any, Any]
@@ -27,22 +28,20 @@ class TrainedRows:
     numbers: IntArray  # (n,), their places among the rows that were given
 
 
-def trained_rows(search: Any, X: Rows, y: Labels) -> TrainedRows:
-    """The training rows of a fitted search, from the X and y it was fitted with."""
-    check_is_fitted(search)
+def trained_rows(fitted: FittedSearch, X: Rows, y: Labels) -> TrainedRows:
+    """The training rows of a finished search, from the X and y it was fitted with."""
     X, labels = two_dimensional(X), np.asarray(y)
-    check_row_count(search, _num_samples(X), "X")
-    check_row_count(search, len(labels), "y")
-    numbers = search.training_rows_
-    weights = search.sample_weight_
+    check_row_count(fitted, _num_samples(X), "X")
+    check_row_count(fitted, len(labels), "y")
+    numbers, weights = fitted.training_rows, fitted.weights
     if len(numbers) == len(labels):
         return TrainedRows(X, labels, weights, numbers)
     return TrainedRows(_safe_indexing(X, numbers), labels[numbers], weights, numbers)
 
 
-def check_row_count(search: Any, got: int, what: str) -> None:
+def check_row_count(fitted: FittedSearch, got: int, what: str) -> None:
     """Raise unless `what` has a value for each row that the search was fitted with."""
-    numbers = search.training_rows_
+    numbers = fitted.training_rows
     # Where rows were held out in between, their number is not known, only the last one trained on.
     all_trained = bool(np.array_equal(numbers, np.arange(len(numbers))))
     expected = int(numbers.max()) + 1

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from moew._util.seeds import generator
-from moew.search._honesty import gain_error
-from moew.search._prepare import Given, task_of, tested_part
+from moew.data import UserRows
+from moew.search import FittedSearch
+from moew.search._honest_score import gain_error
+from moew.search._prepare import checked_test_rows
 from moew.types import Labels, Rows
 
 
@@ -27,25 +27,24 @@ class Tested:
 
 
 def on_test_rows(
-    search: Any,
+    fitted: FittedSearch,
     X: Rows,
     y: Labels,
     sample_weight: Any = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Tested:
-    """Score the models of a fitted search on test rows."""
-    check_is_fitted(search)
-    evaluator, task = search.evaluator_, task_of(search.estimator)
-    part = tested_part(Given(X, y, sample_weight, metadata), evaluator, task)
-    evaluator.check_columns(part, "metadata_test")
+    """Score the models of a finished search on test rows."""
+    evaluator, task = fitted.evaluator, fitted.task
+    rows = checked_test_rows(UserRows(X, y, sample_weight, metadata), evaluator, task)
+    evaluator.check_columns(rows, "metadata_test")
     try:
-        winner = evaluator.observe_on(search.best_estimator_, search.decision_, part)
-        value = evaluator.value(winner, part)
-        if search.unweighted_estimator_ is None:
-            return Tested(len(part), moew=value, reason="there is no unweighted model")
-        plain = evaluator.observe_on(search.unweighted_estimator_, search.unweighted_decision_, part)
-        unweighted = evaluator.value(plain, part)
+        winner = evaluator.predictions_on(fitted.winner, rows)
+        value = evaluator.value(winner, rows)
+        if fitted.unweighted is None:
+            return Tested(len(rows), moew=value, reason="there is no unweighted model")
+        plain = evaluator.predictions_on(fitted.unweighted, rows)
+        unweighted = evaluator.value(plain, rows)
     except Exception as problem:  # what the search found is worth more than these scores
-        return Tested(len(part), reason=f"the metric failed on the test rows: {problem}")
-    error = gain_error(winner, plain, part, evaluator, task, generator(0, "test rows"))
-    return Tested(len(part), unweighted, value, error)
+        return Tested(len(rows), reason=f"the metric failed on the test rows: {problem}")
+    error = gain_error(winner, plain, rows, evaluator, task, generator(0, "test rows"))
+    return Tested(len(rows), unweighted, value, error)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from moew.search import FittedSearch
 from moew.types import FloatArray, IntArray
 
 
@@ -21,12 +20,11 @@ class Trace:
     failed: IntArray  # numbers of candidates without a value
 
 
-def trace(search: Any) -> Trace:
-    """The candidates of a fitted search and the best score after each."""
-    check_is_fitted(search)
-    told = search.result_.candidates
-    values = np.array([candidate.value for candidate in told], dtype=np.float64)
-    numbers = np.array([candidate.candidate.number for candidate in told])
+def trace(fitted: FittedSearch) -> Trace:
+    """The candidates of a finished search and the best score after each."""
+    trials = fitted.result.trials
+    values = np.array([trial.value for trial in trials], dtype=np.float64)
+    numbers = np.array([trial.number for trial in trials])
     finite = np.isfinite(values)
-    running = np.maximum if search.result_.greater_is_better else np.minimum
+    running = np.maximum if fitted.result.greater_is_better else np.minimum
     return Trace(numbers[finite], values[finite], running.accumulate(values[finite]), numbers[~finite])

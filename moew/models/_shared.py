@@ -1,4 +1,4 @@
-"""What estimators that train many weightings at once share: checks, the order of mini-batches, the memory."""
+"""Shared by estimators that train many weightings at once: checks, order of mini-batches, memory size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH_SEED = 0  # not the candidate's: all candidates see the same mini-batches,
 
 
 def check_rows(estimator: Any, X: Rows, *, reset: bool) -> Rows:
-    """X checked against what `estimator` saw (or, with `reset`, noted on it); data frames stay frames."""
+    """Check X against the columns that `estimator` knows (with `reset`: note them); data frames stay so."""
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
@@ -27,7 +27,7 @@ def check_rows(estimator: Any, X: Rows, *, reset: bool) -> Rows:
 
 
 def check_rows_and_labels(estimator: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:
-    """X and y (n,) for training: same length, at least one row."""
+    """X and y (n,) for training, checked: same length, at least one row."""
     rows = check_rows(estimator, X, reset=True)
     if y is None:
         raise InvalidInputError(
@@ -41,7 +41,7 @@ def check_rows_and_labels(estimator: Any, X: Rows, y: Labels) -> tuple[Rows, Lab
 
 
 def weighting_matrix(weights: Any, n: int, n_seeds: int) -> FloatArray:
-    """weights as float64 (K, n)."""
+    """Weights as float64 (K, n), one weighting for each seed."""
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape != (n_seeds, n):
         raise InvalidInputError(
@@ -52,7 +52,7 @@ def weighting_matrix(weights: Any, n: int, n_seeds: int) -> FloatArray:
 
 
 def bad_weightings(weights: FloatArray) -> Iterator[tuple[int, InvalidInputError]]:
-    """(k, what is wrong) for each row of weights (K, n) that nothing can be trained with."""
+    """Yield (k, error) for each row of weights (K, n) that cannot be used for training."""
     for k, row in enumerate(weights):
         if not np.isfinite(row).all():
             yield k, InvalidInputError("sample weights must be finite numbers; some are NaN or infinite.")
@@ -82,10 +82,10 @@ def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray
 
 
 def machine_bytes() -> float:
-    """The memory of this machine, or of the container that this process is in; infinite where none tells."""
+    """Bytes of memory of this machine, or of the container of this process; infinite where unknown."""
     try:
         physical = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # not told by this system
+    except (AttributeError, OSError, ValueError):  # not available on this system
         physical = float("inf")
     try:
         return min(physical, float(_CGROUP_LIMIT.read_text()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moew._util.colours import COLOURS
+from moew.search import SearchResult
 
 BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
 GREY = "0.45"
@@ -24,12 +25,11 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
     return ax
 
 
-def metric_label(search: Any, rows: str = "validation") -> str:
+def metric_label(result: SearchResult, rows: str = "validation") -> str:
     """The metric, and which way is better."""
-    result = search.result_
     return f"{result.metric}, {rows} ({'higher' if result.greater_is_better else 'lower'} is better)"
 
 
-def best_is_bright(search: Any) -> str:
+def best_is_bright(result: SearchResult) -> str:
     """The colour map in which better scores are brighter."""
-    return "viridis" if search.result_.greater_is_better else "viridis_r"
+    return "viridis" if result.greater_is_better else "viridis_r"

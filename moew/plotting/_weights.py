@@ -10,11 +10,12 @@ import numpy as np
 from moew.exceptions import InvalidInputError
 from moew.inspection import groups_by_label, slices_of, table_columns, trained_rows
 from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new
+from moew.search import ExampleWeightSearch, FittedSearch, fitted_search
 from moew.types import Labels, Rows
 
 
 def weights_by_class(
-    search: Any,
+    search: ExampleWeightSearch | FittedSearch,
     X: Rows,
     y: Labels,
     X_val: Rows = None,
@@ -30,7 +31,9 @@ def weights_by_class(
     with; errors are seen on the validation rows given here, or on those the search held out of X. Without
     such rows there are the weights alone. `metadata` and `metadata_val` are columns the decision needs.
     """
-    found = groups_by_label(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
+    found = groups_by_label(
+        fitted_search(search), X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val
+    )
     ax = axes_or_new(ax)
     places = np.arange(len(found.groups))
     ax.bar(places, [group.mean_weight for group in found.groups], color=BLUE, width=0.6, label="mean weight")
@@ -52,12 +55,14 @@ def weights_by_class(
     return ax
 
 
-def weights_by_column(search: Any, X: Rows, y: Labels, column: Any, *, ax: Any = None) -> Any:
+def weights_by_column(
+    search: ExampleWeightSearch | FittedSearch, X: Rows, y: Labels, column: Any, *, ax: Any = None
+) -> Any:
     """Mean weight by slices of a column: its name or place in X, or its values (n,).
 
     Numbers are cut into bins of equally many rows, categories shown each by itself.
     """
-    rows = trained_rows(search, X, y)
+    rows = trained_rows(fitted_search(search), X, y)
     if np.ndim(column) == 0:
         named = dict(table_columns(rows.X))
         name = str(column) if hasattr(rows.X, "columns") else f"column {column}"
@@ -85,7 +90,7 @@ def weights_by_column(search: Any, X: Rows, y: Labels, column: Any, *, ax: Any =
 
 
 def weight_contours(
-    search: Any,
+    search: ExampleWeightSearch | FittedSearch,
     X: Rows,
     y: Labels,
     label: Any,
@@ -99,7 +104,8 @@ def weight_contours(
     X (n, 2) are the rows that the search was fitted with, numbers only. `levels` says how many contours, or
     of which weights.
     """
-    rows = trained_rows(search, X, y)
+    fitted = fitted_search(search)
+    rows = trained_rows(fitted, X, y)
     features = np.asarray(rows.X, dtype=np.float64)
     if features.shape[1] != 2:
         raise InvalidInputError(f"contours need two features, and X has {features.shape[1]}.")
@@ -114,7 +120,8 @@ def weight_contours(
     if hasattr(rows.X, "columns"):
         names = [str(name) for name in rows.X.columns]
         frame = type(rows.X)(dict(zip(rows.X.columns, grid.T, strict=True)))
-    weights = search.example_weights(frame, np.full(len(grid), label, dtype=rows.y.dtype))
+    weigh = fitted.weighting.weight_function(fitted.result.best_alpha)
+    weights = weigh(frame, np.full(len(grid), label, dtype=rows.y.dtype))
     ax = axes_or_new(ax, (5.4, 4.6))
     ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.2, linewidth=0)
     ax.set(xlabel=names[0], ylabel=names[1], title=f"weight of rows labelled {label}")

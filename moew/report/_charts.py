@@ -7,8 +7,8 @@ from typing import Any
 
 from moew._util.colours import viridis
 from moew._util.margins import TWO_SIDED
+from moew._util.numbers import number, signed
 from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
-from moew.report._words import number, signed
 
 Data = Mapping[str, Any]
 Bounds = Sequence[float | None] | None  # lowest and highest value; None: no bound

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from moew import __version__
 from moew._util.fingerprint import fingerprint
@@ -25,6 +24,13 @@ from moew.inspection import (
 from moew.report._plain import clipped, plain, setting_text
 from moew.report._rows import example_rows, sliced
 from moew.report._verdict import verdict_of
+from moew.search import (
+    Comparison,
+    ExampleWeightSearch,
+    FittedSearch,
+    SearchResult,
+    fitted_search,
+)
 from moew.types import FloatArray, Labels, Rows
 
 FORMAT = 2  # of the dict; a page that needs other entries gets another number
@@ -36,7 +42,7 @@ _LOW_EFFECTIVE = 0.3  # share of the rows under which the effective number of ro
 
 
 def collect(
-    search: Any,
+    search: ExampleWeightSearch | FittedSearch,
     X: Rows,
     y: Labels,
     *,
@@ -50,7 +56,7 @@ def collect(
     metadata_test: Mapping[str, Any] | None = None,
     columns: Mapping[str, Any] | None = None,
     row_ids: Any = None,
-    comparison: Any = None,
+    comparison: Comparison | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What a report shows of a fitted `ExampleWeightSearch`, as values that JSON holds exactly.
@@ -67,15 +73,15 @@ def collect(
     comparison : what `moew.compare` returned, or None
     settings : what to show as settings; None shows the search's own
     """
-    check_is_fitted(search)
-    rows = trained_rows(search, X, y)
-    result = search.result_
+    fitted = fitted_search(search)
+    rows, result, metric = trained_rows(fitted, X, y), fitted.result, fitted.evaluator.metric
     slices = sliced(rows, len(y), columns)
-    groups = groups_by_label(search, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
+    groups = groups_by_label(fitted, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
     tested = None
     if any(given is not None for given in (X_test, y_test, sample_weight_test, metadata_test)):
-        tested = on_test_rows(search, X_test, y_test, sample_weight_test, metadata_test)
-    honest = None if search.honest is None else "halves" if search.honest == "halves" else "holdout"
+        tested = on_test_rows(fitted, X_test, y_test, sample_weight_test, metadata_test)
+    asked = fitted.settings.honest
+    honest = None if asked is None else "halves" if asked == "halves" else "holdout"
     return plain(  # type: ignore[no-any-return]
         {
             "format": FORMAT,
@@ -83,35 +89,37 @@ def collect(
             "metric": {
                 "name": clipped(result.metric),
                 "greater_is_better": result.greater_is_better,
-                "response": getattr(
-                    search.evaluator_.metric, "response", None
-                ),  # None: a scorer's own business
-                "bounds": search.evaluator_.metric.bounds,
+                "response": metric.response,
+                "bounds": metric.bounds,
                 "n_validation": result.n_validation,
                 "n_holdout": result.n_holdout,
                 "honest": honest,
             },
-            "verdict": verdict_of(result, comparison, tested, search.study_.alpha_zero_repeats),
+            "verdict": verdict_of(result, comparison, tested, fitted.study.alpha_zero_repeats),
             "scores": [
                 {"name": name, "best": score.best, "honest": score.value, "error": score.standard_error}
                 for name, score in result.scores.items()
             ],
             "tested": None if tested is None else asdict(tested),
             "comparison": None if comparison is None else comparison.record,
-            "search": {**asdict(trace(search)), "winner": result.best_number, "batch": search.batch_size},
-            "landscape": _landscape(search),
+            "search": {
+                **asdict(trace(fitted)),
+                "winner": result.best_number,
+                "batch": fitted.settings.batch_size,
+            },
+            "landscape": _landscape(fitted),
             "labels": {**asdict(groups), "groups": [asdict(group) for group in groups.groups[:MOST_GROUPS]]}
             | {"n_groups": len(groups.groups)},
             "slices": slices,
             "rows": example_rows(X, rows, slices, columns, row_ids, len(y)),
-            "weights": _weights(search, rows),
-            "decision": _decision(search),
+            "weights": _weights(fitted, rows),
+            "decision": _decision(fitted),
             "notes": [
                 *(clipped(note) for note in result.notes),
                 *([clipped(tested.reason)] if tested is not None and tested.reason else []),
-                *_warnings(search, rows),
+                *_warnings(result, rows),
             ],
-            "settings": _settings(search, settings),
+            "settings": _settings(fitted, settings),
             "data": {
                 "n_training": len(rows.y),
                 "n_validation": result.n_validation,
@@ -126,17 +134,18 @@ def collect(
     )
 
 
-def _landscape(search: Any) -> dict[str, Any] | None:
+def _landscape(fitted: FittedSearch) -> dict[str, Any] | None:
     try:
-        seen: Landscape = landscape(search, points=_GRID)
+        seen: Landscape = landscape(fitted, points=_GRID)
     except InvalidInputError:  # a single candidate has a value: there is nothing to see
         return None
     return asdict(seen)
 
 
-def _weights(search: Any, rows: TrainedRows) -> dict[str, Any]:
+def _weights(fitted: FittedSearch, rows: TrainedRows) -> dict[str, Any]:
     weights: FloatArray = rows.weights
-    before = search.study_.weighting.training_weights(np.zeros((1, len(search.best_alpha_))))[0]
+    weighting = fitted.weighting
+    before = weighting.training_weights(np.zeros((1, weighting.n_dims)))[0]
     counts, edges = np.histogram(weights, bins=_BINS)
     return {
         "n": len(weights),
@@ -145,33 +154,28 @@ def _weights(search: Any, rows: TrainedRows) -> dict[str, Any]:
         "quantiles": np.quantile(weights, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]),
         "counts": counts,
         "edges": edges,
-        "with_own": search.study_.weighting.sample_weight_ is not None,
+        "with_own": weighting.sample_weight_ is not None,
     }
 
 
-def _decision(search: Any) -> dict[str, Any] | None:
-    rule = search.decision_
+def _decision(fitted: FittedSearch) -> dict[str, Any] | None:
+    rule = fitted.winner.rule
     if rule is None:
         return None
-    groups = getattr(rule, "groups_", None)
-    if groups is not None:
-        found = list(zip(groups, rule.thresholds_, strict=True))
-    else:
-        found = [("all rows", getattr(rule, "threshold_", None))]
     return {
-        "rule": setting_text(search.evaluator_.rule),
+        "rule": setting_text(fitted.evaluator.rule),
         "fit_on": rule.fit_on,
-        "of": getattr(rule, "of", "score"),
-        "positive": clipped(str(search.evaluator_.pos_label)),
+        "of": rule.of,
+        "positive": clipped(str(fitted.winner.pos_label)),
         # Selecting everything or nothing is −∞ or ∞, which JSON has not.
         "thresholds": [
             {"group": clipped(str(group)), "threshold": t if t is None or np.isfinite(t) else str(t)}
-            for group, t in found
+            for group, t in rule.thresholds
         ],
     }
 
 
-def _warnings(search: Any, rows: TrainedRows) -> list[str]:
+def _warnings(result: SearchResult, rows: TrainedRows) -> list[str]:
     notes = []
     share = effective_size(rows.weights) / len(rows.weights)
     if share < _LOW_EFFECTIVE:
@@ -180,7 +184,7 @@ def _warnings(search: Any, rows: TrainedRows) -> list[str]:
             f"{effective_size(rows.weights):,.0f} rows of equal weight: the model may vary more from one "
             "training set to the next."
         )
-    few, held = search.result_.n_validation, search.result_.n_holdout
+    few, held = result.n_validation, result.n_holdout
     if few < _FEW_ROWS:
         notes.append(
             f"there are only {few} validation rows{' to search on' if held else ''}: scores on so few rows "
@@ -191,8 +195,8 @@ def _warnings(search: Any, rows: TrainedRows) -> list[str]:
     return notes
 
 
-def _settings(search: Any, settings: Mapping[str, Any] | None) -> list[list[str]]:
+def _settings(fitted: FittedSearch, settings: Mapping[str, Any] | None) -> list[list[str]]:
     if settings is None:
-        own = {**search.get_params(deep=False), "metric": search.result_.metric}
+        own = {**vars(fitted.settings), "metric": fitted.result.metric}
         settings = {name: value for name, value in own.items() if name != "show_progress"}
     return [[clipped(str(name), 120), setting_text(value)] for name, value in settings.items()]

@@ -7,10 +7,11 @@ from html import escape
 from typing import Any
 
 from moew._util.margins import TWO_SIDED
+from moew._util.numbers import alike, count
 from moew.report import _charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import table
-from moew.report._words import HEADLINES, MARKS, advice, alike, count, from_what, how_much, how_sure
+from moew.report._words import HEADLINES, MARKS, advice, from_what, how_much, how_sure
 
 Data = Mapping[str, Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from moew._util.numbers import count
 from moew.report._html import section
 from moew.report._tables import pairs, table
-from moew.report._words import count
 
 Data = Mapping[str, Any]
 

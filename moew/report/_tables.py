@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from moew.report._words import DASH, alike
+from moew._util.numbers import DASH, alike
 
 Cell = Any  # a text, a number, None, or (number, text shown)
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from moew._util.margins import TWO_SIDED, margin
 from moew.inspection import Tested
-from moew.search._result import SearchResult
+from moew.search import Comparison, SearchResult
 
 Kind = Literal["better", "maybe", "no", "worse", "none", "unknown"]
 
 
 def verdict_of(
-    result: SearchResult, comparison: Any, tested: Tested | None, alpha_zero_repeats: int
+    result: SearchResult, comparison: Comparison | None, tested: Tested | None, alpha_zero_repeats: int
 ) -> dict[str, Any]:
     """The verdict with the strongest evidence there is: a comparison over repeats on test rows, the two
     models on test rows, or honest validation scores.

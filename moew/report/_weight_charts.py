@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moew._util.numbers import count, number
 from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
-from moew.report._words import count, number
 
 Data = Mapping[str, Any]
 MOST_BARS = 24  # of classes; the table has the others

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from moew._util.numbers import number, percent
 from moew.report import _weight_charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import pairs, table
-from moew.report._words import number, percent
 
 Data = Mapping[str, Any]
 _PICTURES = 6  # columns whose slices are drawn; the table has the others

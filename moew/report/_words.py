@@ -1,48 +1,11 @@
-"""Numbers and verdicts in words; every function returns plain text, not markup."""
+"""Verdicts in words; every function returns plain text, not markup."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-DASH = "–"
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A score; a dash where there is none."""
-    if value is None:
-        return DASH
-    return f"{value:.{digits}g}".replace("-", "−")
-
-
-def alike(values: Sequence[float | None], digits: int = 4) -> list[str]:
-    """Numbers with as many decimals each, so that they can be compared at a glance."""
-    largest = max((abs(value) for value in values if value is not None), default=0.0)
-    decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
-    if all(value is None or float(value).is_integer() for value in values):
-        decimals = 0
-    if not 0 <= decimals <= digits + 2:  # very large or very small ones
-        return [number(value, digits) for value in values]
-    return [DASH if value is None else f"{value:,.{decimals}f}".replace("-", "−") for value in values]
-
-
-def signed(value: float | None, digits: int = 3) -> str:
-    """A difference, with its sign."""
-    if value is None:
-        return DASH
-    return f"{value:+.{digits}g}".replace("-", "−")
-
-
-def percent(share: float | None) -> str:
-    """A share in percent."""
-    return DASH if share is None else f"{100 * share:.3g} %".replace("-", "−")
-
-
-def count(n: int, thing: str) -> str:
-    """So many things: 1 row, 2 rows."""
-    return f"{n:,} {thing}" + ("" if n == 1 else "es" if thing.endswith("ss") else "s")
-
+from moew._util.numbers import alike, count, signed
 
 HEADLINES = {
     "better": "Yes: the weighted model is better.",

@@ -7,11 +7,12 @@ from typing import Any
 
 from moew.report._collect import collect
 from moew.report._page import render
+from moew.search import ExampleWeightSearch, FittedSearch
 from moew.types import Labels, Rows
 
 
 def write_report(
-    search: Any,
+    search: ExampleWeightSearch | FittedSearch,
     X: Rows,
     y: Labels,
     path: str | Path,

@@ -1,4 +1,4 @@
-"""What every search checks about what it is given."""
+"""Checks of the arguments that every sampler takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moew.types import Domain, FloatArray
 def check_known(
     alphas: FloatArray, scores: FloatArray, pending: FloatArray, k: int, domain: Domain
 ) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Alphas (n, d), scores (n,) and pending (m, d) as float64 arrays, and k, or an error."""
+    """Alphas (n, d), scores (n,) and pending (m, d) as float64 arrays, and k as int; raise if not valid."""
     try:
         k = operator.index(k)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Exhaustive search over an ε-cover of the domain, the search that Theorem 2 of the paper is about."""
+"""Exhaustive search over an ε-cover of the domain, which Theorem 2 of the paper is about."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from moew.exceptions import InvalidInputError
 from moew.samplers._checks import check_known
 from moew.types import Domain, FloatArray
 
-_SLACK = 1 + 1e-9  # for rounding: a point that is needed must not be lost
-_ROOM = 20  # lattice points looked at, at most, for each that the limit allows
+_SLACK = 1 + 1e-9  # so that rounding does not lose a point that is needed
+_ROOM = 20  # lattice points examined, at most, for each point that `limit` allows
 
 
 @dataclass(frozen=True)
 class CoverSampler:
-    """The points of a cover, from the centre outwards, each once, whatever their scores are.
+    """Tries each point of an ε-cover once, from the centre outwards, whatever the scores are.
 
     Parameters
     ----------
     epsilon
-        Every point of the domain is within this distance of one of the cover's, as a share of the domain's
-        size (the ball's radius). When all points were tried, the search goes on with half of it.
+        Every point of the domain is within this distance of a point of the cover, as a share of the domain's
+        size (the ball's radius). When all points have been tried, it is halved.
     limit
-        A cover of more points is refused. Their number grows like (1/ε)^d: this is for a few dimensions.
+        A cover with more points is an error. Their number grows like (1/ε)^d, so use few dimensions.
 
     Notes
     -----
     The points are those of the lattice A*_d (hexagons in 2 dimensions, body-centred cubes in 3), the
-    sparsest known lattice that covers up to 5 dimensions; those outside are moved to the nearest point of
-    the domain. Studies and `ExampleWeightSearch` try α = 0 and a random first batch before they ask a search.
+    sparsest known lattice cover in up to 5 dimensions; points outside are moved to the nearest point of the
+    domain. Studies and `ExampleWeightSearch` try α = 0 and a random first batch before they ask a sampler.
     """
 
     epsilon: float = 0.5
@@ -44,11 +44,11 @@ class CoverSampler:
             raise InvalidInputError(f"limit must be at least 1, got {self.limit!r}.")
 
     def check_domain(self, domain: Domain) -> None:
-        """Refuse a domain whose cover would have too many points."""
+        """Raise where the cover of the domain would have more than `limit` points."""
         self.points(domain)
 
     def points(self, domain: Domain) -> FloatArray:
-        """The cover (n, d), nearest to 0 first."""
+        """The points (n, d) of the cover, nearest to 0 first."""
         return self._points(domain, self.epsilon)
 
     def propose(
@@ -63,7 +63,7 @@ class CoverSampler:
     ) -> FloatArray:
         """The first `k` points of the cover (k, d) that are neither known nor pending."""
         alphas, _, pending, k = check_known(alphas, scores, pending, k, domain)
-        tried = {row.tobytes() for row in np.concatenate([alphas, pending]) + 0.0}  # -0.0 is 0.0
+        tried = {row.tobytes() for row in np.concatenate([alphas, pending]) + 0.0}  # -0.0 becomes 0.0
         epsilon = self.epsilon
         new: list[FloatArray] = []
         while True:
@@ -77,21 +77,21 @@ class CoverSampler:
 
     def _points(self, domain: Domain, epsilon: float) -> FloatArray:
         d, distance = domain.n_dims, epsilon * domain.size
-        # Balls of radius ε must fill the domain, which holds a ball of its size.
+        # Balls of radius ε · size must cover a ball of radius `size`, which takes at least (1/ε)^d of them.
         if d * math.log(1 / epsilon) > math.log(self.limit):
             raise self._too_many(d, epsilon)
-        # A ball's farthest point is in every direction, a box's in that of all ones.
+        # The farthest point from 0: a ball's lies in every direction, a box's along (1, …, 1).
         reach = float(np.linalg.norm(domain.project(np.full((1, d), 2.0 * domain.size))))
         lattice = _lattice(d, distance, reach + distance, _ROOM * self.limit)
         if lattice is None:
             raise self._too_many(d, epsilon)
         inside = domain.project(lattice)
-        # The nearest points of a convex set are not farther apart than the points were: it stays a cover.
+        # Projection onto a convex set never increases distances, so the result is still a cover.
         needed = np.linalg.norm(lattice - inside, axis=1) <= distance * _SLACK
         cover = np.unique(inside[needed] + 0.0, axis=0)
         if len(cover) > self.limit:
             raise self._too_many(d, epsilon)
-        # Rounded, so that points of one shell stay in the order of their coordinates.
+        # Rounded, so that points at the same distance from 0 stay in the order of their coordinates.
         shell = np.round(np.linalg.norm(cover, axis=1) / distance, 6)
         return np.asarray(cover[np.argsort(shell, kind="stable")])
 
@@ -103,16 +103,16 @@ class CoverSampler:
 
 
 def _lattice(d: int, covering_radius: float, reach: float, most: int) -> FloatArray | None:
-    """All points (n, d) of A*_d, scaled to that covering radius, within `reach` of 0; None if over `most`.
+    """All points (n, d) of A*_d, scaled to `covering_radius`, within `reach` of 0; None if more than `most`.
 
-    A*_d is Z^(d+1) seen along (1, …, 1). With a triangular basis the coordinates are found one after another,
-    and what is already too long is dropped.
+    A*_d is Z^(d+1) projected along (1, …, 1). With a triangular basis the coordinates are found one after
+    another, and partial sums that are already too long are dropped.
     """
     gram = np.eye(d) - 1 / (d + 1)
     basis = np.linalg.cholesky(gram) * (covering_radius / math.sqrt(d * (d + 2) / (12 * (d + 1))))
-    numbers = np.empty((1, 0))  # of the last basis vectors; each row is a partial sum of them
+    numbers = np.empty((1, 0))  # coefficients of the last basis vectors; each row is a partial sum
     for j in reversed(range(d)):
-        later = numbers @ basis[j + 1 :, j:]  # coordinates j and up, so far
+        later = numbers @ basis[j + 1 :, j:]  # coordinates j and higher of the partial sums
         room = np.sqrt(np.maximum((reach * _SLACK) ** 2 - (later[:, 1:] ** 2).sum(axis=1), 0.0))
         low = np.ceil((-room - later[:, 0]) / basis[j, j])
         counts = np.maximum(np.floor((room - later[:, 0]) / basis[j, j]) - low + 1, 0).astype(np.int64)

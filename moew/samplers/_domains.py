@@ -1,4 +1,4 @@
-"""Where alpha lives: a ball (the paper's) or a box, with what the searches need to know of them."""
+"""The domains of alpha: a ball (as in the paper) or a box, with the methods that samplers need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ball:
 
     @property
     def size(self) -> float:
-        """The length the paper takes as kernel width: R."""
+        """The radius R, which the paper takes as kernel width."""
         return self.radius
 
     def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
@@ -67,7 +67,7 @@ class Box:
 
     @property
     def size(self) -> float:
-        """The length taken as kernel width."""
+        """The half width, which is taken as kernel width."""
         return self.half_width
 
     def sample(self, rng: np.random.Generator, n: int) -> FloatArray:

@@ -1,7 +1,7 @@
 """Exact Gaussian process regression with an RBF kernel, zero mean and Gaussian noise.
 
 k(a, b) = amplitude² · exp(−|a − b|² / (2 · width²)), observed with a noise variance on top.
-Hyper-parameters by marginal likelihood; one observation can be added without starting again.
+Hyper-parameters are fitted by marginal likelihood; an observation can be added without a new factorisation.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from scipy.optimize import minimize
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray
 
-Bounds = tuple[float, float]  # lowest and highest value; equal ones fix it
+Bounds = tuple[float, float]  # lowest and highest value; equal ones fix the hyper-parameter
 
 # Hyper-parameters are first fitted on at most this many observations, evenly thinned, and then improved on
 # all of them with a few evaluations: one evaluation takes n³ operations.
 _FEW = 300
 _POLISH_EVALUATIONS = 8
-_LEAST_VARIANCE = 1e-14  # of the prior's: rounding may leave less than nothing
+_LEAST_VARIANCE = 1e-14  # as a share of the prior's: rounding can make a variance negative
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The hyper-parameters; `noise` is a variance."""
+    """The RBF kernel and its hyper-parameters; `noise` is a variance."""
 
     amplitude: float
     width: float
@@ -72,7 +72,7 @@ def log_marginal_likelihood(
 ) -> tuple[float, FloatArray]:
     """log p(targets) and its gradient (3,) by log amplitude, log width and log noise.
 
-    `distances` (n, n) are the squared ones of the observed points, `targets` (n,) their values.
+    `distances` (n, n) are squared distances between the observed points, `targets` (n,) their values.
     """
     covariance = kernel.from_distances(distances)
     factor = _factorize(_with_noise(covariance, kernel.noise))
@@ -96,7 +96,7 @@ def fit_kernel(
 ) -> Kernel:
     """The kernel of highest marginal likelihood within the bounds, for points (n, d) and targets (n,).
 
-    Starts on a grid, L-BFGS-B in the logarithms from the best ones.
+    A grid is evaluated first; L-BFGS-B in the logarithms then starts from its best points.
     """
     few = np.unique(np.linspace(0, len(points) - 1, min(len(points), _FEW)).round().astype(int))
     starts = _starts(amplitude, width, noise)
@@ -109,7 +109,7 @@ def fit_kernel(
 
 
 def _starts(amplitude: Bounds, width: Bounds, noise: Bounds) -> FloatArray:
-    """Logarithms (s, 3) to start from: a grid over what is free, in the middle of its bounds."""
+    """Logarithms (s, 3) to start from: a grid over the free hyper-parameters, widths from mid-bounds."""
 
     def inside(bounds: Bounds, wished: tuple[float, ...]) -> list[float]:
         return sorted({float(np.clip(value, *bounds)) for value in wished})
@@ -152,7 +152,7 @@ def _maximize(
 
 @dataclass(frozen=True)
 class Posterior:
-    """g given its observations: points (n, d), and with K = L Lᵀ, L⁻¹ (n, n) and L⁻¹ y (n,)."""
+    """The process g given its observations: points (n, d), and with K = L Lᵀ, L⁻¹ (n, n) and L⁻¹ y (n,)."""
 
     kernel: Kernel
     points: FloatArray
@@ -161,7 +161,7 @@ class Posterior:
 
     @classmethod
     def given(cls, kernel: Kernel, points: FloatArray, targets: FloatArray) -> Posterior:
-        """From observed points (n, d) and their values (n,)."""
+        """The posterior from observed points (n, d) and their values (n,)."""
         factor = _factorize(_with_noise(kernel(points, points), kernel.noise))
         inverse_factor = np.ascontiguousarray(lapack.dtrtri(factor, lower=1)[0])
         return cls(kernel, points, inverse_factor, inverse_factor @ targets)
@@ -182,7 +182,7 @@ class Posterior:
         return half @ self.whitened + z * sd, gradient
 
     def extended(self, point: FloatArray, z: float) -> Posterior:
-        """With one more, pretended observation: mean + z · sd at `point` (d,)."""
+        """The posterior with one more, pretended observation: mean + z · sd at `point` (d,)."""
         n = len(self.points)
         half = self.inverse_factor @ self.kernel(point[None], self.points)[0]
         variance = float(self._variance(half[None])[0])

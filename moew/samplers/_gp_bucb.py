@@ -16,26 +16,26 @@ from moew.samplers._gaussian_process import Bounds, Kernel, Posterior, fit_kerne
 from moew.types import Domain, FloatArray
 
 # Bounds of what is fitted: the amplitude in units of the targets' spread, the width in units of domain.size,
-# the noise variance in units of the targets' variance. Wider widths than 20 are planes and parabolas to the
-# eye, and only make the covariance singular; an amplitude under a tenth would call every alpha equal.
+# the noise variance in units of the targets' variance. Widths above 20 look like planes and parabolas, and
+# only make the covariance singular; an amplitude below a tenth would treat all alphas as equal.
 _AMPLITUDE: Bounds = (0.1, 100.0)
 _WIDTH: Bounds = (0.05, 20.0)
 _MOST_NOISE = 2.0
-# Where all scores are equal; with less noise and more width, g is certain everywhere after a few points.
+# Used where all scores are equal; with less noise and more width, g is certain everywhere after a few points.
 _FLAT_NOISE, _FLAT_WIDTH = 0.01, 0.3
 _MOST_PERCENT = 99.9999
 
 
 @dataclass(frozen=True)
 class GpBucb:
-    """GP-BUCB with the paper's p and q, in percent: 68.3 is one standard deviation.
+    """Proposes alphas by GP-BUCB (Algorithm 2), with the paper's p and q in percent.
 
     Parameters
     ----------
     p, q
-        A larger p explores more, a larger q spreads a batch wider. 100 would be infinitely many standard
-        deviations: both are capped at 99.9999 (4.9 standard deviations). The intervals are those of g
-        itself, without the noise of an observation, as in the authors' scripts.
+        A larger p explores more, a larger q spreads a batch wider. 68.3 is one standard deviation, 100 would
+        be infinitely many: both are capped at 99.9999 (4.9 standard deviations). The intervals are those of
+        g itself, without the noise of an observation, as in the authors' scripts.
     width
         Of the RBF kernel. "domain": the domain's size, the paper's R. "fit": by marginal likelihood, as in
         the authors' scripts, within 0.05 and 20 times the domain's size. A number: that width. On four
@@ -55,7 +55,7 @@ class GpBucb:
 
     Notes
     -----
-    The hyper-parameters are fitted once a call, on real observations only.
+    The hyper-parameters are fitted once in each call, on real observations only.
     """
 
     p: float = 68.3
@@ -116,7 +116,7 @@ class GpBucb:
         g = self.model(alphas, scores, domain)
         up, down = _deviations(self.p), -_deviations(self.q)
         argmax = Argmax(g, up, alphas, _without_failures(scores), domain, rng, n_more=len(pending) + k)
-        # Candidates of this batch that are already out for training.
+        # Candidates of this batch that are already being trained.
         for alpha in pending:
             argmax.add(alpha, down)
         batch = np.empty((k, domain.n_dims))
@@ -127,7 +127,7 @@ class GpBucb:
 
     @one_blas_thread()
     def model(self, alphas: FloatArray, scores: FloatArray, domain: Domain) -> Posterior:
-        """g fitted to alphas (n, d) and scores (n,), two of them finite at least; in units of its targets."""
+        """g fitted to alphas (n, d) and scores (n,), at least two of them finite; in units of its targets."""
         targets, scale = self._targets(scores)
         if not np.ptp(targets) > 0 and self.targets != "raw":
             # All scores are equal: nothing to fit, so the batch spreads over the domain.
@@ -149,9 +149,9 @@ class GpBucb:
         return Posterior.given(kernel, alphas, targets)
 
     def _targets(self, scores: FloatArray) -> tuple[FloatArray, float]:
-        """What g is fitted to (n,), and how many units of the metric one of its units is."""
+        """The targets (n,) that g is fitted to, and the size of their unit in units of the metric."""
         filled = _without_failures(scores)
-        # Divided by the largest first, so that no square can overflow or vanish.
+        # Divided by the largest first, so that no square can overflow or underflow.
         largest = float(np.abs(filled).max()) or 1.0
         targets = filled / largest
         if self.targets != "raw":
@@ -163,7 +163,7 @@ class GpBucb:
 
 
 def _without_failures(scores: FloatArray) -> FloatArray:
-    """Scores (n,) with the worst finite one in place of those that are not."""
+    """Scores (n,) with NaN and infinite ones replaced by the worst finite one."""
     finite = np.isfinite(scores)
     return np.where(finite, scores, scores[finite].min())
 

@@ -1,4 +1,4 @@
-"""Random search: the paper's comparison, and the first batch of every other search."""
+"""Random sampler: the paper's comparison, and the first batch before any other sampler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moew.types import Domain, FloatArray
 
 @dataclass(frozen=True)
 class RandomSampler:
-    """Alphas uniform in the domain, whatever is known."""
+    """Proposes alphas uniform in the domain, whatever the scores are."""
 
     def check_domain(self, domain: Domain) -> None:
         """Any domain can be searched."""

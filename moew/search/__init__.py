@@ -4,6 +4,7 @@ from moew.search._compare import Comparison as Comparison
 from moew.search._compare import Row as Row
 from moew.search._compare import compare as compare
 from moew.search._estimator import ExampleWeightSearch as ExampleWeightSearch
+from moew.search._estimator import fitted_search as fitted_search
 from moew.search._honest_score import HonestScore as HonestScore
 from moew.search._loop import Search as Search
 from moew.search._loop import search_side_by_side as search_side_by_side

@@ -412,6 +412,14 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         self.unweighted_score_ = result.unweighted_score
 
 
+def fitted_search(search: ExampleWeightSearch | FittedSearch) -> FittedSearch:
+    """The record of a finished search, from the estimator or as it is."""
+    if isinstance(search, FittedSearch):
+        return search
+    check_is_fitted(search)
+    return search.fitted_
+
+
 def _times(weights: FloatArray, sample_weight: Any) -> FloatArray:
     given = np.asarray(sample_weight, dtype=np.float64)
     if given.shape != weights.shape:

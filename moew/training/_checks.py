@@ -1,4 +1,4 @@
-"""Refuses, before any training, an estimator that cannot take example weights."""
+"""The trainer for an estimator; raises before any training where it cannot take example weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
             if get_config()["enable_metadata_routing"]:
                 return  # the Pipeline itself checks what its steps requested
             last = _last_step(estimator)
-            _check_takes_weights(estimator, f"{last}__{name}")  # else the advice could not be followed
+            _check_takes_weights(estimator, f"{last}__{name}")  # raises where the advice below would not work
             raise UnsupportedEstimatorError(
                 f"a Pipeline takes weights by step: set sample_weight_name='{last}__sample_weight'."
             )
@@ -57,6 +57,6 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
 
 
 def _last_step(pipeline: Pipeline) -> str:
-    """The name of the step that predicts; of a Pipeline in a Pipeline with its own step's name after it."""
+    """The name of the last step; for a Pipeline in a Pipeline, followed by the inner step's name."""
     name, model = pipeline.steps[-1]
     return f"{name}__{_last_step(model)}" if isinstance(model, Pipeline) else name

@@ -15,7 +15,7 @@ Train = Callable[
 
 
 def cluster_of(backend: Any) -> Train | None:
-    """How to train where joblib's `backend` is a cluster; None where it is not."""
+    """The function that trains on the cluster of joblib's `backend`; None where it is not a cluster."""
     kind = type(backend).__name__
     if kind == "DaskDistributedBackend":
         from moew.training._dask import train_on_dask
@@ -27,10 +27,10 @@ def cluster_of(backend: Any) -> Train | None:
 def train_on_ray(
     backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (k, model or exception) as they finish.
+    """Train the jobs on Ray; yield (k, model or exception) as they finish.
 
-    Ray is spoken to directly: its store holds the rows once on every machine, and every candidate is a task
-    of its own, whose worker's death makes Ray run it again. joblib's Ray backend can do neither.
+    Ray is called directly: its store holds the rows once on every machine, and every candidate is a task of
+    its own, which Ray runs again if its worker dies. joblib's Ray backend can do neither.
     """
     import ray
 
@@ -50,5 +50,5 @@ def train_on_ray(
                 outcome = k, error
             yield outcome
     finally:
-        for left in running:  # interrupted: nobody waits for these
+        for left in running:  # interrupted: these are no longer needed
             ray.cancel(left)

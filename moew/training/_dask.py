@@ -1,7 +1,7 @@
 """Training on a Dask cluster; imported only where joblib's active backend is one.
 
-Dask is spoken to directly: every candidate is a task of its own, which Dask runs again if its worker dies;
-models come as they finish. joblib's Dask backend would send the rows anew in every batch.
+Dask is called directly: every candidate is a task of its own, which Dask runs again if its worker dies, and
+models come back as they finish. joblib's Dask backend would send the rows again in every batch.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from moew.training._jobs import Job, fit_job_apart
 from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInOnePiece
 from moew.types import IntArray, Labels, Rows
 
-_TRIES = 3  # how often candidates are handed over that the cluster loses altogether, as in a restart
-_delivered: dict[str, SharedRows] = {}  # on a worker, by name
+_TRIES = 3  # how often a candidate is submitted that the cluster loses altogether, as in a restart
+_delivered: dict[str, SharedRows] = {}  # on a worker: the shared rows by name
 
 
 class _Delivery(WorkerPlugin):
-    """Brings a parcel to every worker, once, and to those that join or are started again later.
+    """Sends shared rows once to every worker, also to those that join or restart later.
 
-    Scattered data would not stay: of what no task waits for, Dask drops all copies but one, and that one is
-    lost with its worker.
+    Scattered data would not stay: where no task waits for them, Dask drops all copies but one, and that one
+    is lost with its worker.
     """
 
     def __init__(self, name: str, parcel: SharedRows) -> None:
@@ -41,13 +41,13 @@ class _Delivery(WorkerPlugin):
     def teardown(self, worker: Any) -> None:
         _delivered.pop(self.name, None)
         if worker.status is Status.closing:
-            # It takes its plugins down first and goes on answering: a withdrawal that reaches it now, before
-            # or after, would find no plugin of this name, which Dask logs as a failure.
+            # A closing worker removes its plugins and still answers: `_withdraw` would find no plugin of
+            # this name, which Dask logs as a failure. So an empty one takes its place.
             worker.plugins[self.name] = WorkerPlugin()
 
 
 class _Sent:
-    """What was sent to all workers, until nobody holds this."""
+    """Shared rows on all workers; they are removed there when nothing refers to this object any more."""
 
     def __init__(self, client: Any, content: Any) -> None:
         self.name = f"moew-{uuid4().hex}"
@@ -56,7 +56,7 @@ class _Sent:
 
 
 def _withdraw(client: Any, name: str) -> None:
-    """Without waiting: whoever let go of it may be the thread that talks to the cluster."""
+    """Remove shared rows from workers without waiting: this may be the thread that talks to the cluster."""
 
     async def unregister() -> None:
         with contextlib.suppress(Exception):  # the cluster may be gone by now, and the rows with it
@@ -73,14 +73,14 @@ def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
 def train_on_dask(
     backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (k, model or exception) as they finish.
+    """Train the jobs on Dask; yield (k, model or exception) as they finish.
 
-    Dask blames every task that a dead worker had been given, running or not. Where several have lost
-    too many workers, each is tried once more with the cluster to itself: that tells who killed them.
+    Dask counts the death of a worker against every task that the worker had, running or not. Where several
+    candidates have lost too many workers, each is run once more alone, which shows the one that kills them.
     """
     client = backend.client
     missing, blamed = {job.k: job for job in jobs}, dict[int, tuple[Job, KilledWorker]]()
-    with backend.retrieval_context():  # a search inside a Dask task must not hold the thread it waits for
+    with backend.retrieval_context():  # a search inside a Dask task must not block the thread it waits for
         sent = placed.at(client, X, y, fold, lambda content: _Sent(client, content))
         rows, numbers = sent[0].name, None if fold is None else sent[1].name
         for _ in range(_TRIES):
@@ -100,9 +100,9 @@ def train_on_dask(
 
 
 def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-    """The same, without candidates that the cluster lost."""
+    """Submit the jobs once; yield as `train_on_dask`, but leave out candidates that the cluster lost."""
     client = backend.client
-    # The weights go along with the task and are kept by the scheduler until it is done, on purpose.
+    # The weights are part of the task on purpose; the scheduler keeps them until it is done.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100 GiB"}):
         futures = {
             client.submit(_fit, rows, fold, job, pure=False, **backend.submit_kwargs): job.k for job in jobs
@@ -111,11 +111,11 @@ def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> It
         for future in as_completed(list(futures)):
             k = futures.pop(future)
             if future.status == "finished":
-                with contextlib.suppress(CancelledError):  # lost between the two lines: left out
+                with contextlib.suppress(CancelledError):  # lost after the check above: left out
                     yield future.result()
-            elif future.status == "error":  # the model's own is a result, so this is about the worker
+            elif future.status == "error":  # a model's own error is a result, so this one is about the worker
                 yield k, future.exception()
             future.release()
     finally:
-        if futures:  # interrupted: nobody waits for these
+        if futures:  # interrupted: these are no longer needed
             client.cancel(list(futures))

@@ -1,4 +1,4 @@
-"""Models that train one at a time: any scikit-learn estimator, where joblib's active backend says."""
+"""Trainer for any scikit-learn estimator: one model at a time, on joblib's active backend."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from moew.types import FloatArray, IntArray, Labels, Rows
 class EstimatorTrainer:
     """Fits a clone of `estimator` for each weighting; joblib's active backend decides where.
 
-    Whether the estimator uses its weights is looked at once, in the first batch.
+    Whether the estimator uses its weights is checked once, in the first batch.
     """
 
     estimator: Any
@@ -40,7 +40,7 @@ class EstimatorTrainer:
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
 
-        n are the rows of X whose numbers `fold` (n,) holds, or all of them.
+        The n rows are those of X whose numbers are in `fold` (n,), or all of them.
         """
         jobs = [self._job(k, weights[k], seed) for k, seed in enumerate(seeds)]
         if self._probed or len(jobs) < 2:
@@ -49,7 +49,7 @@ class EstimatorTrainer:
         self._probed = True
         twin = next((k for k in range(1, len(jobs)) if not np.array_equal(weights[k], weights[0])), PROBE)
         if twin == PROBE or open_random_states(self.estimator):
-            # Candidates differ by their seeds as well, so one more is trained that differs by weights alone.
+            # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
             twin = PROBE
             jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0]))
         pair: dict[int, Any] = {}

@@ -1,4 +1,4 @@
-"""Finds an estimator that takes `sample_weight` and does nothing with it."""
+"""Detects an estimator that takes `sample_weight` but ignores it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moew.data._read_only import read_only
 from moew.exceptions import MoewWarning
 from moew.types import FloatArray, IntArray, Labels, Rows
 
-_N_ROWS = 1000  # answers on so many training rows are compared
+_N_ROWS = 1000  # predictions on at most this many training rows are compared
 
 
 def opposite_weights(weight: FloatArray, seed: int) -> FloatArray:
@@ -27,16 +27,16 @@ def opposite_weights(weight: FloatArray, seed: int) -> FloatArray:
 def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray | None = None) -> bool:
     """Whether two models, trained alike but for very different weights, are the same.
 
-    The models' answers on training rows are compared. Answers that are only labels, or the training targets
-    learned by heart (a fully grown tree), can be the same for good models too: then all that the fitted
-    models hold is compared.
+    Their predictions on training rows are compared. Predictions that are only labels, or that repeat the
+    training targets (a fully grown tree), can be equal although weights are used: then everything that the
+    fitted models hold is compared.
     """
     trained: IntArray = np.arange(len(y)) if fold is None else fold
     n = len(trained)
     rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]
     part = read_only(_safe_indexing(X, rows))
     try:
-        with parallel_config(backend="sequential"):  # threads add up in any order: other last bits
+        with parallel_config(backend="sequential"):  # threads sum in any order, which changes the last bits
             answers, others = _answers(model, part), _answers(other, part)
         if not np.array_equal(answers, others):
             return False
@@ -44,11 +44,11 @@ def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray |
         by_heart = answers.ndim == 1 and np.array_equal(answers, np.asarray(y)[rows])
         return (graded and not by_heart) or _same(model, other)
     except Exception:
-        return False  # a model that cannot answer fails where it is used, with its own words
+        return False  # a model that cannot predict fails where it is used, with its own error
 
 
 def warn_of_ignored_weights(estimator: Any) -> None:
-    """The report: the search can find nothing, so the user must know."""
+    """Warn that the estimator seems to ignore its weights, so that a search can find nothing."""
     warnings.warn(
         f"{type(estimator).__name__} takes sample weights but seems to ignore them: two very different "
         "weightings gave the same model, so a search over weights can find nothing. Use an estimator "
@@ -59,11 +59,11 @@ def warn_of_ignored_weights(estimator: Any) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two objects hold the same, down to the bits of their arrays."""
+    """Whether two objects have equal content, with arrays equal bit for bit."""
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
-        if a.dtype.names:  # field by field: there is no saying what lies between the fields
+        if a.dtype.names:  # field by field: the bytes between the fields are undefined
             return all(_same(a[name], b[name]) for name in a.dtype.names)
         if a.dtype == object:
             return _same(a.tolist(), b.tolist())

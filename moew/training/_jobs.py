@@ -1,4 +1,4 @@
-"""One candidate's training, as it is sent to whoever does it."""
+"""The training of one candidate, as it is sent to a worker."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from moew.exceptions import MoewError
 from moew.training._rows import SharedRows
 from moew.types import FloatArray
 
-PROBE = -1  # the number of a job that is no candidate's
+PROBE = -1  # the number of a job that is not a candidate
 
 
 def _warning_filters() -> tuple[Any, ...]:
-    of_context = getattr(warnings, "_get_filters", None)  # where Python keeps them by context, from 3.14 on
+    of_context = getattr(warnings, "_get_filters", None)  # Python 3.14 and later keep them by context
     return tuple(warnings.filters if of_context is None else of_context())
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything but the rows: those travel on their own, once to each worker."""
+    """What training one candidate needs, except the rows, which are sent once to each worker."""
 
     k: int
     estimator: Any
     weight_name: str
-    weight: FloatArray  # (n,): this candidate's own, not the whole batch's
+    weight: FloatArray  # (n,), of this candidate, not of the whole batch
     seed: int
-    # scikit-learn's settings are of a thread, warning filters of a process, and a worker's are not the user's
+    # scikit-learn's settings belong to a thread, warning filters to a process: a worker needs the user's
     config: Mapping[str, Any] = field(default_factory=get_config)
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
 
 
 def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
-    """(k, fitted model or the exception that stopped it)."""
-    # A candidate that fails must not take the others with it, so the exception is an answer too.
+    """Train one candidate; return (k, fitted model or the exception that stopped it)."""
+    # The exception is returned, so that a candidate that fails does not stop the others.
     try:
         model = with_seed(job.estimator, job.seed)
-        weight = np.array(job.weight)  # its own; clusters may also deliver it at an odd address
+        weight = np.array(job.weight)  # its own copy; clusters may also deliver it unaligned
         X, y = rows.rows(fold)
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
@@ -59,8 +59,11 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, A
 
 
 def fit_job_apart(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
-    """The same in another process: a model that is parallel itself uses threads there, as joblib has it;
-    warnings count as they do for the user; and an exception that could not travel back is put in words."""
+    """`fit_job` in another process.
+
+    A model that is itself parallel uses threads there, as in joblib. The user's warning filters apply. An
+    exception that cannot be pickled is replaced by a `MoewError` with its text.
+    """
     threads = ThreadingBackend(nesting_level=1)
     with parallel_config(backend=threads, n_jobs=None), warnings.catch_warnings():
         _set_warning_filters(job.warning_filters)

@@ -24,7 +24,7 @@ def train_locally(
     placed: SharedRowsCache,
     n_jobs: int | None,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (k, model or exception) as they finish."""
+    """Train the jobs on this machine; yield (k, model or exception) as they finish."""
     backend, _ = get_active_backend()
     name, n_workers = type(backend).__name__, effective_n_jobs(n_jobs)
     if n_workers > 1 and name == "MultiprocessingBackend":
@@ -37,6 +37,6 @@ def train_locally(
         yield from train_in_processes(backend, *shared, jobs, n_workers)
         return
     shared = placed.at(SharedRows, X, y, fold, SharedRows)
-    as_they_finish = getattr(backend, "supports_return_generator", False)  # not all backends can
+    as_they_finish = getattr(backend, "supports_return_generator", False)  # not all backends support it
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_they_finish else "list")
     yield from parallel(delayed(fit_job)(*shared, job) for job in jobs)

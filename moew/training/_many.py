@@ -1,4 +1,4 @@
-"""Models that train many weightings at once and say so with `fit_many`."""
+"""Trainer for models that train many weightings at once, with `fit_many`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moew.types import FloatArray, IntArray, Labels, Rows
 
 @dataclass(frozen=True)
 class ManyTrainer:
-    """Hands all K weightings to `estimator.fit_many(X, y, weights, seeds)`."""
+    """Passes all K weightings to `estimator.fit_many(X, y, weights, seeds)`."""
 
     estimator: Any
 
@@ -30,7 +30,7 @@ class ManyTrainer:
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
 
-        n are the rows of X whose numbers `fold` (n,) holds, or all of them.
+        The n rows are those of X whose numbers are in `fold` (n,), or all of them.
         """
         own = self.estimator.get_params().get("random_state")
         chosen = [own if isinstance(own, Integral) else seed for seed in seeds]

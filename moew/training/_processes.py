@@ -1,7 +1,7 @@
-"""Worker processes on this machine, by joblib's loky: each in a pool of its own.
+"""Worker processes on this machine, by joblib's loky, each in a pool of its own.
 
 When a process of a pool dies, loky gives up the whole pool, and with it what the other processes were
-training. With one process to a pool, a death costs the one candidate that it held.
+training. With one process in each pool, a death loses only the candidate that it was training.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from moew.exceptions import MoewError
 from moew.training._jobs import Job, fit_job_apart
 from moew.training._rows import SharedRows
 
-_TRIES = 3  # processes that a candidate may cost before it is given up
-_IDLE_SECONDS = 300  # joblib's own: after so long without work, a process ends
+_TRIES = 3  # processes that may die with a candidate before it is given up
+_IDLE_SECONDS = 300  # joblib's default: after this time without work, a process ends
 
 
 class _Worker:
@@ -32,10 +32,10 @@ class _Worker:
         self.settings = settings
         self._pool = self._new_pool()
         self._stopped = False
-        self._lock = threading.Lock()  # a process is either started or never will be, when it is stopped
+        self._lock = threading.Lock()  # so that `stop` does not miss a process that is just being started
 
     def train(self, rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
-        """(k, model or exception); a job whose process dies is given to a new one."""
+        """Return (k, model or exception); a job whose process dies is given to a new one."""
         outcome: Any = None
         for _ in range(_TRIES):
             try:
@@ -43,7 +43,7 @@ class _Worker:
                 return k, outcome
             except BrokenProcessPool as error:
                 outcome = error
-            except Exception as error:  # the job could not be sent there, or the model not back
+            except Exception as error:  # the job could not be sent, or the model not sent back
                 return job.k, error
         return job.k, outcome
 
@@ -60,7 +60,7 @@ class _Worker:
                 raise MoewError("the training was interrupted.")
             try:
                 return self._pool.submit(fit_job_apart, *arguments)
-            except BrokenProcessPool:  # in this job's last try, or idle since the last batch
+            except BrokenProcessPool:  # the process died in this job's last try, or ended while idle
                 self._pool = self._new_pool()
                 return self._pool.submit(fit_job_apart, *arguments)
 
@@ -69,11 +69,11 @@ class _Worker:
 
 
 class _Stock:
-    """Free workers, kept from batch to batch and from search to search: starting one takes seconds."""
+    """Free workers, kept between batches and searches because starting one takes seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._free: dict[int, list[_Worker]] = {}  # by process: a forked child has no use for its parent's
+        self._free: dict[int, list[_Worker]] = {}  # by process: a forked child cannot use its parent's
 
     def take(self, n: int, settings: dict[str, Any]) -> list[_Worker]:
         with self._lock:
@@ -117,9 +117,9 @@ def train_in_processes(
             outcome = done.get()
             left -= 1
             yield outcome
-            del outcome  # a model is kept by the receiver or by nobody
+            del outcome  # keep no reference to the model here
     finally:
-        if left:  # interrupted: nobody waits for what is still being trained
+        if left:  # interrupted: what is still being trained is not needed
             waiting.clear()
             for worker in workers:
                 worker.stop()
@@ -128,11 +128,11 @@ def train_in_processes(
 
 
 def _settings(backend: Any, n_jobs: int) -> dict[str, Any]:
-    """What `joblib.parallel_config(backend="loky", …)` set for the processes."""
+    """The settings of `joblib.parallel_config(backend="loky", …)` for the processes."""
     given = getattr(backend, "backend_kwargs", {})
     return {
         "timeout": given.get("idle_worker_timeout") or _IDLE_SECONDS,
         "initializer": given.get("initializer"),
         "initargs": given.get("initargs", ()),
-        "env": backend._prepare_worker_env(n_jobs=n_jobs),  # each its share of the cores for OpenMP and BLAS
+        "env": backend._prepare_worker_env(n_jobs=n_jobs),  # divides the cores for OpenMP and BLAS
     }

@@ -1,4 +1,4 @@
-"""The training rows, put once where the workers find them."""
+"""The training rows, sent once to where the workers can read them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from moew.types import IntArray, Labels, Rows
 
 
 class SharedRows:
-    """What candidates share, as it is handed to whoever trains: the rows (X, y), or a fold's row numbers."""
+    """Data that all candidates share, as workers get them: the rows (X, y), or a fold's row numbers."""
 
     def __init__(self, content: Any) -> None:
         self.content = content
         self._cut: tuple[SharedRows, tuple[Rows, Labels]] | None = None
 
     def rows(self, fold: SharedRows | None) -> tuple[Rows, Labels]:
-        """X and y, or those of their rows whose numbers `fold` holds.
+        """X and y, or those of their rows whose numbers are in `fold`.
 
-        The last cut is kept: candidates come fold by fold, and all of a fold's need the same one.
+        The rows of the last fold are kept, because candidates come fold by fold and share them.
         """
         X, y = self.content
         if fold is None:
@@ -41,22 +41,21 @@ class SharedRows:
 
 
 class SharedRowsInFile(SharedRows):
-    """A parcel that pickles as the name of a file, for processes on one machine.
+    """Shared rows that are pickled as the name of a file, for processes on one machine.
 
-    Pickled as they are, the rows would go through a pipe with every candidate. Here the first pickling
-    writes them to a file, and each worker opens it once: numbers are mapped from there (read only), in
-    memory that all share.
+    Otherwise the rows would go through a pipe with every candidate. Here the first pickling writes them to a
+    file, and each worker opens it once: arrays of numbers are memory-mapped (read only) and shared by all.
     """
 
     def __init__(self, content: Any) -> None:
         super().__init__(content)
         self._path: str | None = None
-        self._lock = threading.Lock()  # each worker has a thread of its own that pickles for it
+        self._lock = threading.Lock()  # there is one thread for each worker that pickles for it
 
     def __reduce__(self) -> tuple[Callable[[str], SharedRows], tuple[str]]:
         with self._lock:
             if self._path is None:
-                # The environment variable is joblib's own, for folders with room for the rows.
+                # joblib's own environment variable, for a folder with enough space for the rows.
                 folder = tempfile.mkdtemp(prefix="moew-", dir=os.environ.get("JOBLIB_TEMP_FOLDER"))
                 weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
                 path = str(Path(folder) / "rows")
@@ -66,9 +65,10 @@ class SharedRowsInFile(SharedRows):
 
 
 class SharedRowsInOnePiece(SharedRows):
-    """A parcel whose arrays are not cut out of the pickle and sent beside it, as Dask does.
+    """Shared rows that are pickled in one piece, where Dask would send arrays separately.
 
-    Such arrays arrive at odd addresses, where NumPy multiplies matrices without BLAS: other last bits.
+    Such arrays arrive at unaligned addresses, where NumPy multiplies matrices without BLAS, which changes
+    the last bits.
     """
 
     def __reduce__(self) -> tuple[Callable[[bytes], SharedRows], tuple[bytes]]:
@@ -76,7 +76,7 @@ class SharedRowsInOnePiece(SharedRows):
 
     @classmethod
     def _unpack(cls, packed: bytes) -> Self:
-        return cls(pickle.loads(packed))  # may be sent on from worker to worker
+        return cls(pickle.loads(packed))  # of this class again, as workers may send it on to other workers
 
 
 @lru_cache(maxsize=2)  # the rows and the fold that is being trained
@@ -85,9 +85,9 @@ def _load(path: str) -> SharedRows:
 
 
 class SharedRowsCache:
-    """Remembers where rows and folds were put, as long as the same rows are trained on at the same place.
+    """Keeps the shared rows and folds, as long as the same rows are trained on at the same place.
 
-    All batches and folds of a search train on the same rows, so they travel once for the search.
+    All batches and folds of a search train on the same rows, so these are sent once for each search.
     """
 
     def __init__(self) -> None:
@@ -98,8 +98,10 @@ class SharedRowsCache:
     def at(
         self, place: Any, X: Rows, y: Labels, fold: IntArray | None, put: Callable[[Any], Any]
     ) -> tuple[Any, Any]:
-        """What `put` returned for (X, y) and for the fold's row numbers (None: all rows) at this place; it
-        is called for what is not there yet."""
+        """The shared (X, y) and row numbers of the fold (None: all rows) at this place.
+
+        They are what `put` returns; it is called for what is not there yet.
+        """
         of = self._of
         if of is None or of[0] != place or of[1] is not X or of[2] is not y:
             self.forget()
@@ -114,5 +116,5 @@ class SharedRowsCache:
         return self._rows, self._folds[-1][1]
 
     def forget(self) -> None:
-        """Let go of the rows: the file is removed, a cluster drops its copies."""
+        """Release the rows: the file is removed, a cluster drops its copies."""
         self._of, self._rows, self._folds = None, None, []

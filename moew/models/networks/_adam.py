@@ -12,7 +12,7 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class AdamState(NamedTuple):
-    """Moments with the shapes of the parameters, and updates done (R, K)."""
+    """Moments with the shapes of the parameters, and the number of updates (R, K)."""
 
     first: Any
     second: Any
@@ -20,7 +20,7 @@ class AdamState(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What one update takes beside the gradient: both bias corrections are in `rate` and `epsilon`."""
+    """What one update needs besides the gradient; `rate` and `epsilon` include both bias corrections."""
 
     active: Any
     rate: Any
@@ -34,14 +34,14 @@ def start(params: Any, n_repeats: int, n_networks: int) -> AdamState:
 
 
 def pace(count: Any, learning_rate: Any, active: Any) -> Pace:
-    """For the update that is the `count`-th; arrays of any shape, or single numbers."""
-    count = jnp.maximum(count, 1.0)  # 0 only where nothing was updated yet, and nothing will be
+    """The pace of the `count`-th update; arrays of any shape, or single numbers."""
+    count = jnp.maximum(count, 1.0)  # 0 only without any update so far, and none now
     root = jnp.sqrt(1.0 - BETA_2**count)
     return Pace(active, learning_rate * root / (1.0 - BETA_1**count), EPSILON * root)
 
 
 def update_array(pace: Pace, p: Any, m: Any, v: Any, gradient: Any) -> tuple[Any, Any, Any]:
-    """A parameter and its moments after the update; as they were where it is not active."""
+    """A parameter and its moments after the update; unchanged where it is not active."""
     new_m = BETA_1 * m + (1 - BETA_1) * gradient
     new_v = BETA_2 * v + (1 - BETA_2) * gradient * gradient
     new_p = p - pace.rate * new_m / (jnp.sqrt(new_v) + pace.epsilon)
@@ -52,7 +52,7 @@ def update_array(pace: Pace, p: Any, m: Any, v: Any, gradient: Any) -> tuple[Any
 def update(
     params: Any, gradients: Any, state: AdamState, learning_rate: Any, active: jax.Array
 ) -> tuple[Any, AdamState]:
-    """One step for the networks where `active` (R, K); all of the others stays as it is."""
+    """One step for the networks where `active` (R, K); the others do not change."""
     count = state.n_updates + active
     now = pace(count, learning_rate, active)
 
@@ -66,5 +66,5 @@ def update(
 
 
 def _like(per_network: jax.Array, array: jax.Array) -> jax.Array:
-    """(R, K) with as many axes of length one as it takes to multiply (R, K, …)."""
+    """Reshape (R, K) with axes of length one, so that it can multiply (R, K, …)."""
     return per_network.reshape(per_network.shape + (1,) * (array.ndim - 2))

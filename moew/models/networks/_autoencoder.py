@@ -38,8 +38,8 @@ def train_autoencoder(
 
     The loss of a row is the sum over `blocks` of the block's weight times the squared error (numeric), the
     hinge loss on ±1 (binary, 0/1 in `inputs`) or the softmax cross-entropy (categorical, one-hot in
-    `inputs`; nothing where the category is missing) of the linear output. The three inner layers are
-    activated. `seed` sets the first weights and the order of the mini-batches.
+    `inputs`; zero where the category is missing) of the linear output. The three inner layers have the
+    activation. `seed` sets the initial parameters and the order of the mini-batches.
     """
     inputs = np.asarray(inputs)
     if inputs.ndim != 2 or len(inputs) < 1:
@@ -73,11 +73,11 @@ def train_autoencoder_on_blocks(
     learning_rate: float = 0.001,
     seed: int,
 ) -> Layers:
-    """`train_autoencoder` on inputs that come in blocks of rows (n_i, D), of the sizes `block_sizes`.
+    """`train_autoencoder` for inputs in blocks of rows (n_i, D), of the sizes `block_sizes`.
 
-    `open_blocks` starts them from the first. They are gone through as often as the mini-batches of all
-    `steps` need, at least once; each block gets its share of the steps, drawn from its rows alone, and
-    Adam goes on from block to block. One block is trained on as `train_autoencoder` would.
+    `open_blocks` returns them from the first on. It is called as often as the mini-batches of all `steps`
+    need, at least once; each block gets its share of the steps, with mini-batches of its own rows, and
+    Adam's moments carry over from block to block. A single block is trained on as in `train_autoencoder`.
     """
     n = sum(block_sizes)
     width = max(block.stop for block in blocks)
@@ -105,7 +105,7 @@ def train_autoencoder_on_blocks(
 
 
 def encode(params: Layers, inputs: FloatArray, activation: str = "sigmoid") -> FloatArray:
-    """Z (n, d): the middle layer, activated, of inputs (n, D)."""
+    """Z (n, d): activations of the middle layer for inputs (n, D)."""
     return run_layers(params[: len(params) // 2], activation, inputs, linear_end=False)
 
 

@@ -1,4 +1,4 @@
-"""The order of the mini-batches, and the first weights: all chance is drawn here, on the host.
+"""Random draws on the host: the rows held out for early stopping, and the initial parameters.
 
 NumPy's generators give the same numbers on every device, whatever is trained together.
 """

@@ -1,4 +1,4 @@
-"""What the networks accept: rows, labels, weightings and seeds."""
+"""Checks of the networks' labels, example weights and warm start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moew.types import FloatArray, IntArray, Labels
 
 
 def class_labels(y: Labels) -> Any:
-    """y (n,) of a classifier, without missing values."""
+    """y (n,) of a classifier, checked: classes, without missing values."""
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y
@@ -32,7 +32,7 @@ def numeric_targets(y: Labels) -> FloatArray:
 def bad_shares(
     weights: FloatArray, kept: IntArray, held: IntArray
 ) -> Iterator[tuple[int, InvalidInputError]]:
-    """(k, what is wrong) for each row of weights (K, n) that is zero on all rows kept or all held out."""
+    """Yield (k, error) for each row of weights (K, n) that is zero on all rows kept or all held out."""
     for k, row in enumerate(weights):
         for rows, purpose in ((kept, "to train on"), (held, "held out for early stopping")):
             if not row[rows].any():
@@ -47,7 +47,7 @@ def bad_shares(
 
 
 def check_warm_start(warm_start: Any, warm_steps: Any) -> None:
-    """Raise unless these settings of a network can be used."""
+    """Raise unless these two settings of a network can be used."""
     if not (warm_start is False or (isinstance(warm_start, str) and warm_start == "uniform")):
         raise InvalidInputError(f"warm_start must be False or 'uniform', got {warm_start!r}.")
     if not (warm_steps is None or is_count(warm_steps, 1)):

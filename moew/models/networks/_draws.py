@@ -1,4 +1,4 @@
-"""Chance for many repeats at once, drawn on the device: there are too many numbers to send them there.
+"""Random draws for many repeats at once, on the device: there are too many numbers to send there.
 
 JAX's generator gives the same numbers on every device. `_batches` draws on the host, for one search.
 """
@@ -16,7 +16,7 @@ from moew.models.networks._layers import Parameters
 
 @partial(jax.jit, static_argnums=(1, 2, 3, 4))
 def draw_batches(key: jax.Array, n_repeats: int, n_rows: int, batch: int, steps: int) -> jax.Array:
-    """Rows (steps, R, b) of mini-batches, for each repeat its own.
+    """Row numbers (steps, R, b) of the mini-batches, drawn for each repeat.
 
     Each repeat shuffles its rows, cuts them into mini-batches and shuffles again when they are used up, so
     that every mini-batch by itself is a uniform draw without replacement.
@@ -35,7 +35,7 @@ def draw_batches(key: jax.Array, n_repeats: int, n_rows: int, batch: int, steps:
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
 def draw_layers(key: jax.Array, sizes: tuple[int, ...], n_repeats: int, n_networks: int) -> Parameters:
-    """First parameters of R × K networks: Glorot uniform weights, zero biases."""
+    """Initial parameters of R × K networks: Glorot uniform weights, zero biases."""
     layers = []
     for i, (n_in, n_out) in enumerate(pairwise(sizes)):
         limit = (6.0 / (n_in + n_out)) ** 0.5

@@ -1,7 +1,7 @@
 """R × K networks trained in one compiled loop.
 
 R repeats have their own rows and labels (or share them), the K networks of a repeat share them and differ in
-their example weights and first parameters. Rows are put on the device once, and mini-batches are gathered
+their example weights and initial parameters. Rows are put on the device once, and mini-batches are gathered
 there.
 """
 
@@ -29,8 +29,9 @@ from moew.types import IntArray
 
 
 class TrainingRows(NamedTuple):
-    """Rows on a device: X (R or 1, n, D), Y (R or 1, n, C), those held out, mini-batches, and which rows they
-    were. For the GPU's kernel X is as that reads it.
+    """Training rows on a device: X (R or 1, n, D), Y (R or 1, n, C), those held out, and mini-batches.
+
+    `kept` and `held` are the row numbers of the two parts. Where `in_kernel`, X comes from `gpu.rows_for`.
     """
 
     X: Any
@@ -56,10 +57,10 @@ def train_networks(
     """Train R × K networks at once, in float32.
 
     X (R, n, D), Y (R, n, C), either with 1 in place of R where all repeats share them; example weights W
-    (R, K, n), seeds (R, K) of the first parameters. `batches` is a seed of the order of mini-batches that all
-    R × K networks share, or the rows of the mini-batches themselves, (steps, R or 1, b). In every mini-batch
+    (R, K, n), seeds (R, K) of the initial parameters. `batches` is a seed of the order of mini-batches that
+    all R × K networks share, or the row numbers of the mini-batches, (steps, R or 1, b). In every mini-batch
     the weights of each network are brought to mean one; a mini-batch whose weights are all zero does not
-    touch the network. `device` is "cpu", "gpu" or None for JAX's own choice.
+    change the network. `device` is "cpu", "gpu" or None for JAX's own choice.
 
     Returns, for each layer, W (R, K, out, in) and b (R, K, out). The program is compiled once for each set of
     shapes, layer sizes, activation, loss and precision.
@@ -73,7 +74,7 @@ def train_networks(
 
 
 def prepare_rows(spec: NetworkSpec, X: Any, Y: Any, batches: Any, device: Any) -> TrainingRows:
-    """X (R or 1, n, D) and Y (R or 1, n, C) on the device, some held out where there is early stopping."""
+    """Put X (R or 1, n, D) and Y (R or 1, n, C) on the device, some rows held out for early stopping."""
     X, Y = _float32(X), _float32(Y)
     stopping = spec.early_stopping
     kept, held = split_rows(X.shape[1], None if stopping is None else stopping.share)
@@ -100,7 +101,7 @@ def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: Parameters) -
         if rows.in_kernel:
             in_kernel: Parameters = gpu.train(spec, recipe, params, data, rates)
             return in_kernel
-        steps = spec.steps if rows.batches is None else None  # else the mini-batches say how many
+        steps = spec.steps if rows.batches is None else None  # else the number of mini-batches
         trained: Parameters = train_all_steps(recipe, steps, params, data, rates)
         return trained
     kept_W, held_W = jax.device_put((W[:, :, rows.kept], W[:, :, rows.held]), rows.device)
@@ -128,13 +129,13 @@ def _outputs(activation: str, params: Parameters, X: jax.Array) -> jax.Array:
     return outputs(activation, Products(lax.Precision.HIGHEST), params, X)
 
 
-@cache  # kept in the memory that a forked process gets a copy of
+@cache  # a forked process inherits the value
 def _process_of_first_use() -> int:
     return os.getpid()
 
 
 def refuse_after_fork() -> None:
-    """Raise where the process was forked since JAX ran: JAX's threads are gone, it would wait for ever."""
+    """Raise where the process was forked after JAX ran: JAX's threads are gone, and it would hang."""
     if _process_of_first_use() != os.getpid():
         raise MoewError(
             "this process was forked from one in which networks were trained before, and JAX, which trains "
@@ -144,12 +145,12 @@ def refuse_after_fork() -> None:
 
 
 def _float32(array: Any) -> Any:
-    """As float32, where it is (NumPy or a device)."""
+    """The array as float32; it stays in NumPy or on its device."""
     return array.astype(jnp.float32) if isinstance(array, jax.Array) else np.asarray(array, np.float32)
 
 
 def stack(layers: list[list[Layers]]) -> Parameters:
-    """Layers of R × K single networks as one W (R, K, out, in) and b (R, K, out) for each layer."""
+    """Stack the layers of R × K networks into one W (R, K, out, in) and b (R, K, out) for each layer."""
     return tuple(
         (
             np.stack([[network[depth][0] for network in row] for row in layers]),
@@ -176,7 +177,7 @@ def _check_shapes(
 
 
 def pick(params: Parameters, repeat: int, network: int) -> Layers:
-    """One network of many, as NumPy arrays of its own."""
+    """The layers of one network, as new NumPy arrays."""
     return [(np.array(W[repeat, network]), np.array(b[repeat, network])) for W, b in params]
 
 

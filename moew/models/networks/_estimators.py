@@ -38,7 +38,7 @@ class NetworkClassifier(ClassifierMixin, Network):
         too), "sigmoid_cross_entropy" (one sigmoid for each class) or "hinge" (more than two classes: the
         sum over one against the rest; there is no `predict_proba`).
     steps, learning_rate
-        Updates of Adam, and how far each goes.
+        The number of Adam's updates, and its learning rate.
     batch_size
         Rows in each update, drawn without replacement; None, or a number of n or more, takes all. Their
         weights are brought to mean one in each mini-batch.
@@ -46,24 +46,24 @@ class NetworkClassifier(ClassifierMixin, Network):
         Standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
         become the column's mean and a flag.
     random_state
-        Sets the first weights. The order of the mini-batches is always the same.
+        Seed of the initial parameters. The order of the mini-batches is always the same.
     l2
         Adds ``l2/2·|W|²`` to the mean loss, W the weights (not the biases) of all layers, in the units of the
         encoded rows: with n rows of weight one, hidden=() and no mini-batches, the logistic loss is
         LogisticRegression(C=1/(l2·n)), the squared loss Ridge(alpha=l2·n/2).
     early_stopping
         False, or the share of the training rows that is held out (always the same ones). Their loss,
-        weighted like the rest and without the penalty, is looked at every `check_every` steps; after
-        `patience` looks in a row that were not the best so far, the network stops, each of many on its own.
-        It keeps the parameters of its best look. `steps` is then the most there are.
+        weighted like the rest and without the penalty, is checked every `check_every` steps; after
+        `patience` checks in a row without a new best, the network stops, each of many on its own. It keeps
+        the parameters of its best check. `steps` is then the maximum.
     warm_start
-        "uniform" trains one network with all weights one (first weights from a fixed seed, kept while the
-        same rows and settings come again), and begins there with every weighting. So all candidates have
-        the same first weights, whatever their seeds. False begins at random.
+        "uniform" first trains one network with all weights one (initial parameters from a fixed seed; it is
+        reused for the same rows and settings) and starts every weighting from it. So all candidates have the
+        same initial parameters, whatever their seeds. False: random initial parameters.
     warm_steps
         Updates after a warm start; None is a fifth of `steps`.
     precision
-        "float32", "tf32" or "bfloat16", of the factors of matrix products (sums are float32 always). The
+        "float32", "tf32" or "bfloat16", of the factors of matrix products (sums are always float32). The
         shorter ones are faster on a GPU; a CPU only imitates their rounding.
     device
         "cpu", "gpu", or None for JAX's own choice. Several devices of a kind share the candidates.
@@ -154,10 +154,10 @@ class NetworkClassifier(ClassifierMixin, Network):
 
 
 class NetworkRegressor(RegressorMixin, Network):
-    """A multilayer network for a number, trained with Adam on mini-batches and the squared loss.
+    """A multilayer network for regression, trained with Adam on mini-batches and the squared loss.
 
-    As `NetworkClassifier`; with `scale=True` the targets are standardised for training, too, and
-    predictions come in the units of y.
+    As `NetworkClassifier`; with `scale=True` the targets are standardised for training, too; predictions
+    are in the units of y.
     """
 
     _losses = ("squared",)

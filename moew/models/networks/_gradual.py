@@ -1,4 +1,4 @@
-"""One network trained on block after block of rows, where all rows together would fill the memory."""
+"""Trains one network block by block, on rows that do not fit into memory together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from moew.models.networks._spec import Float32Array, Layers, NetworkSpec
 
 
 class GradualTraining:
-    """A network that rebuilds its inputs; its parameters and Adam's moments go on from block to block.
+    """A network that reconstructs its inputs; parameters and Adam's moments carry over from block to block.
 
     Arrays keep their shapes (blocks of up to `block_rows` rows, up to `block_steps` mini-batches each), so
     that the program is compiled once.
@@ -35,7 +35,7 @@ class GradualTraining:
         self.block_steps = block_steps
 
     def train(self, inputs: Float32Array, batches: NDArray[np.int32]) -> None:
-        """One step on each of the mini-batches, rows (steps, b) of inputs (n, D)."""
+        """Do one step on each mini-batch; `batches` are row numbers (steps, b) of inputs (n, D)."""
         # New arrays each time: JAX may still be reading those of the last block.
         rows = np.zeros((self.block_rows, inputs.shape[1]), dtype=np.float32)
         rows[: len(inputs)] = inputs
@@ -68,7 +68,7 @@ def _advance(
     steps: jax.Array,
     learning_rate: jax.Array,
 ) -> tuple[Any, Any]:
-    """`steps` of Adam on rows X (n, D), the mini-batches being the first of `batches` (…, b)."""
+    """Do `steps` of Adam on rows X (n, D), with the first `steps` mini-batches of `batches` (…, b)."""
     active = jnp.ones((1, 1), dtype=bool)
 
     def mean_loss(params: Any, x: jax.Array) -> jax.Array:
@@ -84,7 +84,7 @@ def _advance(
 
 
 def _outputs(activation: str, params: Any, x: jax.Array) -> jax.Array:
-    """Linear outputs (1, 1, D, b) of rows x (1, b, D), feature-major as the losses want them."""
+    """Linear outputs (1, 1, D, b) of rows x (1, b, D), feature-major as the losses expect them."""
     out = jnp.swapaxes(x, 1, 2)[None]
     for depth, (W, b) in enumerate(params):
         out = ACTIVATIONS[activation](out) if depth else out

@@ -1,11 +1,11 @@
 """Many weightings of the same rows, a fixed number at a time.
 
-XLA picks its kernels by shape, and with them the order in which a sum is added up: the same network trained
-in company of 4 others or of 19 differs in the last bits. So every compiled program here trains the same
-number of networks (fewer, where so many do not fit into the device's memory), the last group filled up with
-copies that are thrown away. Whatever K is, a network then depends on its own weights and seed only, bit for
-bit, and nothing is compiled anew for another K. On a CPU the groups run side by side in threads (XLA lets go
-of Python's lock), which uses the cores better than one larger program does. Several devices take turns.
+XLA picks its kernels by shape, and with them the order of summation: the same network trained with 4 others
+or with 19 differs in the last bits. So every compiled program here trains the same number of networks (fewer
+where they do not fit into the device's memory), and the last group is filled up with copies that are dropped.
+Whatever K is, a network then depends on its own weights and seed only, bit for bit, and another K needs no
+new compilation. On a CPU the groups run side by side in threads (XLA releases Python's lock), which uses the
+cores better than one larger program does. Several devices take turns.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def train_weightings(
 ) -> Iterator[Layers]:
     """Yield the layers of one trained network for each of the K weightings, in order.
 
-    X (n, D), Y (n, C), weights (K, n), each row with something positive, seeds K ints. `start` are the first
-    parameters of all, in place of those that the seeds give; `at_once` is the size of the groups, where the
-    program is not to choose it.
+    X (n, D), Y (n, C), weights (K, n), each row with a positive weight, seeds K ints. `start`: initial
+    parameters of all networks, in place of those from the seeds. `at_once`: the size of the groups (None:
+    chosen by the device and its memory).
     """
     refuse_after_fork()
     devices = choose_devices(device)
@@ -55,7 +55,7 @@ def train_weightings(
         members = [min(first + i, K - 1) for i in range(size)]
         W = np.empty((1, size, n), dtype=np.float32)
         for i, k in enumerate(members):
-            # Only ratios count; with one as the largest, float32 holds weights of any size.
+            # Only ratios count; divided by the largest, weights of any size fit into float32.
             np.divide(weights[k], weights[k].max(), out=W[0, i], casting="same_kind")
         begin = stack([[initial_layers(spec, int(seeds[k])) if start is None else start for k in members]])
         params = train_on(spec, on_device[group % len(on_device)], W, begin)
@@ -69,14 +69,14 @@ def train_weightings(
         for layers in _in_turns(train, len(starts), len(on_device), max(1, workers)):
             yield from layers
     finally:
-        on_device.clear()  # a thread may hold on to `train` a moment longer, but not to the rows
+        on_device.clear()  # a thread may refer to `train` a moment longer, but not to the rows
 
 
 def let_go_of_rows() -> None:
-    """Free rows that nobody refers to any more.
+    """Free rows that nothing refers to any more.
 
-    JAX uses a NumPy array as it is, and lets go of one it no longer needs at its next call or at a garbage
-    collection. The rows of the next batch are encoded before that, and would lie in memory beside them.
+    JAX uses NumPy arrays without a copy, and releases one it no longer needs only at its next call or at a
+    garbage collection. The rows of the next batch are encoded before that, so both would be in memory.
     """
     gc.collect(0)
 
@@ -84,7 +84,7 @@ def let_go_of_rows() -> None:
 def _in_turns(
     train: Callable[[int], list[Layers]], n_groups: int, n_devices: int, workers: int
 ) -> Iterator[list[Layers]]:
-    """The groups in order; each device has its own `workers` threads, and every n-th group is its."""
+    """Yield the groups in order; they go to the devices in turn, and each device has `workers` threads."""
     if n_groups == 1 or n_devices * workers == 1:
         yield from map(train, range(n_groups))
         return
@@ -100,5 +100,5 @@ def _in_turns(
 
 @cache
 def _threads(device: int, workers: int) -> ThreadPoolExecutor:
-    """Threads that stay: the C library gives each new one memory of its own, and keeps that when it ends."""
+    """Threads that are kept: the C library gives each new one its own memory, and never frees it."""
     return ThreadPoolExecutor(workers, f"moew-networks-{device}")

@@ -1,4 +1,4 @@
-"""The forward pass of R × K networks, and its products' derivatives. Arrays are feature-major.
+"""The forward pass of R × K networks, with the derivatives of its products. Arrays are feature-major.
 
 With (R, K, features, rows of the mini-batch) the first layer of all K networks is one matrix product, and no
 activation is ever transposed.
@@ -18,7 +18,7 @@ Parameters = tuple[tuple[Any, Any], ...]  # W (R, K, out, in), b (R, K, out) for
 
 
 class Products(NamedTuple):
-    """How matrix products are done: JAX's precision, and the bits that factors are rounded to before."""
+    """How to compute matrix products: JAX's precision, and the bits that factors are rounded to before."""
 
     precision: Any = None
     mantissa_bits: int | None = None
@@ -30,10 +30,10 @@ class Products(NamedTuple):
 
 
 def products_on(platform: str, precision: str) -> Products:
-    """The products of this precision on "cpu" or a GPU; sums are in float32 always.
+    """The products of this precision on "cpu" or a GPU; sums are always in float32.
 
-    A CPU has float32 products only (JAX's plain ones), so the shorter numbers are made by rounding there:
-    nothing is gained but the same kind of results as on a GPU, where a plain product would be TF32.
+    A CPU has only float32 products (JAX's default), so the shorter formats are imitated there by rounding:
+    this gives the same kind of results as on a GPU, but no speed. On a GPU, JAX's default would be TF32.
     """
     if platform == "cpu":
         return Products(None, {"float32": None, "tf32": 10, "bfloat16": 7}[precision])
@@ -59,7 +59,7 @@ def outputs(activation: str, products: Products, params: Parameters, X: jax.Arra
 
 @jax.custom_vjp
 def _sigmoid(x: jax.Array) -> jax.Array:
-    return 0.5 * jnp.tanh(0.5 * x) + 0.5  # tanh is the faster one on CPU, and the same function
+    return 0.5 * jnp.tanh(0.5 * x) + 0.5  # the same function by tanh, which is faster on a CPU
 
 
 def _sigmoid_forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -68,7 +68,7 @@ def _sigmoid_forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _sigmoid_backward(a: jax.Array, g: jax.Array) -> tuple[jax.Array]:
-    return (g * a * (1.0 - a),)  # needs nothing but the activation, which is kept anyway
+    return (g * a * (1.0 - a),)  # needs only the activation, which is kept anyway
 
 
 _sigmoid.defvjp(_sigmoid_forward, _sigmoid_backward)
@@ -95,7 +95,7 @@ def _layer_product_forward(products: Products, W: jax.Array, A: jax.Array) -> tu
 
 def _layer_product_backward(products: Products, kept: _Kept, g: jax.Array) -> _Kept:
     W, A = kept
-    # Turning the small W first, for real, spares XLA's slow path for a product with a turned left side.
+    # Transposing the small W in memory first avoids XLA's slow path for a transposed left factor.
     turned = lax.optimization_barrier(jnp.swapaxes(W, 2, 3))  # type: ignore[no-untyped-call]
     return products(partial(jnp.einsum, "rkob,rkib->rkoi"), g, A), products(jnp.matmul, turned, g)
 

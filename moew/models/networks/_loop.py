@@ -17,8 +17,10 @@ from moew.weighting._normalise import mini_batch_divisor
 
 
 class Recipe(NamedTuple):
-    """What the compiled program is made of, beside the shapes; numbers stay out, so nothing is compiled
-    again for another learning rate, penalty or patience."""
+    """What the compiled program depends on, besides the shapes.
+
+    Numbers are arguments, so another learning rate, penalty or patience needs no new compilation.
+    """
 
     activation: str
     loss: Any
@@ -27,8 +29,10 @@ class Recipe(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """X (R or 1, n, D), Y (R or 1, n, C), W (R, K, n), and the rows (steps, R or 1, b) of the mini-batches,
-    None for all."""
+    """Training rows X (R or 1, n, D), Y (R or 1, n, C) and W (R, K, n), with their mini-batches.
+
+    `rows` are the row numbers (steps, R or 1, b) of the mini-batches, None for all rows in each step.
+    """
 
     X: Any
     Y: Any
@@ -37,7 +41,7 @@ class Batches(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Adam's learning rate, and the factor of the weights' squares."""
+    """Adam's learning rate, and the factor of the squared weights in the penalty."""
 
     learning_rate: Any
     l2: Any
@@ -51,7 +55,7 @@ _Step = Callable[[_Carry, Any, Any], _Carry]
 def train_all_steps(
     recipe: Recipe, steps: int | None, params: Parameters, data: Batches, rates: Rates
 ) -> Parameters:
-    """Over all mini-batches, or `steps` times over all rows where there are none."""
+    """Train on all mini-batches, or `steps` times on all rows where there are none."""
     step = _make_step(recipe, data, rates)
     start = (params, _adam.start(params, *data.W.shape[:2]))
     (params, _), _ = lax.scan(lambda carry, rows: (step(carry, rows, None), None), start, data.rows, steps)
@@ -69,10 +73,10 @@ def train_until_stopped(
     check_every: Any,
     patience: Any,
 ) -> tuple[Parameters, jax.Array]:
-    """At most `steps`, each network until `patience` checks in a row on the held rows brought nothing.
+    """Train at most `steps`, each network until `patience` checks in a row on held rows show no new best.
 
-    `held` are X (R, m, D), Y (R, m, C) and W (R, K, m). Returns each network's best parameters, and how many
-    steps it took (R, K). A network that has stopped stays as it is; the loop ends when all have.
+    `held` are X (R, m, D), Y (R, m, C) and W (R, K, m). Returns each network's best parameters and number of
+    steps (R, K). A network that has stopped stays as it is; the loop ends when all have stopped.
     """
     step = _make_step(recipe, data, rates)
     held_X, held_Y, held_W = held
@@ -103,17 +107,17 @@ def train_until_stopped(
     _, (params, _), best, best_loss, _, taken = lax.while_loop(
         lambda state: (state[0] < steps) & jnp.any(state[4] < patience), block, start
     )
-    # A network without one finite loss has diverged, and is handed over as it is, to be found out.
+    # A network without any finite loss has diverged; it is returned as it is, for the caller to notice.
     return jax.tree.map(partial(_choose, best_loss < jnp.inf), best, params), taken
 
 
 def _make_step(recipe: Recipe, data: Batches, rates: Rates) -> _Step:
     X, Y = data.X, data.Y
-    W = jnp.swapaxes(data.W, 1, 2)  # (R, n, K): now the weights of a mini-batch are b pieces of memory
+    W = jnp.swapaxes(data.W, 1, 2)  # (R, n, K): the weights of a mini-batch are b pieces of memory
 
     def mean_loss(params: Parameters, x: jax.Array, y: jax.Array, w: jax.Array) -> jax.Array:
         out = outputs(recipe.activation, recipe.products, params, x)
-        # the networks share nothing, so one gradient serves all
+        # the networks share nothing, so the gradient of the sum contains that of each
         return jnp.sum(w * row_losses(recipe.loss, out, jnp.swapaxes(y, 1, 2)))
 
     def step(carry: _Carry, rows: jax.Array | None, running: jax.Array | None) -> _Carry:

@@ -1,4 +1,4 @@
-"""Losses of one row each. Arrays are feature-major: the rows of the mini-batch are the last axis."""
+"""Losses of single rows. Arrays are feature-major: the rows of the mini-batch are the last axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the network classifier and regressor share: encoding, training, hidden layer, JSON state."""
+"""Base of the network classifier and regressor: encoding, training, hidden layer, JSON state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from moew.types import FloatArray, Labels, Rows
 
 
 class Network(Stateful, BaseEstimator):
-    """Base of the estimators; see there for the settings."""
+    """Base of the network estimators; `NetworkClassifier` describes the settings."""
 
     state_home: ClassVar[str] = "moew.models"
     _losses: ClassVar[tuple[str, ...]]
@@ -95,10 +95,11 @@ class Network(Stateful, BaseEstimator):
     ) -> Iterator[tuple[int, Any]]:
         """Train one network for each of the K weightings (K, n); yield (k, fitted copy) in order.
 
-        The first parameters come from seeds[k] (None: from the estimator's own `random_state`), the order
-        of the mini-batches is the same for all: network k depends on weights[k] and seeds[k] only, bit for
-        bit, whatever is trained with it, and is the one that `fit` gives with `random_state=seeds[k]`. Where
-        weights cannot be used or training diverges, the exception comes in place of the copy.
+        The initial parameters come from seeds[k] (None: from the estimator's own `random_state`), and the
+        order of the mini-batches is the same for all. So network k depends on weights[k] and seeds[k] only,
+        bit for bit, whatever is trained with it, and is the one that `fit` gives with
+        `random_state=seeds[k]`. Where weights cannot be used or training diverges, the exception comes in
+        place of the copy.
         """
         template = clone(self)
         inputs, targets = template._learn_encoding(X, y)
@@ -158,7 +159,7 @@ class Network(Stateful, BaseEstimator):
         """Values (n, out) of the last of these layers."""
         check_is_fitted(self, "layers_")
         rows = _shared.check_rows(self, X, reset=False)
-        # A block of an array at a time; in tables the columns are looked at one by one, once.
+        # Arrays are encoded block by block; tables as a whole, so that each column is read once.
         parts = (rows[block] for block in row_blocks(rows)) if is_numeric_array(rows) else [rows]
         values = [
             run_layers(
@@ -169,7 +170,7 @@ class Network(Stateful, BaseEstimator):
         return values[0] if len(values) == 1 else np.concatenate(values)
 
     def _learn_encoding(self, X: Rows, y: Labels) -> tuple[FloatArray, FloatArray]:
-        """Fit the encoders; inputs (n, D) and targets (n, C)."""
+        """Fit the encoders; return inputs (n, D) and targets (n, C)."""
         if self.loss not in self._losses:
             raise InvalidInputError(
                 f"loss of {type(self).__name__} must be one of {self._losses}, got {self.loss!r}."
@@ -177,13 +178,13 @@ class Network(Stateful, BaseEstimator):
         rows, y = _shared.check_rows_and_labels(self, X, y)
         targets = self._learn_targets(y)
         self.encoder_ = TabularEncoder(scale=self.scale).fit(rows)
-        return self.encoder_.transform(rows, np.float32), targets  # what training computes with
+        return self.encoder_.transform(rows, np.float32), targets  # as training computes
 
     @abstractmethod
     def _learn_targets(self, y: Labels) -> FloatArray: ...
 
     def _spec(self, inputs: FloatArray, targets: FloatArray) -> NetworkSpec:
-        """All settings checked, before anything is trained."""
+        """The network's settings, checked before anything is trained."""
         choose_devices(self.device)
         _checks.check_warm_start(self.warm_start, self.warm_steps)
         stopping = None
@@ -203,7 +204,7 @@ class Network(Stateful, BaseEstimator):
         )
 
     def _copy_with(self, layers: Layers, seed: int | None) -> Self:
-        """A fitted copy of this template, which has its encoders already."""
+        """A fitted copy of this template, whose encoders are already fitted."""
         copy = clone(self)
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         vars(copy).update(fitted, layers_=layers)

@@ -1,8 +1,8 @@
 """Many searches of one experiment at once: R repeats × K networks, all on the device.
 
 The paper repeats every experiment 100 times. A repeat has its own rows (or all share them), mini-batches,
-first parameters and candidates; what differs in nothing but these is one compiled program. Weights are
-computed on the device from the candidates, and only answers come back.
+initial parameters and candidates; repeats that differ only in these are one compiled program. Weights are
+computed on the device from the candidates, and only outputs come back.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from moew.models.networks._layers import ACTIVATIONS, Parameters
 from moew.models.networks._spec import NetworkSpec
 from moew.types import FloatArray, IntArray
 
-_ORDER, _ROW_WEIGHTS = 1_000, 1_001  # the numbers of their chance; those of the layers begin at 0
+_ORDER, _ROW_WEIGHTS = 1_000, 1_001  # numbers of their random streams; those of the layers begin at 0
 _ROWS_AT_ONCE_BYTES = 0.05  # share of the device's memory that one forward pass may take
 
 
 class RepeatedNetworks:
     """Networks of R repeats on X (R, n, D) and Y (R, n, C), either with 1 in place of R where all share it.
 
-    `batches` are rows (steps, R or 1, b) of mini-batches; None draws them, for each repeat its own, and has
-    them in another order for each batch of candidates. `seed` sets all chance, the same on every device.
+    `batches` are row numbers (steps, R or 1, b) of mini-batches; None draws them for each repeat, and gives
+    each batch of candidates another order. `seed` sets all random draws, the same on every device.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class RepeatedNetworks:
         self._rows = prepare_rows(spec, X, Y, batches, self._device)
 
     def train(self, weights: Any, draw: int) -> Parameters:
-        """K networks of each repeat with `weights` (R, K, n), an array or what `weights_of` gave.
+        """Train K networks of each repeat with `weights` (R, K, n), an array or what `weights_of` returned.
 
-        `draw` is the number of the batch of candidates: each has first parameters of its own.
+        `draw` is the number of the batch of candidates; each batch has its own initial parameters.
         """
         K = weights.shape[1]
         with jax.default_device(self._device):
@@ -71,10 +71,10 @@ class RepeatedNetworks:
             return train_on(self.spec, rows, weights, start)
 
     def mini_batches(self, draw: int) -> Any:
-        """Rows (steps, R or 1, b) as the networks of this draw meet them, on the device.
+        """Row numbers (steps, R or 1, b) of the mini-batches in the order of this draw, on the device.
 
-        Shared mini-batches leave all networks of a repeat too high or too low alike. With one order for all
-        candidates, a repeat could never choose a model without that mark.
+        Mini-batches in the same order make the outputs of all networks of a repeat too high or too low alike.
+        With one order for all candidates, a repeat could never choose a model without that error.
         """
         if not self._own_order:
             return self._rows.batches
@@ -86,7 +86,7 @@ class RepeatedNetworks:
     def weights_of(self, Z: FloatArray, alphas: FloatArray, base_weights: FloatArray | None = None) -> Any:
         """π · σ(zᵀα) (R, K, n) of Z (R or 1, n, d), alphas (R, K, d) and π (R or 1, n), on the device.
 
-        Training brings the weights of every mini-batch to mean one, so c may stay out.
+        Training brings the weights of every mini-batch to mean one, so the constant c of eq. 3 is left out.
         """
         with jax.default_device(self._device):
             return _weights(
@@ -94,21 +94,21 @@ class RepeatedNetworks:
             )
 
     def uniform_weights(self, K: int, base_weights: FloatArray | None = None) -> Any:
-        """π (R, K, n), or ones."""
+        """Base weights π (R, K, n), or ones."""
         n = self._rows.X.shape[1]
         with jax.default_device(self._device):
             pi = jnp.ones((1, n)) if base_weights is None else jnp.asarray(base_weights, jnp.float32)
             return jnp.broadcast_to(pi[:, None], (self.n_repeats, K, n))
 
     def random_weights(self, K: int, draw: int, low: float, high: float) -> Any:
-        """Uniform on low to high for each row, (R, K, n), on the device."""
+        """Random weights (R, K, n), uniform from low to high, on the device."""
         shape = (self.n_repeats, K, self._rows.X.shape[1])
         with jax.default_device(self._device):
             key = jax.random.fold_in(jax.random.fold_in(self._key, 1 + draw), _ROW_WEIGHTS)
             return jax.random.uniform(key, shape, minval=low, maxval=high)
 
     def place(self, X: FloatArray) -> Any:
-        """Rows (R or 1, m, D) on the device, for those that are predicted again and again."""
+        """Put rows (R or 1, m, D) on the device, to predict them many times."""
         return jax.device_put(np.asarray(X, np.float32), self._device)
 
     def outputs(self, params: Parameters, X: Any) -> FloatArray:
@@ -130,7 +130,7 @@ class RepeatedNetworks:
         return np.concatenate(values, axis=2)
 
     def _forward(self, params: Parameters, X: Any) -> Any:
-        """Linear outputs in pieces of rows that fit the memory."""
+        """Yield linear outputs for pieces of rows that fit into memory."""
         R, K = params[0][0].shape[:2]
         room = min(memory_bytes(self._device), 2.0**37) * _ROWS_AT_ONCE_BYTES
         rows = max(1, int(room / (8 * R * K * max(W.shape[2] for W, _ in params))))

@@ -1,4 +1,4 @@
-"""What a network is, before any data: layer sizes, activation, loss and how it is trained."""
+"""The settings of a network: layer sizes, activation, loss and how it is trained."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 
 @dataclass(frozen=True)
 class ReconstructionLoss:
-    """The autoencoder's loss: which columns are compared how, and how much each block counts.
+    """The autoencoder's loss: the kind of loss and the weight of each column.
 
     `numeric` and `binary` hold (column, weight), `categorical` holds (start, stop, weight).
     """
@@ -33,8 +33,11 @@ class ReconstructionLoss:
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """Hold `share` of the rows out, look at their loss every `check_every` steps, and stop a network when
-    it was not lower than ever before `patience` times in a row; its best parameters are kept."""
+    """Stop a network when the loss of held-out rows no longer improves.
+
+    `share` of the rows is held out, and their loss is checked every `check_every` steps. After `patience`
+    checks in a row without a new lowest loss the network stops; its best parameters are kept.
+    """
 
     share: float
     patience: int = 10
@@ -106,7 +109,7 @@ def layer_widths(hidden: Any) -> tuple[int, ...]:
 
 
 def check_activation(activation: str) -> None:
-    """Raise unless `activation` is the name of one."""
+    """Raise unless `activation` is a known name."""
     if activation not in ACTIVATIONS:
         raise InvalidInputError(f"activation must be one of {ACTIVATIONS}, got {activation!r}.")
 

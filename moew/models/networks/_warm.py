@@ -1,4 +1,4 @@
-"""The model of uniform weights that candidates may begin at, trained once for the same rows and settings."""
+"""The uniform-weight model that candidates may start from, trained once for the same rows and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moew.models.networks._groups import train_weightings
 from moew.models.networks._spec import Layers, NetworkSpec
 from moew.types import FloatArray
 
-# Not the candidate's seed: the start must be the same in whatever company a candidate is trained.
+# Not the candidate's seed: the start must be the same whatever is trained with a candidate.
 UNIFORM_SEED = 0
 _KEPT = 32  # enough for the folds of a splitter; a network is small beside the rows it was trained on
 
@@ -22,17 +22,17 @@ _lock = Lock()
 
 
 def uniform_layers(spec: NetworkSpec, X: FloatArray, Y: FloatArray, device: str | None) -> Layers:
-    """The network trained with all weights one on X (n, D) and Y (n, C), all `spec.steps` of them.
+    """The network trained for `spec.steps` steps with all weights one on X (n, D) and Y (n, C).
 
-    It depends on the rows and the settings only. Every batch of a search asks for the same one, so the last
-    ones are kept, found by what the rows hold.
+    It depends on the rows and the settings only. Every batch of a search needs the same one, so the last
+    ones are kept, found by a hash of the rows.
     """
     refuse_after_fork()
     key = (spec, device, _digest(X) + _digest(Y))
-    with _lock:  # who asks for the same one meanwhile waits for it
+    with _lock:  # another thread that needs the same one waits for it
         if key not in _known:
             ones = np.ones((1, len(X)))
-            # Alone in its program always, which is cheaper than a group filled up with copies.
+            # Always alone in its program, which is cheaper than a group filled up with copies.
             (_known[key],) = train_weightings(spec, X, Y, ones, [UNIFORM_SEED], device, at_once=1)
         _known.move_to_end(key)
         while len(_known) > _KEPT:

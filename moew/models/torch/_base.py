@@ -1,4 +1,4 @@
-"""What the classifier and the regressor share: encoding, training one or many, outputs of the module."""
+"""Base of the PyTorch classifier and regressor: encoding, training one or many, outputs of the module."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from moew.models.torch._train import Data, Plan, is_finite, load_data, load_weig
 from moew.models.torch._trial import why_one_by_one
 from moew.types import FloatArray, Labels, Rows
 
-_TRIED_ROWS = 3  # unlike one or two, no number of outputs that a mistake would give
+_TRIED_ROWS = 3  # not 1 or 2, which wrong outputs could have as their shape
 _ROWS_AT_ONCE = 16_384  # bounds the memory of a prediction
 
 
 class TorchEstimator(BaseEstimator):
-    """Base of the estimators; see there for the settings."""
+    """Base of the PyTorch estimators; `TorchClassifier` describes the settings."""
 
     module_: nn.Module  # on the CPU, in evaluation mode
     encoder_: TabularEncoder
@@ -85,11 +85,11 @@ class TorchEstimator(BaseEstimator):
     ) -> Iterator[tuple[int, Any]]:
         """Train one module for each of the K weightings (K, n); yield (k, fitted copy) in order.
 
-        The first parameters come from seeds[k] (None: from the estimator's own `random_state`), mini-batches
-        and dropout masks are the same for all: module k depends on weights[k] and seeds[k] only, up to
-        rounding, and is the one that `fit` gives with `random_state=seeds[k]`. Where weights cannot be
-        used or training diverges, the exception comes in place of the copy. Modules and optimisers that
-        cannot be trained at once are trained one after the other, with a warning that says why.
+        The initial parameters come from seeds[k] (None: from the estimator's own `random_state`), and all
+        modules have the same mini-batches and dropout masks. So module k depends on weights[k] and seeds[k]
+        only, up to rounding, and is the one that `fit` gives with `random_state=seeds[k]`. Where weights
+        cannot be used or training diverges, the exception comes in place of the copy. Modules and optimisers
+        that cannot be trained at once are trained one after the other, with a warning that says why.
         """
         template = clone(self)
         plan, data = template._prepare(X, y)
@@ -118,7 +118,7 @@ class TorchEstimator(BaseEstimator):
         at_once = most > 1
         for start in range(0, len(seeds), most):
             group = range(start, min(start + most, len(seeds)))
-            # The context is left before anything is handed out: it is the process's, not this generator's.
+            # The context ends before each yield, because the number of threads is that of the whole process.
             with threads(self.n_threads):
                 modules = [make_module(plan.maker, seeds[k]) for k in group]
                 W = load_weights(plan, weights[group.start : group.stop])
@@ -140,7 +140,7 @@ class TorchEstimator(BaseEstimator):
             return models_that_fit(plan, make_module(plan.maker, 0), data)
 
     def _prepare(self, X: Rows, y: Labels) -> tuple[Plan, Data]:
-        """How to train and on what, after everything that can be checked without training was checked."""
+        """Check all that can be checked without training; return how to train and on what."""
         _checks.check_settings(self)
         rows, y = _shared.check_rows_and_labels(self, X, y)
         codes = torch.from_numpy(self._learn_targets(y))
@@ -163,7 +163,7 @@ class TorchEstimator(BaseEstimator):
     def _task(self) -> Task: ...
 
     def _copy_with(self, module: nn.Module, seed: int | None) -> Self:
-        """A fitted copy of this template, which has its encoders already."""
+        """A fitted copy of this template, whose encoders are already fitted."""
         made = clone(self)
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         vars(made).update(fitted, module_=module)
@@ -190,7 +190,7 @@ class TorchEstimator(BaseEstimator):
 
 
 def _first(rows: Rows, m: int) -> Rows:
-    """The first m rows; a data frame's own slices go by its index, which may hold anything."""
+    """The first m rows; by `iloc` for a data frame, whose plain slices may go by its index."""
     return rows.iloc[:m] if hasattr(rows, "iloc") else rows[:m]
 
 

@@ -1,4 +1,4 @@
-"""Where PyTorch's chance comes from, and how many threads it takes."""
+"""Contexts that set PyTorch's random generators and its number of threads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import torch
 
 @contextlib.contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Context in which PyTorch's generators of the CPU and of `device` start from `seed`; afterwards they are
-    as they were. Those of other GPUs are left alone, which torch.manual_seed would not do."""
+    """Context in which PyTorch's generators of the CPU and of `device` start from `seed`.
+
+    Afterwards they are as before. Other GPUs are left alone, which torch.manual_seed would not do.
+    """
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_gpu else []):
         torch.default_generator.manual_seed(seed)

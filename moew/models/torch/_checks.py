@@ -1,4 +1,4 @@
-"""What the estimators accept: settings, rows, labels, weightings and seeds; all looked at before training."""
+"""Checks of the PyTorch estimators' settings, before training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from moew.exceptions import InvalidInputError
 
-_DEVICE_TYPES = ("cpu", "cuda")  # whose chance we know how to seed and to put back
+_DEVICE_TYPES = ("cpu", "cuda")  # whose random generators `seeded` can set and restore
 
 
 def check_settings(estimator: Any) -> None:
@@ -32,7 +32,7 @@ def check_settings(estimator: Any) -> None:
 
 
 def module_device(device: Any) -> torch.device:
-    """Where to compute; None is PyTorch's current GPU where it finds one, else the CPU."""
+    """The device to compute on; None is PyTorch's current GPU where it finds one, else the CPU."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -50,5 +50,5 @@ def module_device(device: Any) -> torch.device:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first, without a full stop; PyTorch's go on for pages."""
+    """The first line of an error's message, without a full stop; PyTorch's messages can be very long."""
     return (str(error).splitlines() or [""])[0].rstrip(".")

@@ -23,20 +23,20 @@ class TorchClassifier(ClassifierMixin, TorchEstimator):
     Parameters
     ----------
     module_factory
-        Function of (n_inputs, n_outputs), or of nothing, that returns a new torch.nn.Module. It gets
-        encoded rows (b, n_inputs) and gives scores (b, n_outputs): one column for two classes (two are
-        taken, too), else one for each class.
+        Function of (n_inputs, n_outputs), or without arguments, that returns a new torch.nn.Module. The
+        module maps encoded rows (b, n_inputs) to scores (b, n_outputs): one column for two classes (two are
+        accepted, too), else one for each class.
     loss
-        Function of (outputs, targets) that gives one loss (b,) for each row. One column of outputs comes as
-        (b,) with targets 0.0 and 1.0, several as (b, C) with whole class numbers, so PyTorch's own losses
-        can be passed with reduction="none". None: cross-entropy.
+        Function of (outputs, targets) that returns one loss (b,) for each row. One column of outputs is
+        passed as (b,) with targets 0.0 and 1.0, several as (b, C) with integer class numbers, so PyTorch's
+        own losses can be used with reduction="none". None: cross-entropy.
     optimizer
         Function of the parameters that returns a torch.optim.Optimizer, such as
         functools.partial(torch.optim.SGD, lr=0.1). None: Adam with its default settings.
     schedule
         Function of the optimizer that returns a scheduler of the learning rate, stepped at each update.
     steps
-        Updates of the parameters.
+        The number of updates of the parameters.
     batch_size
         Rows in each update, drawn without replacement; None, or a number of n or more, takes all. Their
         weights are brought to mean one in each mini-batch.
@@ -44,15 +44,15 @@ class TorchClassifier(ClassifierMixin, TorchEstimator):
         Standardise numeric columns. Data frames may hold boolean and categorical columns; missing values
         become the column's mean and a flag.
     device
-        Where to compute, such as "cpu" or "cuda"; None is a GPU where there is one. Fitted modules
-        (`module_`) lie on the CPU.
+        The device to compute on, such as "cpu" or "cuda"; None is a GPU where there is one. Fitted modules
+        (`module_`) are on the CPU.
     models_at_once
         The most models that `fit_many` trains together; None: as many as half of the device's memory holds.
         1 trains them one after the other.
     n_threads
-        PyTorch's threads on the CPU. How many share a sum changes its last bits.
+        PyTorch's threads on the CPU. Their number changes the last bits of sums.
     random_state
-        Sets the first parameters. Mini-batches and dropout masks are always the same.
+        Seed of the initial parameters. Mini-batches and dropout masks are always the same.
     """
 
     def decision_function(self, X: Rows) -> FloatArray:
@@ -95,11 +95,11 @@ class TorchClassifier(ClassifierMixin, TorchEstimator):
 
 
 class TorchRegressor(RegressorMixin, TorchEstimator):
-    """A PyTorch module for a number, trained on mini-batches with example weights.
+    """A PyTorch module for regression, trained on mini-batches with example weights.
 
     As `TorchClassifier`; n_outputs is 1, the loss gets outputs and targets (b,) and is the squared error
-    where None is given. With `scale=True` the targets are standardised for training, too, and predictions
-    come in the units of y.
+    where None is given. With `scale=True` the targets are standardised for training, too; predictions are
+    in the units of y.
     """
 
     def predict(self, X: Rows) -> FloatArray:

@@ -1,4 +1,4 @@
-"""From the user's module factory and loss to a fresh module and one loss for each row, both checked."""
+"""Makes modules with the user's factory, computes the user's loss for each row, and checks both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class Task:
-    """What the module must give: `n_outputs` columns, or one of `also_allowed`; what it is trained on."""
+    """What the module must output, `n_outputs` columns or one of `also_allowed`, and its loss."""
 
     n_outputs: int
     also_allowed: tuple[int, ...]
@@ -32,7 +32,7 @@ class Task:
         """Losses (b,) of a module's outputs (b,), (b, 1) or (b, C) for targets (b,).
 
         `codes` are class numbers or the numbers of a regression. One column is compared with numbers
-        (0.0 and 1.0 of two classes), C columns with whole class numbers: what PyTorch's own losses take.
+        (0.0 and 1.0 for two classes), C columns with integer class numbers, as PyTorch's own losses expect.
         """
         outputs = as_columns(outputs)
         single = outputs.shape[1] == 1
@@ -47,7 +47,7 @@ class Task:
         return functional.cross_entropy(outputs, targets, reduction="none")
 
     def on(self, device: torch.device) -> Task:
-        """The same with the tensors of the loss, such as class weights, on the device."""
+        """A copy with the tensors of the loss, such as class weights, on the device."""
         if device.type == "cpu" or not isinstance(self.loss, nn.Module):
             return self
         return replace(self, loss=copy.deepcopy(self.loss).to(device))
@@ -60,10 +60,10 @@ def as_columns(outputs: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes modules: the user's factory, and the first rows, inputs (m, D) and codes (m,), on the CPU.
+    """What `make_module` needs: the user's factory, and the first rows, inputs (m, D) and codes (m,).
 
-    The rows show what outputs and losses look like, and give lazy modules their shapes. `device` is where
-    the factory may draw parameters, if not on the CPU.
+    The rows are on the CPU; they serve to check outputs and losses, and give lazy modules their shapes.
+    `device` is where the factory may draw parameters, if not on the CPU.
     """
 
     factory: Any
@@ -74,7 +74,7 @@ class Maker:
 
 
 def make_module(maker: Maker, seed: int) -> nn.Module:
-    """A new module on the CPU whose first parameters come from `seed`, tried on the first rows."""
+    """A new module on the CPU whose initial parameters come from `seed`, checked on the first rows."""
     task, inputs = maker.task, maker.inputs
     with seeded(seed, maker.device):
         module = _call(maker.factory, inputs.shape[1], task.n_outputs)
@@ -91,7 +91,7 @@ def make_module(maker: Maker, seed: int) -> nn.Module:
 
 
 def check_factory(maker: Maker) -> nn.Module:
-    """A module, tried in training mode, too; raise where the factory cannot be used for these rows."""
+    """A module, checked in training mode, too; raise where the factory cannot be used for these rows."""
     factory = maker.factory
     if isinstance(factory, nn.Module):
         raise InvalidInputError(
@@ -111,7 +111,7 @@ def check_factory(maker: Maker) -> nn.Module:
         raise InvalidInputError(f"the module {type(first).__name__} has no parameters to train.")
     with seeded(0, maker.device):
         outputs = first(maker.inputs.to(module_dtype(first)))
-    _check_outputs(outputs, maker.task, len(maker.inputs))  # some give more in training mode
+    _check_outputs(outputs, maker.task, len(maker.inputs))  # some modules return more in training mode
     if not maker.task.row_losses(outputs, maker.codes).requires_grad:
         raise InvalidInputError(
             f"the losses of the module {type(first).__name__} have no gradient; module and loss must compute "
@@ -121,7 +121,7 @@ def check_factory(maker: Maker) -> nn.Module:
 
 
 def module_dtype(module: nn.Module) -> torch.dtype:
-    """The type of the module's numbers: that of its first floating-point parameter."""
+    """The dtype of the module: that of its first floating-point parameter, or float32."""
     found = (p.dtype for p in module.parameters() if not _lazy(p) and p.dtype.is_floating_point)
     return next(found, torch.float32)
 
@@ -131,7 +131,7 @@ def _lazy(parameter: nn.Parameter) -> bool:
 
 
 def _call(factory: Any, n_inputs: int, n_outputs: int) -> Any:
-    """Called with n_inputs and n_outputs where it takes two arguments, else with nothing."""
+    """Call the factory with n_inputs and n_outputs where it takes two arguments, else without arguments."""
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):

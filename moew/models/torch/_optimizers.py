@@ -12,8 +12,8 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from moew.exceptions import InvalidInputError
 
-# Each number is updated from its own gradients alone, so that one optimiser of K stacked models is exactly K
-# optimisers. Not so with LBFGS, Adafactor, Muon or anything that looks at norms of whole tensors.
+# These update each number from its own gradients alone, so that one optimiser of K stacked models equals K
+# optimisers. LBFGS, Adafactor, Muon and others that use norms of whole tensors do not.
 ELEMENTWISE = tuple(
     getattr(torch.optim, name)
     for name in ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta")
@@ -61,7 +61,7 @@ def why_not_stacked(optimizer: Any, module: nn.Module) -> str | None:
 def stacked_optimizer(optimizer: Any, module: nn.Module, stacked: dict[str, Tensor]) -> Any:
     """An optimiser like that of one module, on parameters (K, …) by name: same groups, same settings.
 
-    The user's function is not called with stacked parameters: one that sorts them by shape would be misled.
+    The user's function is not called with stacked parameters, because it may sort them by shape.
     """
     names = {id(p): name for name, p in module.named_parameters()}
     groups = [
@@ -78,8 +78,11 @@ def needs_closure(optimizer: Any) -> bool:
 
 
 def update(optimizer: Any, schedule: Any, closure: Callable[[], Tensor]) -> None:
-    """One step. An optimiser that must have the closure (LBFGS) asks for the loss itself; for all others
-    the gradients are there before the step, so that step hooks such as gradient clipping see them."""
+    """Do one step of the optimiser and of the schedule.
+
+    An optimiser that needs the closure (LBFGS) computes the loss itself; for all others the gradients are
+    computed before the step, so that step hooks such as gradient clipping see them.
+    """
     if needs_closure(optimizer):
         optimizer.step(closure)
     else:

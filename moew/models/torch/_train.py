@@ -18,8 +18,9 @@ from moew.models.torch._optimizers import make_optimizer, make_schedule, stacked
 from moew.types import FloatArray
 from moew.weighting._normalise import mini_batch_divisor
 
-# The kernels of a matrix product go by its shape, and the last bits by the kernel. With the number of models
-# filled up to a multiple of four they were the same in every company tried on a CPU. On a GPU they were not.
+# The kernel of a matrix product depends on its shape, and the last bits on the kernel. With the number of
+# models filled up to a multiple of four, a model's bits were the same in all tries on a CPU, whatever was
+# trained with it. On a GPU they were not.
 FILLED_UP_TO = 4
 
 
@@ -37,13 +38,13 @@ class Plan:
 
     @property
     def task(self) -> Task:
-        """What the modules must give; its tensors lie on the CPU."""
+        """What the modules must output, and their loss; its tensors are on the CPU."""
         return self.maker.task
 
 
 @dataclass(frozen=True)
 class Data:
-    """What is trained on, on the device: inputs (n, D) and codes (n,), mini-batches (steps, b) or None."""
+    """The training rows on the device: inputs (n, D), codes (n,), and mini-batches (steps, b) or None."""
 
     inputs: Tensor
     codes: Tensor
@@ -52,13 +53,13 @@ class Data:
 
     @property
     def n_bytes(self) -> int:
-        """The memory that all of it takes."""
+        """The memory that they take together."""
         return sum(t.nbytes for t in (self.inputs, self.codes, self.rows) if t is not None)
 
     def batches(self, weights: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Inputs (b, D), codes (b,) and weights (K, b) of each step, the weights with sum one.
 
-        Where all weights of a mini-batch are zero they stay so: it adds no gradient.
+        Where all weights of a mini-batch are zero they stay zero, and it adds no gradient.
         """
         for step in range(self.steps):
             chosen = slice(None) if self.rows is None else self.rows[step]
@@ -68,7 +69,7 @@ class Data:
 
 
 def load_data(plan: Plan, inputs: Tensor, codes: Tensor) -> Data:
-    """The rows on the device, in the type of the module's numbers, with the order of the mini-batches."""
+    """The rows on the device, in the module's dtype, with the order of the mini-batches."""
     if codes.is_floating_point():
         codes = codes.to(plan.dtype)
     drawn = batch_rows(len(inputs), plan.batch_size, plan.steps, BATCH_SEED)
@@ -77,13 +78,13 @@ def load_data(plan: Plan, inputs: Tensor, codes: Tensor) -> Data:
 
 
 def load_weights(plan: Plan, weights: FloatArray) -> Tensor:
-    """Weights (K, n) on the device; only ratios count, and with one as the largest any size fits."""
+    """Weights (K, n) on the device, divided by the largest: only ratios count, and none can overflow."""
     ratios = weights / weights.max(axis=1, keepdims=True)
     return torch.from_numpy(ratios).to(plan.device, plan.dtype)
 
 
 def train_one(plan: Plan, module: nn.Module, data: Data, weights: Tensor) -> None:
-    """Train one module in place, in plain PyTorch, with weights (1, n); it ends on the CPU."""
+    """Train one module in place, in plain PyTorch, with weights (1, n); afterwards it is on the CPU."""
     module.to(plan.device).train()
     task = plan.task.on(plan.device)
     with seeded(BATCH_SEED, plan.device):
@@ -105,7 +106,7 @@ def train_at_once(plan: Plan, modules: Sequence[nn.Module], data: Data, weights:
     """Train K modules in place with weights (K, n), as one model with stacked parameters (K, …)."""
     K = len(modules)
     size = min(-(-K // FILLED_UP_TO) * FILLED_UP_TO, most) if plan.device.type == "cpu" else K
-    members = [min(k, K - 1) for k in range(max(size, K))]  # the last one again, thrown away at the end
+    members = [min(k, K - 1) for k in range(max(size, K))]  # copies of the last one fill up, and are dropped
     base = modules[0].to(plan.device).train()
     for module in modules:
         module.to(plan.device)
@@ -118,7 +119,7 @@ def train_at_once(plan: Plan, modules: Sequence[nn.Module], data: Data, weights:
 
             def closure(x: Tensor = x, codes: Tensor = codes, w: Tensor = w) -> Tensor:
                 optimizer.zero_grad()
-                # The models share nothing, so the gradient of the sum holds that of each.
+                # The models share nothing, so the gradient of the sum contains that of each.
                 loss = losses_of(params, buffers, x, codes, w).sum()
                 torch.autograd.backward((loss,))
                 return loss
@@ -135,7 +136,7 @@ def train_at_once(plan: Plan, modules: Sequence[nn.Module], data: Data, weights:
 def stacked_losses(task: Task, base: nn.Module) -> Callable[..., Tensor]:
     """(params (K, …), buffers (K, …), inputs (b, D), codes (b,), weights (K, b)) → losses (K,).
 
-    Chance inside (dropout) is the same for all K, and the same as for one model alone.
+    Random draws (dropout) are the same for all K, and the same as for one model alone.
     """
 
     def loss(params: Any, buffers: Any, x: Tensor, codes: Tensor, w: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Whether these modules can be trained all at once: found out on a few rows, before any training."""
+"""Tests on a few rows, before any training, whether modules can be trained all at once."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def why_one_by_one(plan: Plan, modules: Sequence[nn.Module], data: Data) -> str 
         changed = _changed_buffer(first, x)
     if changed is not None:
         return f"it updates its buffer {changed!r} in training, as BatchNorm does"
-    entered: list[str] = []  # the submodules in the order they are called: the last is where it stops
+    entered: list[str] = []  # the submodules in the order of their calls: an error comes from the last
     for name, part in first.named_modules():
         part.register_forward_pre_hook(lambda part, _, name=name: entered.append(_called(name, part)))
-    # The short cut of attention in evaluation mode has no gradient; training does not take it either.
+    # PyTorch's fast path for attention in evaluation mode has no gradient; training does not use it.
     short_cut = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         return _difference(plan, first, last, x, codes)
-    except Exception as error:  # whatever stops vmap: plain training goes on, or stops with the real error
+    except Exception as error:  # whatever stops vmap: plain training works, or raises the real error
         where = f" in {entered[-1]}" if entered else ""
         return f"torch.func.vmap cannot take it: {type(error).__name__}{where}: {first_line(error)}"
     finally:
@@ -61,11 +61,11 @@ def _changed_buffer(module: nn.Module, x: Tensor) -> str | None:
 
 
 def _difference(plan: Plan, first: nn.Module, last: nn.Module, x: Tensor, codes: Tensor) -> str | None:
-    """What differs between two models at once and each alone, or None."""
+    """What differs between two models trained at once and each trained alone, or None."""
     task = plan.task.on(plan.device)
     w = torch.full((2, len(x)), 1.0 / len(x), dtype=x.dtype, device=x.device)
     pair = stack_module_state([first, last])
-    # In evaluation mode nothing is drawn, so plain PyTorch is the measure of losses and gradients.
+    # In evaluation mode nothing is random, so losses and gradients must be those of plain PyTorch.
     first.eval(), last.eval()
     together = _gradients(stacked_losses(task, first)(*pair, x, codes, w), pair[0])
     for k, module in enumerate((first, last)):
@@ -81,7 +81,7 @@ def _difference(plan: Plan, first: nn.Module, last: nn.Module, x: Tensor, codes:
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
-    eps = torch.finfo(a.dtype).eps  # of half precision it is large
+    eps = torch.finfo(a.dtype).eps  # large for half precision
     return bool(torch.allclose(a, b, rtol=max(1e-3, 4 * eps), atol=max(1e-5, eps)))
 
 
@@ -95,7 +95,7 @@ def _gradients(loss: Tensor, params: dict[str, Any]) -> tuple[Tensor, ...]:
 
 
 def _drawn(plan: Plan, base: nn.Module, stack: Any, x: Tensor, codes: Tensor, w: Tensor) -> Tensor:
-    """Losses (K,) in training mode, with chance from the same start."""
+    """Losses (K,) in training mode, with random draws from a fixed seed."""
     with seeded(BATCH_SEED, plan.device):
         losses = stacked_losses(plan.task.on(plan.device), base)(*stack, x, codes, w)
         _gradients(losses, stack[0])

@@ -1,7 +1,7 @@
 """One network inside a program of the kernel: its layers in memory, and its backpropagation in registers.
 
-A bias is the weight of a unit that is always one: rows have a column of ones behind their features, and every
-hidden layer a unit of ones behind its own. Arrays in registers have power-of-two sides; what lies beyond the
+A bias is the weight of a unit that is always one: rows have a column of ones after their features, and every
+hidden layer a unit of ones after its own. Arrays in registers have power-of-two sides; what lies beyond the
 real sizes is zero, and so are its gradients.
 """
 
@@ -23,32 +23,32 @@ _SIDE = 16  # the least side of a matrix product
 
 
 def side(size: int) -> int:
-    """What a layer of this size takes in registers: a power of two, with room for the unit of ones."""
+    """Units of a layer of this size in registers: a power of two, with space for the unit of ones."""
     return max(_SIDE, 1 << size.bit_length())
 
 
 def columns_in_memory(size: int) -> int:
-    """Columns of an array with `size` inputs and the ones, so many that its rows are aligned."""
+    """Columns of an array with `size` inputs and the ones, filled up so that its rows are aligned."""
     return -(-(size + 1) // _SIDE) * _SIDE
 
 
 @partial(jax.jit, static_argnums=1)
 def with_ones(X: Any, dtype: str) -> Any:
-    """Rows (R, n, D) with a column of ones behind, and zeros up to `columns_in_memory`."""
+    """Rows (R, n, D) followed by a column of ones, and zeros up to `columns_in_memory`."""
     D = X.shape[2]
     X = jnp.pad(X.astype(dtype), ((0, 0), (0, 0), (0, columns_in_memory(D) - D)))
     return X.at[..., D].set(1)
 
 
 def joined(W: Any, b: Any) -> Any:
-    """W (R, K, out, in) and b (R, K, out) as one array (R·K, out, in + 1 and zeros)."""
+    """W (R, K, out, in) and b (R, K, out) as one array (R·K, out, columns): in + 1, then zeros."""
     V = jnp.concatenate([W, b[..., None]], axis=-1)
     V = jnp.pad(V, [(0, 0)] * 3 + [(0, columns_in_memory(W.shape[3]) - V.shape[3])])
     return V.reshape(-1, *V.shape[2:])
 
 
 def parted(V: Any, W: Any) -> tuple[Any, Any]:
-    """What was `joined`, with the shape of W (R, K, out, in)."""
+    """The inverse of `joined`: W and b, with the shape of W (R, K, out, in)."""
     V = V.reshape(*W.shape[:2], *V.shape[1:])
     return V[..., : W.shape[3]], V[..., W.shape[3]]
 
@@ -70,7 +70,7 @@ class Layer(NamedTuple):
         return self.load(self.refs[0], 0, side(self.n_in))
 
     def update(self, pace: _adam.Pace, penalty: Any, first: Any, gradient: Any) -> None:
-        """Bring the columns from `first` on up to date; `penalty` is that of squares, or None."""
+        """Update the columns from `first` on; `penalty` is the factor of the squared weights, or None."""
         n = gradient.shape[1]
         p, m, v = (self.load(ref, first, n) for ref in self.refs)
         if penalty is not None:  # not for the biases
@@ -100,7 +100,7 @@ class Network(NamedTuple):
         return lax.dot_general(a, b, dimensions, precision=precision, preferred_element_type=jnp.float32)
 
     def backpropagate(self, z: Any, w: Any, y: Any, deeper: list[Any]) -> tuple[Any, list[Any]]:
-        """Derivatives of the summed loss by z (b, h), and by the layers `deeper`, of rows weighing w (b,)."""
+        """Derivatives of the summed loss by z (b, h), and by the layers `deeper`, for weights w (b,)."""
         kept = []
         for V, size in zip(deeper, self.sizes[1:], strict=False):
             kept.append(self._activate(z, size))
@@ -113,8 +113,8 @@ class Network(NamedTuple):
         return g, found
 
     def _activate(self, z: Any, size: int) -> Any:
-        """Activations (b, side): one in the unit behind the last, zero beyond."""
-        tanh = jnp.tanh if self.interpreted else plgpu.approx_tanh  # as exact as a product in TF32
+        """Activations (b, side): one in the unit after the last, zero beyond."""
+        tanh = jnp.tanh if self.interpreted else plgpu.approx_tanh  # as precise as a product in TF32
         match self.recipe.activation:
             case "sigmoid":
                 a = 0.5 * tanh(0.5 * z) + 0.5
@@ -128,7 +128,7 @@ class Network(NamedTuple):
         return jnp.where(unit < size, a, jnp.where(unit == size, 1.0, 0.0))
 
     def _slope(self, a: Any, size: int) -> Any:
-        """The activation's derivative, by its value."""
+        """The derivative of the activation function, from its value a."""
         match self.recipe.activation:
             case "sigmoid":
                 slope = a * (1.0 - a)

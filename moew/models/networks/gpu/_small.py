@@ -1,8 +1,8 @@
-"""One program trains one network, for all steps in one launch.
+"""The GPU kernel: one program trains one network, for all steps in one launch.
 
 The network's layers stay in the nearest cache, its mini-batches are shared with the other networks of the
-repeat. Networks need nothing of each other, so no program ever waits for another, and a network's bits do not
-depend on what is trained with it.
+repeat. Networks are independent, so no program ever waits for another, and a network's bits do not depend on
+what is trained with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from moew.weighting._normalise import mini_batch_divisor
 
 
 class Tiles(NamedTuple):
-    """How many rows of a mini-batch are worked on together, by how many warps, with loads how far ahead."""
+    """Rows of a mini-batch that are processed together, number of warps, and how far ahead loads are made."""
 
     rows: int
     warps: int
@@ -36,13 +36,13 @@ class Tiles(NamedTuple):
 
 
 def tiles_for(precision: str) -> Tiles:
-    """The fastest that were measured (benchmarks/gpu_networks.py); numbers of 32 bits take twice the room."""
+    """The fastest tiles measured (benchmarks/gpu_networks.py); 32-bit numbers take twice the space."""
     return Tiles(64, 2, 2) if precision == "bfloat16" else Tiles(32, 1, 2)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def train_whole(network: Network, tiles: Tiles, params: Parameters, data: Any, rates: Any) -> Parameters:
-    """R × K networks over all mini-batches `data.rows` (steps, R or 1, b).
+    """Train R × K networks on all mini-batches `data.rows` (steps, R or 1, b).
 
     data.X (R or 1, n, columns) are rows `with_ones`, data.Y (R or 1, n, C), data.W (R, K, n).
     """
