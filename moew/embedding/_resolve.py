@@ -46,9 +46,9 @@ def resolve_embedding(thing: Any) -> Embedding:
             return FunctionEmbedding(thing)
     raise InvalidInputError(
         Argument("embedding"),
-        f" must be one of {sorted(EMBEDDINGS)}, a list of column names or positions, an embedding object such as "
-        "LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function of (X, y) that gives an array "
-        f"(n, d); got {thing!r}.",
+        f" must be one of {sorted(EMBEDDINGS)}, a list of column names or positions, an embedding object "
+        "such as LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function of (X, y) that "
+        f"gives an array (n, d); got {thing!r}.",
         argument="embedding",
     )
 

@@ -95,8 +95,8 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
         near = get_close_matches(name, known, n=4, cutoff=0.5) or ["accuracy", "roc_auc", "f1_macro", "r2"]
         raise InvalidInputError(
             Argument("metric", text),
-            f" is no metric of moew's and no scorer of scikit-learn's; perhaps {', '.join(near)}? The command "
-            "`moew metrics` lists all.",
+            f" is no metric of moew's and no scorer of scikit-learn's; perhaps {', '.join(near)}? The "
+            "command `moew metrics` lists all.",
             argument="metric",
         )
     scorer = get_scorer(text)

@@ -8,6 +8,7 @@ from moew.search._estimator import fitted_search as fitted_search
 from moew.search._honest_score import HonestScore as HonestScore
 from moew.search._loop import Search as Search
 from moew.search._loop import search_side_by_side as search_side_by_side
+from moew.search._repeats import train_repeats as train_repeats
 from moew.search._result import FittedSearch as FittedSearch
 from moew.search._result import SearchResult as SearchResult
 from moew.search._study import Trial as Trial

@@ -109,8 +109,9 @@ class Comparison:
             for row in self.rows
         ]
         lines.append(
-            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± {number(margin(self.gain), 2)} over "
-            f"the repeats, ± {number(self.test_rows_margin, 2)} over the choice of test rows."
+            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± "
+            f"{number(margin(self.gain), 2)} over the repeats, ± {number(self.test_rows_margin, 2)} over the "
+            "choice of test rows."
         )
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
         return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])

@@ -190,8 +190,9 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
         )
     if result.is_below_unweighted:
         notes.append(
-            "the unweighted model scores better than the winner on these rows, "
-            f"{number(result.unweighted.best)} against {number(result.honest.best)}: try uniform base weights."
+            f"the unweighted model scores better than the winner on these rows, "
+            f"{number(result.unweighted.best)} against {number(result.honest.best)}: try uniform base "
+            "weights."
         )
     if _always_the_same(outcome.predictions[best.number]):
         notes.append("the winner decides the same for every validation row.")

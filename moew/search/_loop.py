@@ -7,11 +7,13 @@ a model that trains many weightings at once gets all of them together. One searc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from moew._util.progress import progress
 from moew.data import SearchData, huge_columns
@@ -51,61 +53,106 @@ class Outcome:
         return {trial.number: trial.value for trial in self.trials}
 
 
+TrainBatch = Callable[[int, Sequence[Sequence[Trial]]], Iterator[tuple[int, Trial, list[Any] | Exception]]]
+"""(number of the batch from 0, the trials of each search) → (place of the search, trial, one model a fold or
+the exception that stopped it), as they finish."""
+OnTrial = Callable[[int, Trial, list[Any], Predictions], None]
+"""(place of the search, trial, its models, its predictions), for each trial that could be scored."""
+
+
 def search_weights(
     search: Search, *, n_batches: int, batch_size: int, show_progress: bool | None = None
 ) -> Outcome:
     """Algorithm 1, on a study that may be new or interrupted."""
-    budget = {"n_batches": n_batches, "batch_size": batch_size}
-    return search_side_by_side([search], **budget, show_progress=show_progress)[0]
+    (outcome,) = search_side_by_side(
+        [search], n_batches=n_batches, batch_size=batch_size, show_progress=show_progress
+    )
+    return outcome
 
 
 def search_side_by_side(
-    searches: Sequence[Search], *, n_batches: int, batch_size: int, show_progress: bool | None = None
+    searches: Sequence[Search],
+    *,
+    n_batches: int,
+    batch_size: int,
+    show_progress: bool | None = None,
+    train: TrainBatch | None = None,
+    on_trial: OnTrial | None = None,
+    on_batch: Callable[[int], None] | None = None,
+    keep: bool = True,
+    n_jobs: int = 1,
 ) -> list[Outcome]:
-    """Algorithm 1 for several searches, batch by batch; each ends as it would alone, bit for bit."""
-    ledgers = [_Ledger(search) for search in searches]
+    """Algorithm 1 for several searches, batch by batch; each ends as it would alone, bit for bit.
+
+    Parameters
+    ----------
+    searches : the searches, each with a study of its own
+    n_batches, batch_size : B and K of each
+    show_progress : as in `ExampleWeightSearch`
+    train : trains a batch of all searches; None: each with its trainer, those on the same rows together
+    on_trial : told of every trial that was scored
+    on_batch : told after each batch how many are done; what it raises ends the searches
+    keep : whether the outcomes hold predictions and models
+    n_jobs : processes that propose alphas for studies in memory
+    """
+    ledgers = [_Ledger(search, keep) for search in searches]
+    train = train or partial(_train_with_trainers, ledgers)
     total = sum(search.study.alpha_zero_repeats + n_batches * batch_size for search in searches)
     with progress(total, n_batches, show_progress, sum(ledger.n_done for ledger in ledgers)) as report:
-        for batch in range(1, n_batches + 1):
-            asked = [
-                (ledger, ledger.study.ask_until(ledger.study.alpha_zero_repeats + batch * batch_size))
-                for ledger in ledgers
-            ]
-            for together in _trained_together(asked):
-                for ledger, trial, models in _train(together):
-                    ledger.enter(trial, models)
-                    report(sum(one.n_done for one in ledgers), batch, ledgers[0].best_value)
+        for batch in range(n_batches):
+            asked = _ask([search.study for search in searches], (batch + 1) * batch_size, n_jobs)
+            if not any(asked):
+                continue
+            for place, trial, models in train(batch, asked):
+                predictions = ledgers[place].enter(trial, models)
+                if on_trial is not None and predictions is not None and not isinstance(models, Exception):
+                    on_trial(place, trial, models, predictions)
+                report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
             for ledger in ledgers:
                 ledger.raise_if_nothing_works()
+            if on_batch is not None:
+                on_batch(batch + 1)
     return [ledger.outcome() for ledger in ledgers]
 
 
-_Asked = tuple["_Ledger", list[Trial]]
+def _ask(studies: Sequence[WeightStudy], end: int, n_jobs: int) -> list[list[Trial]]:
+    """The candidates of each study up to the number `end` after those of α = 0 that are not yet told."""
+    if n_jobs != 1:
+        wanted = [study.alpha_zero_repeats + end - study.n_asked for study in studies]
+        jobs = (delayed(study.next_alphas)(k) for study, k in zip(studies, wanted, strict=True) if k > 0)
+        alphas = iter(Parallel(n_jobs=n_jobs)(jobs))
+        for study, k in zip(studies, wanted, strict=True):
+            if k > 0:
+                study.ask_with(next(alphas))
+    return [study.ask_until(study.alpha_zero_repeats + end) for study in studies]
 
 
-def _trained_together(asked: Sequence[_Asked]) -> Iterator[list[_Asked]]:
-    """Groups of searches that train on the same rows, as many as their weights fit in memory."""
-    waiting = [one for one in asked if one[1]]
+def _train_with_trainers(
+    ledgers: Sequence[_Ledger], _batch: int, asked: Sequence[Sequence[Trial]]
+) -> Iterator[tuple[int, Trial, list[Any] | Exception]]:
+    """Train the candidates of searches on the same rows in one call of their trainer."""
+    waiting = [place for place, trials in enumerate(asked) if trials]
     while waiting:
-        first, _ = waiting[0]
-        group: list[_Asked] = []
+        first = ledgers[waiting[0]].search
+        group: list[int] = []
         size = 0
-        for ledger, trials in waiting:
-            n_weights = len(trials) * len(ledger.search.data.training)
-            if ledger.search.data is first.search.data and (not group or size + n_weights <= _MOST_WEIGHTS):
-                group.append((ledger, trials))
+        for place in waiting:
+            n_weights = len(asked[place]) * len(ledgers[place].search.data.training)
+            fits = not group or size + n_weights <= _MOST_WEIGHTS
+            if ledgers[place].search.data is first.data and fits:
+                group.append(place)
                 size += n_weights
-        yield group
-        waiting = [one for one in waiting if one not in group]
+        waiting = [place for place in waiting if place not in group]
+        members = [(place, trial) for place in group for trial in asked[place]]
+        weights = np.concatenate([training_weights(ledgers[place].search, asked[place]) for place in group])
+        seeds = [trial.seed for _, trial in members]
+        for k, models in train_folds(first.trainer, first.data, weights, seeds):
+            yield *members[k], models
 
 
-def _train(together: Sequence[_Asked]) -> Iterator[tuple[_Ledger, Trial, list[Any] | Exception]]:
-    """Train the candidates of searches on the same rows in one call."""
-    members = [(ledger, trial) for ledger, trials in together for trial in trials]
-    weights = np.concatenate([ledger.weights(trials) for ledger, trials in together])
-    first = together[0][0].search
-    for k, models in train_folds(first.trainer, first.data, weights, [trial.seed for _, trial in members]):
-        yield *members[k], models
+def training_weights(search: Search, trials: Sequence[Trial]) -> FloatArray:
+    """The weights (K, n) of a search's training rows for K trials."""
+    return search.weighting.training_weights(np.stack([trial.alpha for trial in trials]))
 
 
 def train_folds(
@@ -137,13 +184,14 @@ def train_one(trainer: Trainer, data: SearchData, weights: FloatArray, seed: int
 class _Ledger:
     """Tells the study of one search, and keeps what every candidate predicted and the models of the best."""
 
-    def __init__(self, search: Search) -> None:
-        self.search, self.study = search, search.study
+    def __init__(self, search: Search, keep: bool) -> None:
+        self.search, self.study, self.keep = search, search.study, keep
         trials = self.study.trials()
         scored = {trial.number for trial in trials if math.isfinite(trial.value)}
         kept = self.study.kept().items()
         self.predictions = {n: Predictions.from_state(s).compact() for n, s in kept if n in scored}
         self.n_done = sum(not trial.pending for trial in trials)
+        self.n_scored = len(scored)
         self.best_models: list[Any] | None = None
         self.first_models: list[Any] | None = None
         self.first_error: Exception | None = None
@@ -151,12 +199,9 @@ class _Ledger:
         values = [(self._sign * trial.value, -trial.number) for trial in trials if trial.number in scored]
         self._best = max(values, default=(-math.inf, 0))  # among equals the lowest number
 
-    def weights(self, trials: Sequence[Trial]) -> FloatArray:
-        """The weights (K, n) of the training rows for K trials."""
-        return self.search.weighting.training_weights(np.stack([trial.alpha for trial in trials]))
-
-    def enter(self, trial: Trial, models: list[Any] | Exception) -> None:
-        """Score the candidate and tell the study; a failure is recorded with its message."""
+    def enter(self, trial: Trial, models: list[Any] | Exception) -> Predictions | None:
+        """Score the candidate and tell the study; its predictions, or None for a failure, which is recorded
+        with its message."""
         self.n_done += 1
         evaluator, data = self.search.evaluator, self.search.data
         try:
@@ -167,26 +212,29 @@ class _Ledger:
         except Exception as error:
             self.first_error = self.first_error or error
             self.study.tell(trial.number, error=f"{type(error).__name__}: {error}")
-            return
+            return None
         self.study.keep(trial.number, predictions.state)
         self.study.tell(trial.number, value)
         if not math.isfinite(value):
-            return
-        self.predictions[trial.number] = predictions.compact()
-        if trial.number == 0:
-            self.first_models = models
+            return predictions
+        self.n_scored += 1
         new = (self._sign * value, -trial.number)
         if new > self._best:
-            self._best, self.best_models = new, models
+            self._best = new
+            self.best_models = models if self.keep else None
+        if self.keep:
+            self.predictions[trial.number] = predictions.compact()
+            self.first_models = models if trial.number == 0 else self.first_models
+        return predictions
 
     @property
     def best_value(self) -> float:
         """The best so far, also of what was told before an interruption."""
-        return self._sign * self._best[0] if self.predictions else math.nan
+        return self._sign * self._best[0] if self.n_scored else math.nan
 
     def raise_if_nothing_works(self) -> None:
         """After a whole batch without one value, more of the same would not help."""
-        if self.predictions:
+        if self.n_scored:
             return
         trials, data = self.study.trials(), self.search.data
         first = next((trial.error for trial in trials if trial.error), "no candidate was told")

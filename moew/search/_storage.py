@@ -35,8 +35,8 @@ try:
     from optuna.trial import FrozenTrial, TrialState
 except ImportError as error:
     raise InvalidInputError(
-        "a study in a file or a database needs Optuna, which is not installed: pip install 'moew[storage]', or do "
-        "without a storage.",
+        "a study in a file or a database needs Optuna, which is not installed: pip install 'moew[storage]', "
+        "or do without a storage.",
         argument="storage",
     ) from error
 

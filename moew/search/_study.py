@@ -262,13 +262,18 @@ class WeightStudy:
         else:
             self._store.finish(number, None, f"the metric is {values[0]}, not a finite number")
 
-    def add_trial(self, alpha: FloatArray, value: float | None = None, *, error: str | None = None) -> Trial:
-        """Record a candidate that was trained and scored before, as the next number."""
+    def next_alphas(self, k: int) -> FloatArray:
+        """The alphas (k, d) that the next k numbers would get; nothing is recorded."""
+        return self._alphas(self.n_asked, k, self.trials())
+
+    def ask_with(self, alphas: FloatArray) -> list[Trial]:
+        """The next candidates, with alphas (k, d) that are known already."""
+        given = np.asarray(alphas, dtype=np.float64)
         with self._store.asking():
-            (number,) = self._store.draw_numbers(1)
-            self._store.write_alphas(number, np.asarray(alpha, dtype=np.float64)[None], self.domain)
-        self.tell(number, value, error=error)
-        return self.trials()[number]
+            numbers = self._store.draw_numbers(len(given))
+            for number, alpha in zip(numbers, given, strict=True):
+                self._store.write_alphas(number, alpha[None], self.domain)
+        return [trial for trial in self.pending() if trial.number in numbers]
 
     def trials(self) -> list[Trial]:
         """Every candidate that has its alpha, in the order of the numbers."""

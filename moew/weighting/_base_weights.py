@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from moew._util.state import State, Stateful, find_object, name_object
 from moew.data._read_only import read_only
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
 
@@ -101,7 +101,8 @@ def checked_base_weights(raw: Any, n_rows: int, name: str) -> FloatArray:
         raise InvalidInputError(f"the base weights {name} must give numbers: {error}.") from error
     if pi.shape != (n_rows,):
         raise InvalidInputError(
-            f"the base weights {name} must give one number for each of the {n_rows} rows, got shape {pi.shape}."
+            f"the base weights {name} must give one number for each of the {n_rows} rows, got shape "
+            f"{pi.shape}."
         )
     if not (np.isfinite(pi) & (pi > 0)).all():
         worst = pi[~(np.isfinite(pi) & (pi > 0))][0]
@@ -120,6 +121,9 @@ def check_limit(limit: float) -> None:
 def need_validation(values: Any, what: str, name: str) -> None:
     if values is None:
         raise InvalidInputError(
-            f"{name} compares training and validation rows, but no {what} was given: "
-            f"pass the validation set, or use base_weights='uniform'."
+            f"{name} compares training and validation rows, but no {what} was given: pass the validation "
+            "set, or use ",
+            Argument("base_weights", "uniform"),
+            ".",
+            argument="base_weights",
         )

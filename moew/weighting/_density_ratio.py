@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from moew._util.threads import one_blas_thread
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import FloatArray, IntArray
 
 _DEGREE = 3
@@ -42,7 +42,10 @@ def fit_density_ratio(training: FloatArray, validation: FloatArray, n_folds: int
     if not 2 <= n_folds <= fewest:
         raise InvalidInputError(
             f"cross-fitting with {n_folds} folds needs 2 or more folds and that many training and validation "
-            f"rows; there are {len(training)} and {len(validation)}. Set n_folds, or use base_weights='uniform'."
+            f"rows; there are {len(training)} and {len(validation)}. Set n_folds, or use ",
+            Argument("base_weights", "uniform"),
+            ".",
+            argument="base_weights",
         )
     rows = np.vstack([training, validation])
     is_validation = np.repeat([0, 1], [len(training), len(validation)])

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moew._util.state import State, pack_array, unpack_array
 from moew.data import label_levels, label_positions, number_labels
-from moew.exceptions import InvalidInputError, MoewWarning
+from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.types import FloatArray, Labels, Rows, Task
 from moew.weighting._base_weights import BaseWeightsEstimator, check_limit, need_validation
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
@@ -76,19 +76,25 @@ def _class_ratios(y: Labels, y_val: Labels, levels: list[Any]) -> FloatArray:
         raise InvalidInputError(
             f"the validation labels {unseen[:10]!r} are not among the training labels {levels[:10]!r}, so "
             "p_V(y)/p_T(y) has no value. If the validation labels are of another kind (such as grades "
-            "against yes/no), use base_weights='uniform' or 'covariate_shift'; else drop those validation rows."
+            "against yes/no), use ",
+            Argument("base_weights", "uniform"),
+            " or ",
+            Argument("base_weights", "covariate_shift"),
+            "; else drop those validation rows.",
+            argument="base_weights",
         )
     in_training, in_validation = (
         np.bincount(label_positions(labels, levels), minlength=len(levels)) for labels in (y, y_val)
     )
     if absent := [level for level, count in zip(levels, in_validation, strict=True) if count == 0]:
-        warnings.warn(
+        warning = MoewWarning(
             f"the training classes {absent!r} do not occur in the validation set: their base weight is "
-            "that of half a validation row, close to zero. Use base_weights='uniform' if the validation set is "
-            "only small, and warnings.simplefilter('ignore', MoewWarning) if this is meant.",
-            MoewWarning,
-            stacklevel=3,
+            "that of half a validation row, close to zero. Use ",
+            Argument("base_weights", "uniform"),
+            " if the validation set is only small.",
+            argument="base_weights",
         )
+        warnings.warn(warning, stacklevel=3)
     smooth_training, smooth_validation = in_training + 0.5, in_validation + 0.5
     return np.asarray(
         (smooth_validation / smooth_validation.sum()) / (smooth_training / smooth_training.sum())

@@ -36,7 +36,7 @@ def resolve_base_weights(thing: Any) -> BaseWeights:
             return FunctionBaseWeights(thing)
     raise InvalidInputError(
         Argument("base_weights"),
-        f" must be one of {sorted(BASE_WEIGHTS)}, an object such as LabelShift(), or a function of (X, y) that "
-        f"gives a positive weight for each row; got {thing!r}.",
+        f" must be one of {sorted(BASE_WEIGHTS)}, an object such as LabelShift(), or a function of (X, y) "
+        f"that gives a positive weight for each row; got {thing!r}.",
         argument="base_weights",
     )

@@ -9,7 +9,11 @@ from moew.models.networks._engine import forward as forward
 from moew.models.networks._engine import train_networks as train_networks
 from moew.models.networks._estimators import NetworkClassifier as NetworkClassifier
 from moew.models.networks._estimators import NetworkRegressor as NetworkRegressor
+from moew.models.networks._repeats import PlacedRows as PlacedRows
 from moew.models.networks._repeats import RepeatedNetworks as RepeatedNetworks
+from moew.models.networks._repeats import RepeatRows as RepeatRows
+from moew.models.networks._repeats import TrainedNetworks as TrainedNetworks
+from moew.models.networks._repeats import autoencoder_codes as autoencoder_codes
 from moew.models.networks._spec import EarlyStopping as EarlyStopping
 from moew.models.networks._spec import NetworkSpec as NetworkSpec
 from moew.models.networks._spec import ReconstructionLoss as ReconstructionLoss

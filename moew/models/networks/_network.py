@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from moew._util.seeds import draw_seed
 from moew._util.state import State, Stateful, pack_array, unpack_array
 from moew.data import TabularEncoder
 from moew.data._numeric import is_numeric_array, row_blocks
 from moew.exceptions import InvalidInputError, TrainingDivergedError
-from moew._util.seeds import draw_seed
 from moew.models import _shared
 from moew.models.networks import _checks
 from moew.models.networks._batches import split_rows

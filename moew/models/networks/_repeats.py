@@ -1,12 +1,13 @@
-"""Many searches of one experiment at once: R repeats × K networks, all on the device.
+"""Networks of several searches side by side: R repeats × K networks trained in one program.
 
-The paper repeats every experiment 100 times. A repeat has its own rows (or all share them), mini-batches,
-initial parameters and candidates; repeats that differ only in these are one compiled program. Weights are
-computed on the device from the candidates, and only outputs come back.
+A repeat has its own rows (or all share them), mini-batches, initial parameters and weights; repeats that
+differ only in these are one compiled program. The rows stay on the device, and only predictions come back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -18,11 +19,35 @@ from moew.models.networks._devices import choose_devices, memory_bytes
 from moew.models.networks._draws import draw_batches, draw_layers
 from moew.models.networks._engine import forward, prepare_rows, refuse_after_fork, train_on
 from moew.models.networks._layers import ACTIVATIONS, Parameters
-from moew.models.networks._spec import NetworkSpec
-from moew.types import FloatArray, IntArray
+from moew.models.networks._spec import NetworkSpec, ReconstructionLoss
+from moew.types import Array, FloatArray, IntArray
 
-_ORDER, _ROW_WEIGHTS = 1_000, 1_001  # numbers of their random streams; those of the layers begin at 0
-_ROWS_AT_ONCE_BYTES = 0.05  # share of the device's memory that one forward pass may take
+_ORDER = 1_000  # number of its random stream; those of the layers begin at 0
+_FORWARD_SHARE = 0.05  # of the device's memory that one forward pass may take
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows X (R or 1, m, D) of R repeats on a device."""
+
+    X: Any
+
+    def of_repeat(self, repeat: int) -> RepeatRows:
+        """The rows of one repeat, as the networks of that repeat take them."""
+        return RepeatRows(self, repeat)
+
+
+@dataclass(frozen=True)
+class RepeatRows:
+    """The rows of one repeat, which are not sent anywhere: its networks find them on the device."""
+
+    placed: PlacedRows
+    repeat: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, D)"""
+        return int(self.placed.X.shape[1]), int(self.placed.X.shape[2])
 
 
 class RepeatedNetworks:
@@ -59,7 +84,7 @@ class RepeatedNetworks:
         self._rows = prepare_rows(spec, X, Y, batches, self._device)
 
     def train(self, weights: Any, draw: int) -> Parameters:
-        """Train K networks of each repeat with `weights` (R, K, n), an array or what `weights_of` returned.
+        """Train K networks of each repeat with `weights` (R, K, n).
 
         `draw` is the number of the batch of candidates; each batch has its own initial parameters.
         """
@@ -83,65 +108,119 @@ class RepeatedNetworks:
             order = jax.random.permutation(key, self.spec.steps)
             return jnp.take(self._rows.batches, order, axis=0)
 
-    def weights_of(self, Z: FloatArray, alphas: FloatArray, base_weights: FloatArray | None = None) -> Any:
-        """π · σ(zᵀα) (R, K, n) of Z (R or 1, n, d), alphas (R, K, d) and π (R or 1, n), on the device.
-
-        Training brings the weights of every mini-batch to mean one, so the constant c of eq. 3 is left out.
-        """
-        with jax.default_device(self._device):
-            return _weights(
-                *(None if a is None else jnp.asarray(a, jnp.float32) for a in (Z, alphas, base_weights))
-            )
-
-    def uniform_weights(self, K: int, base_weights: FloatArray | None = None) -> Any:
-        """Base weights π (R, K, n), or ones."""
-        n = self._rows.X.shape[1]
-        with jax.default_device(self._device):
-            pi = jnp.ones((1, n)) if base_weights is None else jnp.asarray(base_weights, jnp.float32)
-            return jnp.broadcast_to(pi[:, None], (self.n_repeats, K, n))
-
-    def random_weights(self, K: int, draw: int, low: float, high: float) -> Any:
-        """Random weights (R, K, n), uniform from low to high, on the device."""
-        shape = (self.n_repeats, K, self._rows.X.shape[1])
-        with jax.default_device(self._device):
-            key = jax.random.fold_in(jax.random.fold_in(self._key, 1 + draw), _ROW_WEIGHTS)
-            return jax.random.uniform(key, shape, minval=low, maxval=high)
-
-    def place(self, X: FloatArray) -> Any:
+    def place(self, X: FloatArray) -> PlacedRows:
         """Put rows (R or 1, m, D) on the device, to predict them many times."""
-        return jax.device_put(np.asarray(X, np.float32), self._device)
+        return PlacedRows(jax.device_put(np.asarray(X, np.float32), self._device))
 
-    def outputs(self, params: Parameters, X: Any) -> FloatArray:
-        """Linear outputs (R, K, m, C) of rows X (R or 1, m, D)."""
-        return np.concatenate([np.asarray(part) for part in self._forward(params, X)], axis=2)
+    def outputs(self, params: Parameters, rows: PlacedRows) -> FloatArray:
+        """Linear outputs (R, K, m, C) of rows."""
+        return np.concatenate([np.asarray(part) for part in self._forward(params, rows.X)], axis=2)
 
-    def classes(self, params: Parameters, X: Any) -> IntArray:
-        """The class with the largest output (R, K, m) for rows X (R or 1, m, D)."""
+    def largest_outputs(self, params: Parameters, rows: PlacedRows) -> IntArray:
+        """Which of the C outputs is the largest (R, K, m), of rows."""
         largest = [
-            np.asarray(jnp.argmax(part, axis=3).astype(jnp.int16)) for part in self._forward(params, X)
+            np.asarray(jnp.argmax(part, axis=3).astype(jnp.int16)) for part in self._forward(params, rows.X)
         ]
         return np.concatenate(largest, axis=2)
 
-    def hidden(self, params: Parameters, X: Any, depth: int) -> FloatArray:
+    def hidden(self, params: Parameters, rows: PlacedRows, depth: int) -> FloatArray:
         """Activations (R, K, m, h) of the `depth`-th layer, such as an autoencoder's middle."""
-        values = [
-            np.asarray(ACTIVATIONS[self.spec.activation](part)) for part in self._forward(params[:depth], X)
-        ]
+        activate = ACTIVATIONS[self.spec.activation]
+        values = [np.asarray(activate(part)) for part in self._forward(params[:depth], rows.X)]
         return np.concatenate(values, axis=2)
 
     def _forward(self, params: Parameters, X: Any) -> Any:
         """Yield linear outputs for pieces of rows that fit into memory."""
         R, K = params[0][0].shape[:2]
-        room = min(memory_bytes(self._device), 2.0**37) * _ROWS_AT_ONCE_BYTES
+        room = min(memory_bytes(self._device), 2.0**37) * _FORWARD_SHARE
         rows = max(1, int(room / (8 * R * K * max(W.shape[2] for W, _ in params))))
         for start in range(0, X.shape[1], rows):
             with jax.default_device(self._device):
                 yield forward(self.spec, params, X[:, start : start + rows])
 
 
-@jax.jit
-def _weights(Z: jax.Array, alphas: jax.Array, base_weights: jax.Array | None) -> jax.Array:
-    sigma = jax.nn.sigmoid(
-        jnp.einsum("rnd,rkd->rkn", jnp.broadcast_to(Z, (len(alphas), *Z.shape[1:])), alphas)
-    )
-    return sigma if base_weights is None else sigma * base_weights[:, None]
+@dataclass(frozen=True)
+class TrainedNetworks:
+    """R × K trained networks; predictions on the same rows are computed for all of them together.
+
+    `classes` (C,) are what classifiers predict, None for regressors.
+    """
+
+    networks: RepeatedNetworks
+    params: Parameters
+    classes: Array | None
+    _computed: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def model(self, repeat: int, k: int) -> RepeatedModel | RepeatedRegressor:
+        """The k-th network of a repeat, as a fitted model of scikit-learn's kind."""
+        kind = RepeatedRegressor if self.classes is None else RepeatedModel
+        return kind(self, repeat, k)
+
+    def of_all(self, what: str, placed: PlacedRows) -> Any:
+        """ "outputs" or "largest_outputs" of all networks on the rows, computed once."""
+        if (what, id(placed)) not in self._computed:
+            self._computed[what, id(placed)] = getattr(self.networks, what)(self.params, placed)
+        return self._computed[what, id(placed)]
+
+
+class RepeatedRegressor:
+    """One of R × K networks that were trained for a number."""
+
+    def __init__(self, trained: TrainedNetworks, repeat: int, k: int) -> None:
+        self._trained, self._place = trained, (repeat, k)
+
+    def predict(self, X: RepeatRows) -> FloatArray:
+        """Predictions (m,)."""
+        outputs: FloatArray = self._trained.of_all("outputs", X.placed)[self._place][:, 0]
+        return outputs
+
+
+class RepeatedModel(RepeatedRegressor):
+    """One of R × K networks that were trained for classes."""
+
+    @property
+    def classes_(self) -> Array:
+        """The classes (C,)."""
+        return np.asarray(self._trained.classes)
+
+    def decision_function(self, X: RepeatRows) -> FloatArray:
+        """Linear outputs: (m,) for two classes, positive for the second one; (m, C) for more."""
+        outputs: FloatArray = self._trained.of_all("outputs", X.placed)[self._place]
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X: RepeatRows) -> Array:
+        """The class (m,) with the largest output."""
+        if len(self.classes_) == 2:
+            return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        return self.classes_[self._trained.of_all("largest_outputs", X.placed)[self._place]]
+
+
+def autoencoder_codes(
+    spec: NetworkSpec,
+    inputs: FloatArray,
+    two_values: Collection[int],
+    trade_off: float,
+    *,
+    n_repeats: int,
+    seed: int,
+    device: str | None = None,
+) -> FloatArray:
+    """Middle layers Z (R, n, d) of autoencoders of (x, y), one for each of R repeats, trained in one program.
+
+    Parameters
+    ----------
+    spec : layers D-h-d-h-D and how they are trained; its loss is not looked at
+    inputs : (R or 1, n, D), the label last
+    two_values : the columns with hinge loss; others have squared loss
+    trade_off : λ of (1 − λ)·L_x + λ·L_y, where L_x is the mean over the features, so that the label counts as
+    much
+        as all of them together
+    """
+    D = inputs.shape[2]
+    weights = [(1 - trade_off) / (D - 1)] * (D - 1) + [trade_off]
+    squared = tuple((column, weights[column]) for column in range(D) if column not in two_values)
+    hinge = tuple((column, weights[column]) for column in range(D) if column in two_values)
+    spec = replace(spec, loss=ReconstructionLoss(squared, hinge, ()))
+    networks = RepeatedNetworks(spec, inputs, inputs, n_repeats, seed, device=device)
+    params = networks.train(np.ones((n_repeats, 1, inputs.shape[1]), np.float32), 0)
+    return networks.hidden(params, networks.place(inputs), depth=2)[:, 0]

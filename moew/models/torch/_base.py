@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import Tensor, nn
 
+from moew._util.seeds import draw_seed
 from moew.data import TabularEncoder
 from moew.exceptions import MoewWarning, TrainingDivergedError
-from moew._util.seeds import draw_seed
 from moew.models import _shared
 from moew.models.torch import _checks
 from moew.models.torch._batches import threads
