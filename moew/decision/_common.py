@@ -69,6 +69,11 @@ def threshold_between(low: float, high: float) -> float:
     return middle if low <= middle < high else low
 
 
+def threshold_at_edge(descending: FloatArray, count: int) -> float:
+    """The highest score (n,), sorted downwards, that is not among the first `count`; −inf where all are."""
+    return float(descending[count]) if count < len(descending) else float("-inf")
+
+
 def threshold_selecting(descending: FloatArray, count: int) -> float:
     """The threshold that selects the first `count` of the scores (n,), which are in descending order.
 

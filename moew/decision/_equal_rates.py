@@ -18,6 +18,7 @@ from moew.decision._common import (
     count_of_share,
     nearest_cut,
     number_to_json,
+    threshold_at_edge,
     threshold_selecting,
 )
 from moew.exceptions import InvalidInputError, UndefinedMetricError
@@ -97,7 +98,8 @@ class EqualFalsePositiveRates(Stateful):
         rows = [r[np.argsort(-scores[r], kind="stable")] for r in rows]  # best score first
         find = _counts_exact if self.method == "exact" else _counts_greedy
         counts = find([scores[r] for r in rows], [~labels[r] for r in rows], self.coverage)
-        thresholds = [threshold_selecting(scores[r], m) for r, m in zip(rows, counts, strict=True)]
+        place = threshold_selecting if self.method == "exact" else threshold_at_edge
+        thresholds = [place(scores[r], m) for r, m in zip(rows, counts, strict=True)]
         return replace(self, groups_=tuple(names), thresholds_=tuple(thresholds))
 
     def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
@@ -182,19 +184,19 @@ def _entry_rates(scores: FloatArray, negative: BoolArray) -> FloatArray:
 
 
 def _counts_greedy(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
-    """As `_counts_exact`, by the authors' method (see the class)."""
+    """The authors' way: see the class."""
     sizes = [len(s) for s in scores]
     # rate[g][m]: the false-positive rate of group g when its m best rows are selected.
     rate = [np.concatenate(([0.0], np.cumsum(n) / np.sum(n))).tolist() for n in negative]
-    counts = [count_of_share(coverage, size) for size in sizes]
+    counts = [int(coverage * size) for size in sizes]
     groups = range(len(sizes))
     for _ in range(GREEDY_MOVES):
         lowest = min(groups, key=lambda g: rate[g][counts[g]])
         highest = max(groups, key=lambda g: rate[g][counts[g]])
-        if lowest == highest or counts[lowest] == sizes[lowest] or counts[highest] == 0:
-            break  # all rates are equal, or there is no row left to move
-        counts[lowest] += 1
-        counts[highest] -= 1
+        if lowest == highest:
+            break  # all rates are equal
+        counts[lowest] = min(counts[lowest] + 1, sizes[lowest])
+        counts[highest] = max(counts[highest] - 1, 0)
     return counts
 
 

@@ -19,6 +19,7 @@ from moew.decision._common import (
     count_of_share,
     nearest_cut,
     number_to_json,
+    threshold_at_edge,
     threshold_selecting,
 )
 from moew.exceptions import InvalidInputError, UndefinedMetricError
@@ -112,12 +113,14 @@ class MostAccurate(_OneThreshold):
     """
 
     on: FitOn = "validation"
+    at: Literal["middle", "edge"] = "middle"
     threshold_: float | None = None
 
     needs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice(self.on, "on", ("train", "validation"))
+        check_choice(self.at, "at", ("middle", "edge"))
 
     @property
     def fit_on(self) -> FitOn:
@@ -135,7 +138,8 @@ class MostAccurate(_OneThreshold):
         gain = np.concatenate(([0], np.cumsum(np.where(labels[order], 1, -1))))
         possible = np.concatenate(([True], descending[1:] < descending[:-1], [True]))
         best = int(np.argmax(np.where(possible, gain, np.iinfo(gain.dtype).min)))
-        return replace(self, threshold_=threshold_selecting(descending, best))
+        place = threshold_selecting if self.at == "middle" else threshold_at_edge
+        return replace(self, threshold_=place(descending, best))
 
 
 @dataclass(frozen=True)

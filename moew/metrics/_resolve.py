@@ -32,7 +32,7 @@ class MetricFactory(NamedTuple):
 METRICS = {
     "accuracy": MetricFactory(accuracy),
     "fpr_gap": MetricFactory(fpr_gap),
-    "mean_of_selected": MetricFactory(mean_of_selected),
+    "mean_of_selected": MetricFactory(mean_of_selected, "0.4"),
     "precision_at_recall": MetricFactory(precision_at_recall, "0.95"),
     "r_squared": MetricFactory(r_squared),
     "value_per_harm": MetricFactory(value_per_harm),

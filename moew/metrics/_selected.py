@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._labels import is_positive, shown_labels, shown_positive
 from moew.metrics._metric import FunctionMetric
+from moew.types import Array
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,7 @@ class _MeanOfSelected:
     ) -> float:
         selected = is_positive(decision, pos_label)
         grades = np.asarray(y_true)
-        if grades.dtype.kind not in "biuf":
-            raise InvalidInputError(
-                f"the mean of the selected needs y in numbers, such as a graded quality, got {grades.dtype}."
-            )
+        _check_grades(grades)
         chosen = grades[selected]
         if not chosen.size:
             raise UndefinedMetricError(
@@ -78,15 +77,52 @@ class _MeanOfSelected:
         return float(chosen @ weight / weight.sum())
 
 
-def mean_of_selected(pos_label: Any = None) -> FunctionMetric:
+@dataclass(frozen=True)
+class _MeanOfTop:
+    share: float
+
+    def __call__(self, y_true: Any, score: Any) -> float:
+        grades, scores = np.asarray(y_true), np.asarray(score)
+        _check_grades(grades)
+        n = len(scores)
+        count = max(1, int(np.floor(self.share * n + 0.5)))
+        threshold = np.partition(scores, n - count)[n - count]
+        above, level = scores > threshold, scores == threshold
+        if not level.any():
+            return float("nan")  # nothing equals NaN: the model has diverged
+        of_level = grades[level].sum() / level.sum()
+        return float((grades[above].sum() + (count - above.sum()) * of_level) / count)
+
+
+def mean_of_selected(share: float | None = None, pos_label: Any = None) -> FunctionMetric:
     """The mean of y over the rows decided positive: E[y | ŷ = +]. Higher is better.
 
     The paper's metric for web pages: y is a graded quality in [0, 1], while the model is trained on
-    binary labels and selects 40 %; use it with `ShareSelected(0.4)`. Undefined when nothing is selected.
+    binary labels and selects 40 %. With `share` it is the mean over that share of the rows with the highest
+    scores, where rows that tie at the threshold count by their mean, as drawing lots among them gives on
+    average. Without, a decision rule such as `ShareSelected(0.4)` selects; undefined when nothing is
+    selected.
 
     Examples
     --------
     >>> mean_of_selected(pos_label=1)([0.9, 0.2, 0.5], [1, 0, 1])
     0.7
+    >>> mean_of_selected(share=0.5)([0.9, 0.2, 0.5, 0.1], [3.0, 2.0, 2.0, 1.0])  # the first, and one of the
+    next two 0.625
     """
-    return FunctionMetric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)
+    if share is None:
+        return FunctionMetric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
+        raise InvalidInputError(
+            f"share must be a number above 0 and at most 1, got {share!r}.", argument="share"
+        )
+    name = f"mean of the top {100 * float(share):g} %"
+    return FunctionMetric(_MeanOfTop(float(share)), "score", True, name, pos_label, True)
+
+
+def _check_grades(grades: Array) -> None:
+    if grades.dtype.kind not in "biuf":
+        kind = "texts" if grades.dtype.kind in "USO" else str(grades.dtype)
+        raise InvalidInputError(
+            f"the mean of the selected needs y in numbers, such as a graded quality, got {kind}."
+        )

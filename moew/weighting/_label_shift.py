@@ -22,15 +22,16 @@ _TABLE_SIZE = 257
 class LabelShift(BaseWeightsEstimator):
     """π(y) = p_V(y) / p_T(y), from the labels alone.
 
-    Classification: class frequencies, each smoothed by half a count. Regression: a density ratio from
+    Classification: class frequencies, `smoothing` counts added to each. Regression: a density ratio from
     the odds of a cross-fitted logistic regression on a cubic spline of y (knots at quantiles), corrected
     for the numbers of rows and clipped to 1/limit … limit; it is kept as a table over y, linear in its
     logarithm between the entries and constant beyond the ends. `limit` and `n_folds` are for regression.
     """
 
-    def __init__(self, limit: float = 10.0, n_folds: int = 5) -> None:
+    def __init__(self, limit: float = 10.0, n_folds: int = 5, smoothing: float = 0.5) -> None:
         self.limit = limit
         self.n_folds = n_folds
+        self.smoothing = smoothing
 
     def fit(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> Self:
         """Learn from the labels of the training and of the validation rows."""
@@ -39,7 +40,7 @@ class LabelShift(BaseWeightsEstimator):
         self.task_ = task
         if task == "classification":
             self.levels_ = label_levels(y)
-            self.table_ = _class_ratios(y, y_val, self.levels_)
+            self.table_ = _class_ratios(y, y_val, self.levels_, self.smoothing)
         else:
             y, y_val = number_labels(y), number_labels(y_val)
             self.levels_, self.table_ = _log_ratio_table(y, y_val, self.limit, self.n_folds)
@@ -57,6 +58,7 @@ class LabelShift(BaseWeightsEstimator):
         return {
             "limit": float(self.limit),
             "n_folds": int(self.n_folds),
+            "smoothing": float(self.smoothing),
             "task": self.task_,
             "levels": self.levels_,
             "table": pack_array(self.table_),
@@ -64,13 +66,13 @@ class LabelShift(BaseWeightsEstimator):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        self = cls(limit=state["limit"], n_folds=state["n_folds"])
+        self = cls(limit=state["limit"], n_folds=state["n_folds"], smoothing=state["smoothing"])
         self.task_, self.levels_ = state["task"], state["levels"]
         self.table_ = unpack_array(state["table"])
         return self
 
 
-def _class_ratios(y: Labels, y_val: Labels, levels: list[Any]) -> FloatArray:
+def _class_ratios(y: Labels, y_val: Labels, levels: list[Any], smoothing: float) -> FloatArray:
     """p_V / p_T of each class in `levels` (C,)."""
     if unseen := [level for level in label_levels(y_val) if level not in levels]:
         raise InvalidInputError(
@@ -95,7 +97,7 @@ def _class_ratios(y: Labels, y_val: Labels, levels: list[Any]) -> FloatArray:
             argument="base_weights",
         )
         warnings.warn(warning, stacklevel=3)
-    smooth_training, smooth_validation = in_training + 0.5, in_validation + 0.5
+    smooth_training, smooth_validation = in_training + smoothing, in_validation + smoothing
     return np.asarray(
         (smooth_validation / smooth_validation.sum()) / (smooth_training / smooth_training.sum())
     )

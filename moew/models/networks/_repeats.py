@@ -192,7 +192,8 @@ class RepeatedModel(RepeatedRegressor):
         """The class (m,) with the largest output."""
         if len(self.classes_) == 2:
             return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
-        return self.classes_[self._trained.of_all("largest_outputs", X.placed)[self._place]]
+        largest: IntArray = self._trained.of_all("largest_outputs", X.placed)[self._place]
+        return self.classes_[largest]
 
 
 def autoencoder_codes(
