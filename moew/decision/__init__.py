@@ -6,7 +6,10 @@ nothing to fit), `columns` the per-row columns it needs, `needs_labels` whether 
 """
 
 from moew.decision._equal_rates import EqualFalsePositiveRates as EqualFalsePositiveRates
+from moew.decision._resolve import DECISION_RULES as DECISION_RULES
+from moew.decision._resolve import named_rule as named_rule
 from moew.decision._resolve import resolve_decision as resolve_decision
+from moew.decision._resolve import rule_examples as rule_examples
 from moew.decision._thresholds import FixedThreshold as FixedThreshold
 from moew.decision._thresholds import MostAccurate as MostAccurate
 from moew.decision._thresholds import RecallReached as RecallReached

@@ -39,12 +39,13 @@ class EqualFalsePositiveRates(Stateful):
     The rows with the lowest t, up to the coverage, are positive. Without equal scores the coverage is exact
     to the nearest row, and the rates of any two groups differ by at most one negative of the smaller one.
 
-    method="greedy": what the authors' script does. Each group starts at its own highest-scoring share;
-    then, 1,000 times, one row more is selected in the group with the lowest rate and one row less in the
-    group with the highest.
+    method="greedy": what the authors' script does. Each group starts at its own highest-scoring share,
+    rounded down; then, 1,000 times, one row more is selected in the group with the lowest rate and one row
+    less in the group with the highest. A threshold is the highest score of its group that is not selected;
+    with "exact" it lies midway between the scores that it separates.
 
-    Each threshold lies midway between the scores of its group that it separates. The column named by `group`
-    says which group a row belongs to; in `fit` a group without negatives has no rate and is an error.
+    The column named by `group` says which group a row belongs to; in `fit` a group without negatives has no
+    rate and is an error.
     """
 
     coverage: float

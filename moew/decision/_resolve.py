@@ -1,25 +1,84 @@
-"""From what the user wrote to a decision rule."""
+"""Decision rules by name, and from what the user wrote."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
-from moew.decision._thresholds import FixedThreshold
-from moew.exceptions import InvalidInputError
+from moew.decision._equal_rates import EqualFalsePositiveRates
+from moew.decision._thresholds import FixedThreshold, MostAccurate, RecallReached, ShareSelected
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import DecisionRule
 
 
+class NamedRule(NamedTuple):
+    """A decision rule by name: what makes it, an example of its number ("" for none), and the rows that it
+    can be fitted on, which are named behind "@"."""
+
+    make: Callable[..., DecisionRule]
+    example: str
+    fitted_on: tuple[str, ...] = ("train", "validation")
+    meaning: str = ""  # of the number, where the name does not say it
+
+
+DECISION_RULES = {
+    "threshold": NamedRule(partial(FixedThreshold, of="probability"), "0.5", (), "a probability"),
+    "score": NamedRule(FixedThreshold, "0", ()),
+    "accurate": NamedRule(MostAccurate, ""),
+    "select": NamedRule(ShareSelected, "0.05", ("train", "validation", "each")),
+    "recall": NamedRule(RecallReached, "0.95"),
+    "equal_fpr": NamedRule(EqualFalsePositiveRates, "0.2", meaning="the share selected"),
+}
+
+
 def resolve_decision(rule: Any) -> DecisionRule | None:
-    """None stays None, a number is a threshold of the probability, a decision rule stays what it is."""
+    """None stays None, a number is a threshold of the probability, a text one of DECISION_RULES, such as
+    "select=0.05" or "accurate@train", and a decision rule stays what it is."""
     if rule is None:
         return None
+    if isinstance(rule, str):
+        return named_rule(rule)
     if isinstance(rule, Real) and not isinstance(rule, bool):
         return FixedThreshold(float(rule), of="probability")
     if isinstance(rule, DecisionRule) and not isinstance(rule, type):
         return rule
     hint = f"; did you mean {rule.__name__}(…)?" if isinstance(rule, type) else "."
     raise InvalidInputError(
-        f"decision must be None, a number (a threshold of the probability) or a rule of moew.decision "
-        f"such as MostAccurate() or ShareSelected(0.05), got {rule!r}{hint}"
+        Argument("decision"),
+        " must be None, a number (a threshold of the probability) or a rule of moew.decision such as "
+        f"MostAccurate() or ShareSelected(0.05), got {rule!r}{hint}",
+        argument="decision",
     )
+
+
+def named_rule(text: str) -> DecisionRule:
+    """The rule of a text such as "select=0.05@train"."""
+    named, _, on = text.partition("@")
+    name, _, value = named.partition("=")
+    found = DECISION_RULES.get(name)
+    if found is None or bool(found.example) != bool(value):
+        raise _refused(text, f" is none of {', '.join(rule_examples())}.")
+    if on and not found.fitted_on:
+        raise _refused(text, f": a given threshold is not fitted, leave out @{on}.")
+    if on and on not in found.fitted_on:
+        places = " or ".join(f"@{place}" for place in found.fitted_on)
+        raise _refused(text, f": @{on} is no rows to fit it on; say {places}.")
+    try:
+        numbers = [float(value)] if value else []
+    except ValueError:
+        raise _refused(text, f": {name} needs a number, got {value!r}.") from None
+    return found.make(*numbers, **({"on": on} if on else {}))
+
+
+def rule_examples() -> list[str]:
+    """How each rule is written, with an example of its number."""
+    return [
+        (f"{name}={rule.example}" if rule.example else name) + (f" ({rule.meaning})" if rule.meaning else "")
+        for name, rule in DECISION_RULES.items()
+    ]
+
+
+def _refused(text: str, why: str) -> InvalidInputError:
+    return InvalidInputError(Argument("decision", text), why, argument="decision")

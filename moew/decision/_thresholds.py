@@ -100,8 +100,9 @@ class FixedThreshold(_OneThreshold):
 class MostAccurate(_OneThreshold):
     """Decides by the threshold with the highest accuracy on the rows named by `on`.
 
-    Thresholds lie midway between neighbouring scores, above all or below all. Of several that are equally
-    accurate the highest is taken, which decides the fewest rows positive.
+    Thresholds lie midway between neighbouring scores, above all or below all, or, with at="edge", on the
+    highest score that is not selected, as in the authors' scripts. Of several that are equally accurate the
+    highest is taken, which decides the fewest rows positive.
 
     Examples
     --------

@@ -245,7 +245,7 @@ def choices_with_weights(
     weightings = [
         FixedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
     ]
-    if not _is_deterministic(prepared[0], weightings[0]):
+    if not all(_is_deterministic(one, fixed) for one, fixed in zip(prepared, weightings, strict=True)):
         return _search(prepared, weightings, note)
     note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
     short = [replace(one, settings=replace(one.settings, n_batches=1, batch_size=1)) for one in prepared]
