@@ -1,7 +1,7 @@
 """The command line, `moew`: one file for each command.
 
-Exit status: 0 done, 1 failed (one line says why), 2 wrong usage, 3 the minutes given are over, 130
-interrupted. Only the commands themselves load click, and only a running command what it computes with.
+Exit status: 0 done, 1 failed (one line says why), 2 wrong usage, 130 interrupted. Only the commands
+themselves load click, and only a running command what it computes with.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from moew import __version__
-from moew.cli.paper import EXPERIMENTS as EXPERIMENTS
-from moew.cli.paper import INTERRUPTED
+from moew.cli._status import INTERRUPTED
 
 if TYPE_CHECKING:
     import click
@@ -57,11 +56,11 @@ def commands() -> click.Group:
     """The whole command line."""
     import click
 
-    from moew.cli import compare, demo, fit, metrics, paper, predict, report, weights
+    from moew.cli import compare, demo, fit, metrics, predict, report, weights
     from moew.cli._ending import one_line_usage
 
     class InOrder(click.Group):
-        """Commands in the order in which people meet them; wrong usage is told in one line."""
+        """A group that lists its commands in the order of use and tells wrong usage in one line."""
 
         def list_commands(self, ctx: click.Context) -> list[str]:
             return list(self.commands)
@@ -81,6 +80,6 @@ def commands() -> click.Group:
     def moew() -> None:
         """Train a model for the metric it will be judged by."""
 
-    for module in (demo, fit, predict, weights, report, compare, metrics, paper):
+    for module in (demo, fit, predict, weights, report, compare, metrics):
         moew.add_command(module.command())
     return moew

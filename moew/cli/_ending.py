@@ -9,34 +9,42 @@ from typing import Any
 
 import click
 
-from moew.cli._wording import on_the_command_line
-from moew.cli.paper import FAILED, INTERRUPTED
+from moew.cli._messages import message_of
+from moew.cli._status import FAILED, INTERRUPTED, WRONG_USAGE
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
-
-WRONG_USAGE = 2
 
 
 @contextmanager
 def one_line_errors(after_interruption: str = "") -> Iterator[None]:
-    """Errors that moew raises on purpose, and those of the machine, end the command with a line on
-    standard error; anything else is a bug, and shows where."""
+    """End the command with a line on standard error where moew or the machine raises an error.
+
+    Any other error is a bug, and shows its traceback. Each warning of moew's is told once.
+    """
+    told: set[str] = set()
+
+    def show_warning(warning: Any, *_: Any, **__: Any) -> None:
+        line = f"warning: {message_of(warning)}"
+        if line not in told:
+            told.add(line)
+            tell(line)
+
     with warnings.catch_warnings():
         warnings.simplefilter("default", MoewWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = show_warning
         try:
             yield
         except KeyboardInterrupt:
             _end(INTERRUPTED, " ".join(["interrupted;", after_interruption or "nothing was written"]))
         except (InvalidInputError, UnsupportedEstimatorError) as error:
-            _end(WRONG_USAGE, str(error))
+            _end(WRONG_USAGE, message_of(error))
         except BrokenPipeError:  # nobody reads on, as in `| head`: click ends quietly
             raise
         except (MoewError, OSError, MemoryError) as error:
-            _end(FAILED, str(error) or type(error).__name__)
+            _end(FAILED, message_of(error))
 
 
 class _WrongUsage(click.UsageError):
-    """What click says of wrong usage, as a line like all others."""
+    """Wrong usage that click found, told in one line."""
 
     def show(self, file: Any = None) -> None:
         path = self.ctx.command_path if self.ctx is not None else "moew"
@@ -46,7 +54,7 @@ class _WrongUsage(click.UsageError):
 
 @contextmanager
 def one_line_usage() -> Iterator[None]:
-    """Wrong options and arguments in one line, where click would show four."""
+    """Tell wrong options and arguments in one line, where click would show four."""
     try:
         yield
     except (_WrongUsage, click.exceptions.NoArgsIsHelpError):
@@ -56,14 +64,10 @@ def one_line_usage() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """A line for a person; standard output is for results."""
-    click.echo(f"moew: {on_the_command_line(line)}", err=True)
+    """Write a line for a person to standard error; standard output is for results."""
+    click.echo(f"moew: {' '.join(line.split())}", err=True)
 
 
 def _end(status: int, line: str) -> None:
     tell(line)
     click.get_current_context().exit(status)
-
-
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    tell(f"warning: {message}")

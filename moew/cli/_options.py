@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from moew.cli._config import config_option
-from moew.cli._sections import SectionOption, flag, option, section
+from moew.cli._sections import NameOf, SectionOption, flag, option, section
 from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -90,8 +90,7 @@ def training_parameters(
             option(
                 "decision",
                 metavar="RULE",
-                help="threshold=0.5 (a probability), score=0, accurate, select=0.05, recall=0.95 "
-                "or equal_fpr=0.2.",
+                words=lambda: f"{', '.join(_decision_rules())}; with @train or @validation, fitted there.",
             ),
         ),
         *section(
@@ -113,21 +112,23 @@ def training_parameters(
                 default="autoencoder",
                 metavar="NAME",
                 show_default=True,
-                help="autoencoder, label, discriminative, columns=A,B or module:function.",
+                words=lambda: f"{', '.join(_embeddings())}, columns=A,B or module:function.",
             ),
             option(
                 "base-weights",
-                type=click.Choice(["label_shift", "covariate_shift", "uniform"]),
+                type=NameOf(_base_weights),
                 default="label_shift",
+                metavar="NAME",
                 show_default=True,
-                help="Weights at alpha = 0.",
+                words=lambda: f"Weights at alpha = 0: {', '.join(_base_weights())}.",
             ),
             option(
                 "sampler",
-                type=click.Choice(["gp_bucb", "random", "cover"]),
+                type=NameOf(_samplers),
                 default="gp_bucb",
+                metavar="NAME",
                 show_default=True,
-                help="Where alphas come from.",
+                words=lambda: f"Where alphas come from: {', '.join(_samplers())}.",
             ),
             option(
                 "radius",
@@ -203,6 +204,30 @@ def training_parameters(
             ),
         ),
     ]
+
+
+def _decision_rules() -> list[str]:
+    from moew.decision import rule_examples
+
+    return rule_examples()
+
+
+def _embeddings() -> list[str]:
+    from moew.embedding import EMBEDDINGS
+
+    return list(EMBEDDINGS)
+
+
+def _base_weights() -> list[str]:
+    from moew.weighting import BASE_WEIGHTS
+
+    return list(BASE_WEIGHTS)
+
+
+def _samplers() -> list[str]:
+    from moew.samplers import SAMPLERS
+
+    return list(SAMPLERS)
 
 
 def completed(given: dict[str, Any], command: click.Command) -> dict[str, Any]:

@@ -14,42 +14,14 @@ from moew.cli.runs._models import MODELS, built_in_model, option_value, with_opt
 from moew.exceptions import InvalidInputError
 from moew.types import Task
 
-DECISIONS = {
-    "threshold": "FixedThreshold",
-    "score": "FixedThreshold",
-    "accurate": "MostAccurate",
-    "select": "ShareSelected",
-    "recall": "RecallReached",
-    "equal_fpr": "EqualFalsePositiveRates",
-}
 _MOST_CLASSES = 20  # different whole numbers that are taken for classes unless told
 
 
 def decision_from(text: str | None) -> Any:
-    """The decision rule of `NAME=NUMBER` or `accurate`, with `@train`, `@validation` or (select) `@each`."""
-    if text is None:
-        return None
-    from moew import decision
+    """The decision rule of a text such as "select=0.05@train"."""
+    from moew.decision import resolve_decision
 
-    rule, _, on = text.partition("@")
-    name, _, value = rule.partition("=")
-    if name not in DECISIONS or (name == "accurate") == bool(value):
-        raise InvalidInputError(
-            f"--decision {text!r} is none of threshold=0.5 (a probability), score=0, accurate, "
-            "select=0.05, recall=0.95 and equal_fpr=0.2 (the share selected)."
-        )
-    if on and name in ("threshold", "score"):
-        raise InvalidInputError(f"--decision {text!r}: a given threshold is not fitted, leave out @{on}.")
-    if on not in ("", "train", "validation", *(["each"] if name == "select" else [])):
-        raise InvalidInputError(
-            f"--decision {text!r}: @{on} is no rows to fit it on; say @train, @validation or, with select, "
-            "@each."
-        )
-    numbers = [_number(value, f"--decision {name}")] if value else []
-    more = {"on": on} if on else {}
-    if name == "threshold":
-        more["of"] = "probability"
-    return getattr(decision, DECISIONS[name])(*numbers, **more)
+    return resolve_decision(text)
 
 
 def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
@@ -123,8 +95,8 @@ def task_from(given: str, model: str, y: Any) -> Task:
     )
 
 
-def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
-    """The model, not fitted, and its task."""
+def model_from(settings: dict[str, Any], X: Any, y: Any) -> Any:
+    """The model, not fitted."""
     from moew.search._prepare import task_of
 
     name = settings["model"]
@@ -134,7 +106,7 @@ def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
         task = task_from(settings["task"], name, y)
         model = built_in_model(name, X, task, values)
         _check_labels(y, task, name)
-        return model, task
+        return model
     if not is_reference(name):
         near = get_close_matches(name, MODELS, n=1, cutoff=0.5)
         hint = f"perhaps {near[0]}? They are" if near else "they are"
@@ -153,9 +125,11 @@ def model_from(settings: dict[str, Any], X: Any, y: Any) -> tuple[Any, Task]:
         raise InvalidInputError(f"--model {name} is no scikit-learn estimator, but {type(model).__name__}.")
     found = task_of(model)
     if settings["task"] not in ("auto", found):
-        raise InvalidInputError(f"--model {name} is for {found}, but --task says {settings['task']}.")
+        raise InvalidInputError(
+            f"--model {name} is for {found}, but --task says {settings['task']}.", argument="estimator"
+        )
     _check_labels(y, found, name)
-    return with_options(model, values), found
+    return with_options(model, values)
 
 
 def _check_labels(y: Any, task: Task, model: str) -> None:

@@ -1,82 +1,71 @@
-"""From the options of `moew fit` and `moew compare` to rows and a search, before anything is trained."""
+"""From the options of `moew fit` and `moew compare` to a prepared search, before anything is trained."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
-from moew.cli._rehearsal import rehearse
 from moew.cli._users_code import users_code
 from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
-from moew.cli.runs._tables import read_table
-from moew.exceptions import InvalidInputError
-from moew.types import Task
+from moew.cli.runs._tables import ids_as_written, read_header, read_table
+from moew.exceptions import InvalidInputError, MoewError, UndefinedMetricError
+
+if TYPE_CHECKING:
+    from moew.data import UserRows
+    from moew.search import Prepared, SearchSettings
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """What a command trains on and with; `test` and `validation` are None without their files."""
+class Job:
+    """What a command trains with and on; `validation` and `test` are None without their files."""
 
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # the options
     schema: Schema
-    task: Task
     training: TableRows
     validation: TableRows | None
     test: TableRows | None
-    search: Any
+    search: Prepared
 
-    @property
-    def rows(self) -> dict[str, Any]:
-        """The arguments of `ExampleWeightSearch.fit`."""
-        given = self._of(self.training, "")
-        return given | (self._of(self.validation, "_val") if self.validation is not None else {})
-
-    @property
-    def all_rows(self) -> dict[str, Any]:
-        """Those and the test rows, the arguments of `moew.compare` besides the search."""
-        return self.rows | (self._of(self.test, "_test") if self.test is not None else {})
-
-    def _of(self, rows: TableRows, suffix: str) -> dict[str, Any]:
-        columns = dict(rows.columns)
-        if self.settings["metric_command"] is not None:
-            columns[ROW_ID] = rows.ids
-        return {
-            f"X{suffix}": rows.X,
-            f"y{suffix}": rows.y,
-            f"sample_weight{suffix}": rows.sample_weight,
-            f"metadata{suffix}": columns or None,
-        }
+    def rows(self, part: TableRows | None) -> UserRows:
+        """One of the three parts as the library takes rows."""
+        return _user_rows(part, self.settings)
 
 
 @users_code()
-def prepare(settings: dict[str, Any]) -> Prepared:
-    """Read the files and make the search; raises on anything that cannot work."""
+def prepare_job(settings: dict[str, Any], storage: Path | None = None) -> Job:
+    """Read the files and prepare the search, with its study in `storage`; raise on what cannot work."""
     for name in ("train", "label"):
         if settings[name] is None:
             how = (
                 "the training file: moew fit train.csv …" if name == "train" else "the labels: --label COLUMN"
             )
-            raise InvalidInputError(f"name {how}.")
-    validation = _parts.validation_from(settings)
+            raise InvalidInputError(f"name {how}.", argument=name)
+    validation_share = _parts.validation_from(settings)
     if settings["compare"] and settings["test"] is None:
         raise InvalidInputError(
-            "--compare needs rows that no method has chosen on: give them with --test FILE."
+            "--compare needs rows that no method has chosen on: give them with --test FILE.",
+            argument="X_test",
         )
     path, label = settings["train"], settings["label"]
-    frame = read_table(path, label=label, ids=settings["id"])
+    frame = read_table(path, label=label)
     y = labels_of(frame, label, path)
+    positive = positive_label(settings["positive"], y)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
-    metric = metric_from(settings, list(columns), positive_label(settings["positive"], y))
+    metric = metric_from(settings, list(columns), positive)
     rule = _parts.decision_from(settings["decision"])
-    columns |= _found_columns(metric, rule, columns, settings["validation"] or path)
+    columns |= _found_columns(metric, rule, columns, settings["validation"], frame)
     features = named_columns(settings["features"], frame)
-    if settings["id"] in (*(features or ()), *columns.values()):
-        frame = read_table(path, label=label)  # the id is something else, too: it stays what it is there
+    if settings["id"] not in (*features, *columns.values()):
+        frame = ids_as_written(frame, path, settings["id"])
     schema = learn_schema(
         frame,
         path,
@@ -89,19 +78,77 @@ def prepare(settings: dict[str, Any]) -> Prepared:
     )
     # Where validation rows are given, the metric does not look at the training rows.
     training = schema.rows(frame, path, columns=None if settings["validation"] is None else ())
-    model, task = _parts.model_from(settings, training.X, training.y)
-    search = _search(settings, model, metric, rule, validation, schema)
-    prepared = Prepared(
+    model = _parts.model_from(settings, training.X, training.y)
+    search = _search_settings(settings, model, metric, rule, validation_share, schema, storage)
+    validation = _other(schema, settings["validation"], "validation")
+    test = _other(schema, settings["test"], "test")
+    return Job(
         settings,
         schema,
-        task,
         training,
-        _other(schema, settings["validation"], "validation"),
-        _other(schema, settings["test"], "test"),
-        search,
+        validation,
+        test,
+        _prepared(settings, search, training, validation, test, positive),
     )
-    rehearse(prepared)
+
+
+def _prepared(
+    settings: dict[str, Any],
+    search: SearchSettings,
+    training: TableRows,
+    validation: TableRows | None,
+    test: TableRows | None,
+    positive: Any,
+) -> Prepared:
+    from moew.search import prepare
+
+    with _as_wrong_usage(settings, training):
+        prepared = prepare(
+            search,
+            _user_rows(training, settings),
+            _user_rows(validation, settings),
+            None if test is None else _user_rows(test, settings),
+        )
+    evaluator = prepared.evaluator
+    if positive is not None and evaluator.rule is not None and evaluator.pos_label != positive:
+        raise InvalidInputError(
+            f"with a scorer of scikit-learn, --decision decides for the second label "
+            f"{str(evaluator.pos_label)!r}, not for --positive {positive!r}; take a metric of moew's, or a "
+            "function of yours.",
+            argument="pos_label",
+        )
     return prepared
+
+
+@contextmanager
+def _as_wrong_usage(settings: dict[str, Any], training: TableRows) -> Iterator[None]:
+    """Before anything is trained, an error about the rows or the metric is one about the options."""
+    try:
+        yield
+    except MoewError as error:
+        if error.argument == "pos_label" and settings["positive"] is None:
+            labels = np.unique(np.asarray(training.y)).tolist()
+            raise InvalidInputError(
+                f"--metric {settings['metric']} needs to know which label is the positive one: --positive "
+                f"LABEL, one of {labels[:10]}.",
+                argument="pos_label",
+            ) from error
+        if isinstance(error, UndefinedMetricError):  # these rows cannot be judged by this metric
+            raise InvalidInputError(*error.parts, argument=error.argument) from error
+        raise
+    except (ValueError, TypeError) as error:  # scikit-learn's words for data that do not fit
+        raise InvalidInputError(str(error)) from error
+
+
+def _user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
+    from moew.data import UserRows
+
+    if rows is None:
+        return UserRows(None, None)
+    columns = dict(rows.columns)
+    if settings["metric_command"] is not None:
+        columns[ROW_ID] = rows.ids
+    return UserRows(rows.X, rows.y, rows.sample_weight, columns or None)
 
 
 def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
@@ -116,28 +163,35 @@ def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
     return rows
 
 
-def _found_columns(metric: Any, rule: Any, given: dict[str, str], path: Path) -> dict[str, str]:
-    """Columns that the metric or the decision needs and that the file has under the same name."""
-    from moew.metrics import resolve_metric
+def _found_columns(
+    metric: Any, rule: Any, given: dict[str, str], validation: Path | None, training: Any
+) -> dict[str, str]:
+    """Columns that the metric or the decision needs and that the file it looks at has under their name."""
     from moew.search._evaluate import column_names
 
-    named = column_names(resolve_metric(metric), rule)
-    needed = [name for name in named if name not in (ROW_ID, *given)]
+    needed = [name for name in column_names(metric, rule) if name not in (ROW_ID, *given)]
     if not needed:
         return {}
-    there = [str(name) for name in read_table(path).columns]
+    there = [str(name) for name in training.columns] if validation is None else read_header(validation)
     if missing := [name for name in needed if name not in there]:
         raise InvalidInputError(
             f"the metric or the decision needs {', '.join(map(repr, missing))} for each row: say which "
-            f"column it is, with --metric-column {missing[0]}=COLUMN; the file has {there[:12]}."
+            f"column it is, with --metric-column {missing[0]}=COLUMN; the file has {there[:12]}.",
+            argument="metadata",
         )
     return {name: name for name in needed}
 
 
-def _search(
-    settings: dict[str, Any], model: Any, metric: Any, rule: Any, validation: Any, schema: Schema
-) -> Any:
-    from moew.search._estimator import ExampleWeightSearch
+def _search_settings(
+    settings: dict[str, Any],
+    model: Any,
+    metric: Any,
+    rule: Any,
+    validation: Any,
+    schema: Schema,
+    storage: Path | None,
+) -> SearchSettings:
+    from moew.search import ExampleWeightSearch
 
     return ExampleWeightSearch(
         model,
@@ -152,7 +206,9 @@ def _search(
         alpha_zero_repeats=settings["alpha_zero_repeats"],
         validation=validation,
         honest=_parts.honest_from(settings["honest"]),
+        storage=storage,
         sample_weight_name=_parts.weight_name_of(model),
         n_jobs=settings["jobs"],
+        show_progress=True if storage is not None else None,
         random_state=settings["seed"],
-    )
+    ).settings

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
 
 class SectionOption(click.Option):
-    """An option that stands under a heading in the help."""
+    """An option that stands under a heading in the help.
+
+    `words` makes the help when it is shown, from names that it would take long to load.
+    """
 
     section: str = "Other"
+
+    def __init__(self, names: list[str], *, words: Callable[[], str] | None = None, **settings: Any) -> None:
+        super().__init__(names, **settings)
+        self._words = words
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if self._words is not None:
+            self.help = self._words()
+        return super().get_help_record(ctx)
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)  # what is out of range is said when it is given
         return extra
+
+
+class NameOf(click.ParamType):
+    """A name of a registry, which is loaded when a name is checked."""
+
+    name = "name"
+
+    def __init__(self, registry: Callable[[], Iterable[str]]) -> None:
+        self._registry = registry
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        known = list(self._registry())
+        if value not in known:
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, known))}.", param, ctx)
+        return value
 
 
 class SectionCommand(click.Command):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from moew._util.numbers import number, signed
 
 if TYPE_CHECKING:
     from moew.search._result import SearchResult
@@ -25,7 +26,7 @@ _WORDS = {
 
 def show_json(content: Any) -> None:
     """One JSON object on standard output."""
-    from moew.cli.runs._folder import plain
+    from moew._util.plain import plain
 
     click.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))
 
@@ -63,7 +64,7 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     ]
     show_table(("weights", "best", "honest", *([] if tested is None else ["test"])), rows)
     click.echo(
-        f"\n{len(result.candidates)} candidates trained ({result.n_failed} failed), the winner is number "
+        f"\n{len(result.trials)} candidates trained ({result.n_failed} failed), the winner is number "
         f"{result.best_number}.\nbest is as chosen on validation rows, honest is {_honest(report)}."
     )
     for note in report["notes"]:
@@ -92,7 +93,6 @@ def show_verdict(report: Mapping[str, Any]) -> None:
 def show_comparison(comparison: Any) -> None:
     """The table of `moew.compare`."""
     from moew._util.margins import margin
-    from moew.report._words import signed
 
     better = "higher" if comparison.greater_is_better else "lower"
     click.echo(
@@ -113,7 +113,7 @@ def show_comparison(comparison: Any) -> None:
     show_table(("weights", "models", "best", "honest", "test", "± 95 %"), rows)
     click.echo(
         f"\nmoew − uniform on test: {signed(comparison.difference.mean(), 4)} ± "
-        f"{margin(comparison.gain):.2g} over the repeats,\n"
+        f"{number(margin(comparison.gain), 2)} over the repeats,\n"
         f"± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
     )
     for row in comparison.rows:
@@ -133,8 +133,3 @@ def show_files(folder: Any, names: Sequence[str]) -> None:
             else "the model without learned weights, for `moew predict --unweighted`"
         )
         click.echo(f"  {name:{width}}  {words}")
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A score; a dash where there is none."""
-    return "–" if value is None or math.isnan(value) else f"{value:.{digits}g}"

@@ -26,11 +26,11 @@ def command() -> click.Command:
         rows, and is judged on the test rows. Nothing is written.
         """
         with one_line_errors():
-            from moew.cli._prepare import prepare
+            from moew.cli._prepare import prepare_job
             from moew.cli.fit import run_comparison
 
             settings = completed({**given, "compare": True}, click.get_current_context().command)
-            comparison = run_comparison(prepare(settings))
+            comparison = run_comparison(prepare_job(settings))
             if settings["json"]:
                 _shown.show_json(comparison.record)
             else:

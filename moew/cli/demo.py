@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from moew.cli._ending import one_line_errors
-from moew.cli.paper import EXPERIMENTS, run
+from moew.exceptions import MoewError
+
+_REPEATS = 30
 
 
 def command() -> click.Command:
@@ -16,7 +19,7 @@ def command() -> click.Command:
     @click.option(
         "--repeats",
         type=click.IntRange(min=2),
-        default=EXPERIMENTS["toy"].repeats,
+        default=_REPEATS,
         show_default=True,
         metavar="N",
         help="Of the whole experiment, for margins.",
@@ -28,27 +31,32 @@ def command() -> click.Command:
         show_default=True,
         help="Folder of all results.",
     )
-    @click.pass_context
-    def demo(ctx: click.Context, jobs: int, repeats: int, out: Path) -> None:
+    def demo(jobs: int, repeats: int, out: Path) -> None:
         """Figure 1 of the paper: a table here, a picture and a report in a folder.
 
         Precision at 95 % recall with uniform, random, importance and learned
         weights. The report is of the first of all searches. Run again, it goes on
         where it was interrupted.
         """
-        given = {"repeats": repeats, "n_jobs": jobs, "out": out, "model": "logistic", "search": "gp_bucb"}
-        status, line = run("toy", given, click.echo)
-        if line:
-            click.echo(f"moew: {line}", err=True)
-            ctx.exit(status)
         with one_line_errors("run the same command again to go on"):
+            if find_spec("matplotlib") is None:
+                raise MoewError("the demo draws a figure; install matplotlib with: pip install 'moew[plot]'")
+            click.echo(_draw_figure_1(repeats, jobs, out))
             click.echo(f"The report: {_write_report(out / 'toy' / 'report.html')}")
 
     return demo
 
 
+def _draw_figure_1(repeats: int, jobs: int, out: Path) -> str:
+    """Run the experiment and draw its figure; the table and the files, as text."""
+    from moew.paper import toy
+    from moew.paper._experiment import Options
+
+    return toy.main(Options(repeats=repeats, n_jobs=jobs, out=out), model="logistic", search="gp_bucb")
+
+
 def _write_report(path: Path) -> Path:
-    """The report of the first repeat's search, which is fitted again for it: a second, and the same bits."""
+    """Fit the search of the first repeat again, with the same result, and write its report."""
     import pandas as pd
 
     from moew.paper import toy

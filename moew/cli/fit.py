@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,8 @@ from moew.cli._users_code import users_code
 from moew.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from moew.cli._prepare import Prepared
+    from moew.cli._prepare import Job
+    from moew.search import Comparison, FittedSearch
 
 
 def command() -> click.Command:
@@ -37,39 +39,38 @@ def command() -> click.Command:
 
 
 def _fit(settings: dict[str, Any]) -> None:
-    from moew.cli._prepare import prepare
+    from moew.cli._prepare import prepare_job
     from moew.cli.runs._folder import SETTINGS, RunFolder
     from moew.cli.runs._toml import toml_text
     from moew.report import render
+    from moew.search import run_search
 
     folder = RunFolder(settings["out"])
     how = {"force": settings["force"], "resume": settings["resume"]}
     folder.check(**how)  # before large files are read
-    prepared = prepare(settings)
+    job = prepare_job(settings, folder.study)
     recorded_settings = recorded(settings)
     text = toml_text(recorded_settings, f"Settings of `moew fit`, for: moew fit --config {SETTINGS}")
     folder.begin(text, **how)
-    search = prepared.search.set_params(storage=folder.study, show_progress=True)
     try:
         with users_code():
-            search.fit(**prepared.rows)
+            fitted = run_search(job.search)
     except InvalidInputError:
         if not folder.study.exists():
             folder.take_back()  # wrong usage, found before anything was trained, leaves no trace
         raise
-    folder.write_settings(text)
     with users_code():
-        result = folder.save(search, prepared.schema, prepared.training, _result(search, prepared))
-        comparison = run_comparison(prepared) if settings["compare"] else None
-        report = _report_data(prepared, comparison, recorded_settings)
-    result |= {name: report[name] for name in ("verdict", "tested", "comparison", "notes")}
-    folder.write_result(result)
-    folder.write_report(report, render(report))
+        comparison = run_comparison(job) if settings["compare"] else None
+        report = _report_data(job, fitted, comparison, recorded_settings)
+        page = render(report)
+        result = folder.save(
+            fitted, job.schema, job.training, text, _result(job, fitted, report), report, page
+        )
     # All is written before anything is shown: who reads the output may stop reading.
     if settings["json"]:
         _shown.show_json({**result, "run": str(folder.path), "files": folder.files()})
         return
-    _shown.show_result(search.result_, report)
+    _shown.show_result(fitted.result, report)
     if comparison is not None:
         _shown.show_comparison(comparison)
     _shown.show_verdict(report)
@@ -79,61 +80,64 @@ def _fit(settings: dict[str, Any]) -> None:
 
 
 @users_code()
-def run_comparison(prepared: Prepared) -> Any:
-    """`moew.compare` with the settings of the command."""
-    from sklearn.base import clone
+def run_comparison(job: Job) -> Comparison:
+    """Compare all methods with the settings and the rows of the command."""
+    from moew.search import compare_settings
 
-    from moew.search._compare import compare
-
-    settings = prepared.settings
-    tell(f"comparing 4 methods, each {settings['repeats']} times")
-    search = clone(prepared.search).set_params(storage=None, show_progress=None)
-    rows = prepared.all_rows
-    return compare(search, **rows, repeats=settings["repeats"], random_state=settings["seed"])
+    repeats, seed = job.settings["repeats"], job.settings["seed"]
+    tell(f"comparing 4 methods, each {repeats} times")
+    settings = replace(job.search.settings, storage=None, show_progress=None)
+    rows = (job.rows(part) for part in (job.training, job.validation, job.test))
+    return compare_settings(settings, *rows, repeats=repeats, random_state=seed)
 
 
-def _result(search: Any, prepared: Prepared) -> dict[str, Any]:
+def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str, Any]:
+    """What result.json holds, but for what the folder adds."""
     from moew.cli.runs._folder import file_digest
 
-    found, settings = search.result_, prepared.settings
+    found, settings = fitted.result, job.settings
     files = {name: settings[name] for name in ("train", "validation", "test") if settings[name] is not None}
     return {
         "metric": found.metric,
         "greater_is_better": found.greater_is_better,
-        "task": prepared.task,
+        "task": fitted.task,
         "unweighted": {"best": found.unweighted.best, "honest": found.unweighted.value},
         "alpha_zero": {"best": found.alpha_zero.best, "honest": found.alpha_zero.value},
         "moew": {"best": found.honest.best, "honest": found.honest.value},
-        "candidates": len(found.candidates),
+        "candidates": len(found.trials),
         "failed": found.n_failed,
         "winner": found.best_number,
-        "alpha": search.best_alpha_,
+        "alpha": found.best_alpha,
         "rows": {
-            "training": len(search.sample_weight_),
+            "training": len(fitted.weights),
             "validation": found.n_validation,
             "set aside": found.n_holdout,
         },
-        "notes": list(found.notes),
         "data": {name: {"file": path.name, "sha256": file_digest(path)} for name, path in files.items()},
+        **{name: report[name] for name in ("verdict", "tested", "comparison", "notes")},
     }
 
 
-def _report_data(prepared: Prepared, comparison: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _report_data(
+    job: Job, fitted: FittedSearch, comparison: Comparison | None, settings: dict[str, Any]
+) -> dict[str, Any]:
     from moew.report import collect
 
-    training = prepared.training
-    more = {**prepared.all_rows}
-    for name in ("X", "y", "sample_weight", "sample_weight_val"):
-        more.pop(name, None)
-    further = [
-        name for name in training.frame.columns if name not in {*training.X.columns, prepared.schema.label}
-    ]
+    training, known = job.training, {*job.training.X.columns, job.schema.label, job.schema.id}
+    rows, validation, test = map(job.rows, (training, job.validation, job.test))
     return collect(
-        prepared.search,
-        training.X,
-        training.y,
-        **more,
-        columns={name: training.frame[name].to_numpy() for name in further if name != prepared.schema.id},
+        fitted,
+        rows.X,
+        rows.y,
+        X_val=validation.X,
+        y_val=validation.y,
+        X_test=test.X,
+        y_test=test.y,
+        sample_weight_test=test.sample_weight,
+        metadata=rows.metadata,
+        metadata_val=validation.metadata,
+        metadata_test=test.metadata,
+        columns={name: training.frame[name].to_numpy() for name in training.frame if name not in known},
         row_ids=training.ids,
         comparison=comparison,
         settings=settings,

@@ -45,18 +45,16 @@ def _words(entry: dict[str, Any]) -> str:
 
 
 def _ours() -> list[dict[str, Any]]:
-    from moew import metrics
-    from moew.cli._metric import OURS
+    from moew.metrics import METRICS
 
-    made = {name: getattr(metrics, name)() for name in OURS}
     return [
         {
-            "name": f"{name}={value}" if value else name,
-            "summary": _first_line(getattr(metrics, name)),
-            "greater_is_better": made[name].greater_is_better,
-            "columns": list(made[name].required_columns),
+            "name": f"{name}={factory.example}" if factory.example else name,
+            "summary": _first_line(factory.make),
+            "greater_is_better": (made := factory.make()).greater_is_better,
+            "columns": list(made.required_columns),
         }
-        for name, value in OURS.items()
+        for name, factory in METRICS.items()
     ]
 
 

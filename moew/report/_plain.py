@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from moew._util.plain import plain as json_value
 
 _LONGEST = 400  # characters of a setting
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # where in memory a thing lay: another text each time
@@ -16,16 +14,8 @@ _PASSWORD = re.compile(r"(://[^\s/:@]*):[^\s@]*@")
 
 
 def plain(value: Any) -> Any:
-    """Lists, dicts, strings, whole numbers and finite floats; null for what is not a number."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | list | tuple):
-        return [plain(item) for item in (value.tolist() if isinstance(value, np.ndarray) else value)]
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # moments would become numbers
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int) else clipped(str(value))
+    """A value as JSON can hold it, with texts cut to a length that a page can show."""
+    return json_value(value, clipped)
 
 
 def cell(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ from moew.cli.runs._damage import reading, using
 from moew.cli.runs._folder import PARTS, RunFolder
 from moew.cli.runs._schema import Schema, TableRows
 from moew.exceptions import InvalidInputError, StateError
-from moew.metrics import accuracy
-from moew.search._evaluate import Evaluator
+from moew.search import FinalModel
 from moew.types import DecisionRule, FloatArray
 
 _PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "classes", "pos_label"}
@@ -62,12 +61,10 @@ class FinishedRun:
 
     def _answers(self, model: Any, rule: DecisionRule | None, rows: TableRows) -> dict[str, Any]:
         columns: dict[str, Any] = {rows.id_name: rows.ids}
-        if rule is None:
-            columns["prediction"] = np.asarray(model.predict(rows.X))
-        else:
-            # As in the search: a column that the user named goes before a feature of that name.
-            of_rule = {**{n: rows.X[n] for n in rule.columns if n in rows.X}, **rows.columns}
-            columns["prediction"] = self._evaluator().decide(model, rule, rows.X, of_rule)
+        needed = () if rule is None else rule.columns
+        # As in the search: a column that the user named goes before a feature of that name.
+        of_rule = {**{name: rows.X[name] for name in needed if name in rows.X}, **rows.columns}
+        columns["prediction"] = FinalModel(model, rule, self.classes, self.pos_label).decide(rows.X, of_rule)
         if self.classes is not None and hasattr(model, "predict_proba"):
             shares = np.asarray(model.predict_proba(rows.X))
             columns |= {f"probability_{c}": shares[:, k] for k, c in enumerate(self.classes.tolist())}
@@ -86,10 +83,6 @@ class FinishedRun:
             if weights.shape != (len(rows),):
                 raise ValueError(f"its weights of {len(rows)} rows have the shape {weights.shape}")
         return weights
-
-    def _evaluator(self) -> Evaluator:
-        # Only the positive class of the metric plays a part in deciding.
-        return Evaluator(replace(accuracy(), pos_label=self.pos_label), self.decision, self.classes)
 
 
 def load_run(folder: Path) -> FinishedRun:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from moew._util.plain import plain
 from moew._util.state import State
 from moew.cli.runs import _model_files
 from moew.cli.runs._damage import reading
 from moew.cli.runs._schema import Schema, TableRows
 from moew.cli.runs._tables import write_table
 from moew.exceptions import InvalidInputError
+from moew.search import FittedSearch
+from moew.types import DecisionRule
 
 SETTINGS, RESULT, PARTS = "settings.toml", "result.json", "parts.json"
 STUDY, WEIGHTS = "study.log", "weights.parquet"
@@ -69,7 +68,7 @@ class RunFolder:
             self._move(self.path, self._old)
             (self.path / f"{STUDY}.lock").unlink(missing_ok=True)  # of a process that was killed
         if not (self.path / SETTINGS).exists():
-            self.write_settings(settings)
+            self._write(SETTINGS, settings)
 
     def take_back(self) -> None:
         """Undo `begin`: nothing was trained, and an old run is as it was."""
@@ -93,35 +92,36 @@ class RunFolder:
             if (source / name).exists():
                 (source / name).replace(target / name)
 
-    def write_settings(self, settings: str) -> None:
-        """Record the settings."""
-        (self.path / SETTINGS).write_text(settings, encoding="utf-8")
+    def save(
+        self,
+        fitted: FittedSearch,
+        schema: Schema,
+        rows: TableRows,
+        settings: str,
+        result: State,
+        report: State,
+        page: str,
+    ) -> State:
+        """Write everything of a finished search, and then remove the run that it replaces.
 
-    def save(self, search: Any, schema: Schema, rows: TableRows, result: State) -> State:
-        """Put a fitted search into the folder; the result, completed, that is written there."""
-        write_table(
-            {rows.id_name: rows.ids[search.training_rows_], "weight": search.sample_weight_},
-            self.path / WEIGHTS,
-        )
-        self._write_json(PARTS, parts_of(search, schema))
+        `rows` are the training rows, `settings` is TOML, `page` the report's. Returns the result as it is
+        written, with what is known of the model's file.
+        """
+        ids = rows.ids[fitted.training_rows]
+        write_table({rows.id_name: ids, "weight": fitted.weights}, self.path / WEIGHTS)
+        self._write_json(PARTS, parts_of(fitted, schema))
         some = rows.X.iloc[:200]
-        name = _model_files.save_model(search.best_estimator_, self.path, some)
-        if search.unweighted_estimator_ is not None:
-            _model_files.save_model(search.unweighted_estimator_, self.path, some, _model_files.UNWEIGHTED)
+        name = _model_files.save_model(fitted.winner.model, self.path, some)
+        if fitted.unweighted is not None:
+            _model_files.save_model(fitted.unweighted.model, self.path, some, _model_files.UNWEIGHTED)
+        self._write_json(REPORT_DATA, report)
+        self._write(REPORT, page)
+        self._write(SETTINGS, settings)
         trusted = _model_files.needs_trust(self.path)
         result = {**result, "model": {"file": name, "needs_trust": trusted}, "versions": _versions()}
-        self.write_result(result)
+        self._write_json(RESULT, result)
         shutil.rmtree(self._old, ignore_errors=True)
         return result
-
-    def write_result(self, result: State) -> None:
-        """What the search found, as JSON."""
-        self._write_json(RESULT, result)
-
-    def write_report(self, data: State, page: str) -> None:
-        """The report's data and its page."""
-        self._write_json(REPORT_DATA, data)
-        (self.path / REPORT).write_text(page, encoding="utf-8")
 
     def files(self) -> list[str]:
         """Those of moew's files that are there."""
@@ -138,36 +138,27 @@ class RunFolder:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
 
     def _write_json(self, name: str, content: Any) -> None:
-        text = json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False)
-        (self.path / name).write_text(text + "\n", encoding="utf-8")
+        self._write(name, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text, encoding="utf-8")
 
 
-def parts_of(search: Any, schema: Schema) -> State:
+def parts_of(fitted: FittedSearch, schema: Schema) -> State:
     """What predicting and weighting need besides the model, without pickle."""
-    evaluator = search.evaluator_
-    classes = None if evaluator.classes is None else evaluator.classes.tolist()
+    winner, unweighted = fitted.winner, fitted.unweighted
     return {
         "schema": schema.state(),
-        "weight_function": search.weight_function_.state(),
-        "decision": None if search.decision_ is None else search.decision_.state(),
-        "unweighted_decision": None
-        if search.unweighted_decision_ is None
-        else search.unweighted_decision_.state(),
-        "classes": classes,
-        "pos_label": evaluator.pos_label,
+        "weight_function": fitted.weighting.weight_function(fitted.result.best_alpha).state(),
+        "decision": _state(winner.rule),
+        "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
+        "classes": winner.classes,
+        "pos_label": winner.pos_label,
     }
 
 
-def plain(value: Any) -> Any:
-    """As JSON can hold it: NumPy's numbers as Python's, and null for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _state(rule: DecisionRule | None) -> State | None:
+    return None if rule is None else rule.state()
 
 
 def file_digest(path: Path) -> str:

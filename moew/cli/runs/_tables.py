@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def read_table(
     so are ids, letter by letter, unless all are plain whole numbers.
     """
     pandas, form = _pandas(), _format(path)
-    try:
+    with _parsing(path):
         if form == "csv":
             _check_header(path)
             # An unused name in dtype is not minded.
@@ -44,23 +45,49 @@ def read_table(
             frame = pandas.read_parquet(path)
         else:
             frame = pandas.read_feather(path)
-    except FileNotFoundError:
-        raise InvalidInputError(f"there is no file {path}.") from None
-    except (OSError, MemoryError):
-        raise
-    except ImportError as error:
-        raise InvalidInputError(f"reading {path} needs pyarrow: pip install 'moew[cli]'.") from error
-    except pandas.errors.EmptyDataError:
-        raise _empty(path) from None
-    except InvalidInputError:
-        raise
-    except Exception as error:  # a parser's words for a file that is not what its ending says
-        reason = " ".join(str(error).split())
-        raise InvalidInputError(f"{path} cannot be read as {form}: {reason}") from error
     frame.columns = [str(name) for name in frame.columns]
     if not len(frame):
         raise _empty(path)
     return frame.reset_index(drop=True)
+
+
+def ids_as_written(frame: Any, path: Path, ids: str | None) -> Any:
+    """The frame of `read_table` with ids as they stand in the file; only their column is read again."""
+    with _parsing(path):
+        return _as_written(frame, path, None, ids) if _format(path) == "csv" else frame
+
+
+def read_header(path: Path) -> list[str]:
+    """The names of a file's columns, without its rows."""
+    pandas, form = _pandas(), _format(path)
+    with _parsing(path):
+        if form == "csv":
+            _check_header(path)
+            frame = pandas.read_csv(path, nrows=0)
+        else:
+            from pyarrow import ipc, parquet
+
+            schema = parquet.read_schema(path) if form == "parquet" else ipc.open_file(path).schema
+            frame = schema.empty_table().to_pandas()  # without columns that are the frame's index
+    return [str(name) for name in frame.columns]
+
+
+@contextmanager
+def _parsing(path: Path) -> Iterator[None]:
+    """What a parser says of a file that is not what its ending promises, in one line that names the file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InvalidInputError(f"there is no file {path}.") from None
+    except (OSError, MemoryError, InvalidInputError):
+        raise
+    except ImportError as error:
+        raise InvalidInputError(f"reading {path} needs pyarrow: pip install 'moew[cli]'.") from error
+    except _pandas().errors.EmptyDataError:
+        raise _empty(path) from None
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InvalidInputError(f"{path} cannot be read as {_format(path)}: {reason}") from error
 
 
 def write_table(columns: dict[str, Any], path: Path | None) -> str:
