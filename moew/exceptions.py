@@ -1,7 +1,7 @@
 """Errors and warnings that carry the argument they are about.
 
 A message names arguments as `Argument`s, so that each face of the library says them in its own words: Python
-as `decision=None`, the command line as its option.
+as `decision=None`, the command line as its option. What helps only in Python is a part of its own, too.
 
     raise InvalidInputError(Argument("radius"), " must be a positive number, got -1.", argument="radius")
 """
@@ -29,6 +29,10 @@ class Argument:
         return f"{self.name}={self.value!r}" if self.has_value else self.name
 
 
+class InPython(str):
+    """A part of a message that helps only in Python code; every other face leaves it out."""
+
+
 class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
     """A message in parts, some of which are arguments.
 
@@ -44,8 +48,9 @@ class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
         self.argument = argument
 
     def worded(self, say: Callable[[Argument], str]) -> str:
-        """The message with every argument as `say` puts it."""
-        return "".join(say(part) if isinstance(part, Argument) else part for part in self.parts)
+        """The message with every argument as `say` puts it, and without what helps only in Python."""
+        kept = (part for part in self.parts if not isinstance(part, InPython))
+        return "".join(say(part) if isinstance(part, Argument) else part for part in kept)
 
 
 class MoewError(_Worded):

@@ -31,7 +31,9 @@ def cover_size(epsilon: float, n_dims: int, *, simplified: bool = False) -> floa
     _check_number("epsilon", epsilon, above=0.0)
     _check_count("n_dims", n_dims)
     if simplified and epsilon > 1:
-        raise InvalidInputError(f"(3/ε)^d holds for ε of at most 1, got epsilon={epsilon!r}.")
+        raise InvalidInputError(
+            f"(3/ε)^d holds for ε of at most 1, got epsilon={epsilon!r}.", argument="epsilon"
+        )
     base = 3 / epsilon if simplified else 1 + 2 / epsilon
     exponent = n_dims * math.log(base)
     return base**n_dims if exponent < 700 else math.inf  # e^700 is 1e304, close to the largest double
@@ -111,7 +113,7 @@ class Theorem2:
             low, high = high + 1, 2 * high
             if high > _MOST_ROWS:
                 raise InvalidInputError(
-                    f"gap={gap!r} needs more than 10^18 validation rows; ask for a wider one."
+                    f"gap={gap!r} needs more than 10^18 validation rows; ask for a wider one.", argument="gap"
                 )
         while low < high:
             middle = (low + high) // 2
@@ -131,14 +133,15 @@ class Theorem2:
         if n_rows < self.least_rows:
             raise InvalidInputError(
                 f"the theorem needs N ≥ 9·σ²·K = {9 * self.sigma**2 * self.n_metrics:g} validation rows, "
-                f"got n_rows={n_rows}."
+                f"got n_rows={n_rows}.",
+                argument="n_rows",
             )
         return n_rows
 
 
 def _check_count(name: str, value: Any) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise InvalidInputError(f"{name} must be a whole number of 1 or more, got {value!r}.")
+        raise InvalidInputError(f"{name} must be a whole number of 1 or more, got {value!r}.", argument=name)
 
 
 def _check_number(
@@ -150,4 +153,4 @@ def _check_number(
     parts = [(f"above {above:g}", above > -math.inf), (f"of at least {least:g}", least > -math.inf)]
     parts.append((f"below {below:g}", below < math.inf))
     allowed = " and ".join(words for words, said in parts if said)
-    raise InvalidInputError(f"{name} must be a number {allowed}, got {value!r}.")
+    raise InvalidInputError(f"{name} must be a number {allowed}, got {value!r}.", argument=name)

@@ -46,7 +46,8 @@ def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Rows]:
         if _is_pair(piece):
             raise InvalidInputError(
                 "rows without labels are wanted, but a pair came, which is read as (X, y): pass X alone, and "
-                "several tables as a list."
+                "several tables as a list.",
+                argument="source",
             )
         if piece.shape[0]:
             yield piece
@@ -68,14 +69,18 @@ def check_readable_again(source: Any) -> None:
     """Raise where a source can be read only once."""
     if isinstance(source, Iterator):
         raise InvalidInputError(
-            f"the rows are read several times, but a {type(source).__name__} gives them once: pass a list, a "
-            "file, or a function that starts again, such as lambda: pandas.read_csv(path, chunksize=100_000)."
+            f"the rows are read several times, but a {type(source).__name__} gives them once: pass a list, "
+            "a file, or a function that starts again, such as lambda: pandas.read_csv(path, "
+            "chunksize=100_000).",
+            argument="source",
         )
 
 
 def _checked_pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
     if not isinstance(chunk_rows, int | np.integer) or isinstance(chunk_rows, bool) or chunk_rows < 1:
-        raise InvalidInputError(f"chunk_rows must be a whole number of 1 or more, got {chunk_rows!r}.")
+        raise InvalidInputError(
+            f"chunk_rows must be a whole number of 1 or more, got {chunk_rows!r}.", argument="chunk_rows"
+        )
     return _pieces(source, int(chunk_rows))
 
 
@@ -87,7 +92,7 @@ def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
         n, n_labels = _n_rows(X), len(y) if hasattr(y, "__len__") else None
         if n != n_labels:
             raise InvalidInputError(
-                f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row."
+                f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row.", argument="y"
             )
         for rows in _ranges(n, chunk_rows):
             yield _take(X, rows), _take(y, rows)
@@ -107,13 +112,14 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
         return
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
-        raise InvalidInputError(f"the folder {path} holds no *.parquet files.")
+        raise InvalidInputError(f"the folder {path} holds no *.parquet files.", argument="source")
     try:
         import pandas  # noqa: F401  (frames are what embeddings and models know)
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
     except ImportError as error:
         raise InvalidInputError(
-            f"reading {path.name} needs pyarrow and pandas ({error}): pip install 'moew[parquet]'."
+            f"reading {path.name} needs pyarrow and pandas ({error}): pip install 'moew[parquet]'.",
+            argument="source",
         ) from error
     for file in files:
         try:
@@ -121,7 +127,8 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
         except (OSError, ValueError) as error:
             raise InvalidInputError(
                 f"{file} cannot be read as a Parquet file ({error}). Read other files yourself and pass a "
-                "function, such as lambda: pandas.read_csv(path, chunksize=100_000)."
+                "function, such as lambda: pandas.read_csv(path, chunksize=100_000).",
+                argument="source",
             ) from error
         with opened:
             for batch in opened.iter_batches(batch_size=chunk_rows):
@@ -132,13 +139,15 @@ def _iterable_pieces(chunks: Any, chunk_rows: int) -> Iterator[Any]:
     if not isinstance(chunks, Iterable):
         raise InvalidInputError(
             "rows come from a Parquet or .npy file, an array, a data frame, a pair (X, y), an iterable of "
-            f"those, or a function that returns one; got {type(chunks).__name__}."
+            f"those, or a function that returns one; got {type(chunks).__name__}.",
+            argument="source",
         )
     for chunk in chunks:
         if not _is_pair(chunk) and not _is_table(chunk):
             raise InvalidInputError(
                 "an iterable of chunks must give data frames, arrays of two dimensions or pairs (X, y); it "
-                f"gave {type(chunk).__name__}."
+                f"gave {type(chunk).__name__}.",
+                argument="source",
             )
         yield from _pieces(chunk, chunk_rows)
 
@@ -146,21 +155,27 @@ def _iterable_pieces(chunks: Any, chunk_rows: int) -> Iterator[Any]:
 def _labelled(piece: Any, label: Column | None) -> Chunk:
     if _is_pair(piece):
         if label is not None:
-            raise InvalidInputError(f"the source gives pairs (X, y), so label={label!r} is one too many.")
+            raise InvalidInputError(
+                f"the source gives pairs (X, y), so label={label!r} is one too many.", argument="label"
+            )
         return Chunk(*piece)
     if label is None:
         raise InvalidInputError(
-            "the rows come without labels: name the column that holds them by label=…, or pass pairs (X, y)."
+            "the rows come without labels: name the column that holds them by label=…, or pass pairs (X, y).",
+            argument="label",
         )
     if hasattr(piece, "columns"):
         names = list(piece.columns)
         if label not in names:
-            raise InvalidInputError(f"there is no column {label!r}; the columns are {names[:20]!r}.")
+            raise InvalidInputError(
+                f"there is no column {label!r}; the columns are {names[:20]!r}.", argument="label"
+            )
         y = np.asarray(piece[label])
         return Chunk(piece[[name for name in names if name != label]], y)
     if isinstance(label, str) or not -piece.shape[1] <= label < piece.shape[1]:
         raise InvalidInputError(
-            f"an array's label column is a number below its {piece.shape[1]} columns, got {label!r}."
+            f"an array's label column is a number below its {piece.shape[1]} columns, got {label!r}.",
+            argument="label",
         )
     return Chunk(np.delete(piece, label, axis=1), piece[:, label])
 
@@ -181,9 +196,13 @@ def _mapped(path: str | os.PathLike[str]) -> Any:
     try:
         array = np.load(path, mmap_mode="r")
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{path} cannot be mapped as a .npy file: {error}.") from error
+        raise InvalidInputError(
+            f"{path} cannot be mapped as a .npy file: {error}.", argument="source"
+        ) from error
     if array.ndim > 2:
-        raise InvalidInputError(f"{path} has the shape {array.shape}; rows have two dimensions.")
+        raise InvalidInputError(
+            f"{path} has the shape {array.shape}; rows have two dimensions.", argument="source"
+        )
     return array
 
 
@@ -191,7 +210,8 @@ def _n_rows(X: Any) -> int:
     if not _is_table(X):
         raise InvalidInputError(
             f"X must be a data frame or an array of two dimensions, got {type(X).__name__} of shape "
-            f"{np.shape(X)}."
+            f"{np.shape(X)}.",
+            argument="X",
         )
     return int(X.shape[0])
 

@@ -38,7 +38,8 @@ def learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: boo
     if len(levels) > MOST_LEVELS:
         raise InvalidInputError(
             f"{name} has {len(levels)} different values, more than the {MOST_LEVELS} that can be encoded as "
-            "categories; drop it, group its values, or encode it as numbers."
+            "categories; drop it, group its values, or encode it as numbers.",
+            argument="X",
         )
     return column_of_levels(levels, bool(missing.any()))
 
@@ -59,7 +60,9 @@ def refuse_infinite(name: str, numbers: FloatArray) -> None:
 
 
 def infinite(name: str) -> InvalidInputError:
-    return InvalidInputError(f"{name} holds infinite values; replace them by numbers or by missing.")
+    return InvalidInputError(
+        f"{name} holds infinite values; replace them by numbers or by missing.", argument="X"
+    )
 
 
 def in_order(levels: Iterable[Any]) -> tuple[Any, ...]:
@@ -104,7 +107,9 @@ def divisor(name: str, spread: float, top: float) -> float:
 
 
 def too_large(name: str, top: float) -> InvalidInputError:
-    return InvalidInputError(f"{name} holds values of up to {top:g}, too large to scale; divide them first.")
+    return InvalidInputError(
+        f"{name} holds values of up to {top:g}, too large to scale; divide them first.", argument="X"
+    )
 
 
 def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
@@ -149,7 +154,9 @@ def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: 
     try:
         numbers = np.where(missing, fill, values).astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} was numeric in the training rows, but now: {error}.") from error
+        raise InvalidInputError(
+            f"{name} was numeric in the training rows, but now: {error}.", argument="X"
+        ) from error
     refuse_infinite(name, numbers)
     return numbers
 

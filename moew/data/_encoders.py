@@ -38,7 +38,7 @@ class TabularEncoder:
             for (name, values), is_category in zip(columns_of(X), marked_as_categories(X), strict=True)
         ]
         if not self.columns_:
-            raise InvalidInputError("X has no columns; at least one feature is needed.")
+            raise InvalidInputError("X has no columns; at least one feature is needed.", argument="X")
         self.blocks_ = _blocks(self.columns_)
         return self
 

@@ -28,7 +28,8 @@ def label_positions(y: Labels, levels: list[Any]) -> IntArray:
     place = {level: position for position, level in enumerate(levels)}
     if unseen := set(distinct) - set(place):
         raise InvalidInputError(
-            f"labels {sorted(unseen, key=str)!r} were not in the training rows, which have {levels!r}."
+            f"labels {sorted(unseen, key=str)!r} were not in the training rows, which have {levels!r}.",
+            argument="y",
         )
     return np.array([place[label] for label in distinct], dtype=np.intp)[inverse]
 
@@ -38,10 +39,14 @@ def number_labels(y: Labels) -> FloatArray:
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"the targets of a regression must be numbers: {error}.") from error
+        raise InvalidInputError(
+            f"the targets of a regression must be numbers: {error}.", argument="y"
+        ) from error
     _check_one_dimension(values)
     if not np.isfinite(values).all():
-        raise InvalidInputError("the targets hold missing or infinite values; drop those rows first.")
+        raise InvalidInputError(
+            "the targets hold missing or infinite values; drop those rows first.", argument="y"
+        )
     return values
 
 
@@ -50,7 +55,7 @@ def _distinct_labels(y: Labels) -> tuple[list[Any], IntArray]:
     values = np.asarray(y)
     _check_one_dimension(values)
     if is_missing(values).any():
-        raise InvalidInputError("the labels hold missing values; drop those rows first.")
+        raise InvalidInputError("the labels hold missing values; drop those rows first.", argument="y")
     if values.dtype.kind != "O":
         found, inverse = np.unique(values, return_inverse=True)
         return [plain(value) for value in found.tolist()], inverse
@@ -62,4 +67,4 @@ def _distinct_labels(y: Labels) -> tuple[list[Any], IntArray]:
 
 def _check_one_dimension(values: np.ndarray[Any, Any]) -> None:
     if values.ndim != 1 or len(values) == 0:
-        raise InvalidInputError(f"y must be one label for each row, got shape {values.shape}.")
+        raise InvalidInputError(f"y must be one label for each row, got shape {values.shape}.", argument="y")

@@ -115,7 +115,8 @@ def check_training_labels(rows: LabelledRows, task: Task) -> None:
     if len(np.unique(rows.y)) < 2:
         kind = "one class" if task == "classification" else "one constant target"
         raise InvalidInputError(
-            f"the training labels hold only {kind} ({rows.y[0]!r}); there is nothing to learn.", argument="y"
+            f"the training labels hold only {kind} ({rows.y.tolist()[0]!r}); there is nothing to learn.",
+            argument="y",
         )
 
 
@@ -139,8 +140,8 @@ def check_same_kind_of_labels(training: Labels, validation: Labels) -> None:
     graded = validation.dtype.kind == "f" and not all(_reads_as_number(name) for name in np.unique(training))
     if not graded:
         raise InvalidInputError(
-            f"the training labels are strings ({training[0]!r}) and the validation labels numbers "
-            f"({validation[0]!r}), or the other way round; give both the same labels.",
+            f"the training labels are strings ({training.tolist()[0]!r}) and the validation labels numbers "
+            f"({validation.tolist()[0]!r}), or the other way round; give both the same labels.",
             argument="y_val",
         )
 

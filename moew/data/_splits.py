@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 
 from moew.data._rows import LabelledRows, check_same_kind_of_labels, check_same_rows
 from moew.data._table import column_names
-from moew.exceptions import Argument, InvalidInputError, MoewWarning
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.types import IntArray, Labels, Task
 
 _STRATA = 5  # quantile bins that stand for classes where a regression's rows are split
@@ -67,12 +67,12 @@ def given_validation(task: Task, training: LabelledRows, validation: LabelledRow
     """The user passed validation rows."""
     check_same_rows(training.X, validation.X, "the validation rows")
     if (column_names(training.X) is None) != (column_names(validation.X) is None):
-        warnings.warn(
+        warning = MoewWarning(
             "one of X and X_val has column names and the other has not: is one of them transformed? In a "
             "Pipeline, use transform_input=['X_val'].",
-            MoewWarning,
-            stacklevel=5,
+            argument="X_val",
         )
+        warnings.warn(warning, stacklevel=5)
     if task == "classification":
         check_same_kind_of_labels(training.y, validation.y)
     return SearchData(task, training, validation, _one_fold(len(validation)))
@@ -113,8 +113,8 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
     except ValueError as error:
         raise InvalidInputError(
             Argument("validation", validation),
-            f" cannot split these rows: {error}. A splitter that needs groups is passed as "
-            "list(splitter.split(X, y, groups)).",
+            f" cannot split these rows: {error}.",
+            InPython(" A splitter that needs groups is passed as list(splitter.split(X, y, groups))."),
             argument="validation",
         ) from error
     tested = np.concatenate([test for _, test in splits])
@@ -139,7 +139,7 @@ def set_aside(data: SearchData, share: float, rng: np.random.Generator) -> Searc
             Argument("X_val and y_val"),
             ", or a share of the rows as ",
             Argument("validation"),
-            "; with a splitter every row is trained on.",
+            "; in a cross-validation every row is trained on.",
             argument="honest",
         )
     searched, held = _held_out(data.validation.y, data.task, share, rng)
@@ -187,7 +187,9 @@ def holdout_split(
     """
     strata = check_strata(strata)
     if not 0 < share < 1:
-        raise InvalidInputError(f"the share of rows to hold out must lie between 0 and 1, got {share!r}.")
+        raise InvalidInputError(
+            f"the share of rows to hold out must lie between 0 and 1, got {share!r}.", argument="honest"
+        )
     codes, counts = np.unique(strata, return_counts=True)
     if (counts < 2).any():
         alone = [code if names is None else names[code] for code in codes[counts < 2].tolist()]

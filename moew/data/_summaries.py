@@ -80,7 +80,9 @@ class _ColumnSummary:
         numeric = are_numbers(seen, is_category)
         if self.numeric not in (None, numeric):
             raise InvalidInputError(
-                f"{self.name} holds numbers in some chunks and categories in others; make it the same in all."
+                f"{self.name} holds numbers in some chunks and categories in others; make it the same in "
+                "all.",
+                argument="X",
             )
         self.numeric = numeric
         if numeric:
@@ -99,7 +101,8 @@ class _ColumnSummary:
         if len(self.levels) > MOST_LEVELS:
             raise InvalidInputError(
                 f"{self.name} has more than the {MOST_LEVELS} different values that can be encoded as "
-                "categories; drop it, group its values, or encode it as numbers."
+                "categories; drop it, group its values, or encode it as numbers.",
+                argument="X",
             )
 
     def column(self, scale: bool) -> Column:
@@ -132,7 +135,7 @@ class TableSummary:
     def encoder(self, scale: bool) -> TabularEncoder:
         """The encoder that `TabularEncoder(scale).fit` would be on all rows."""
         if not self.columns:
-            raise InvalidInputError("X has no columns; at least one feature is needed.")
+            raise InvalidInputError("X has no columns; at least one feature is needed.", argument="X")
         return TabularEncoder.from_columns(scale, self.names, [c.column(scale) for c in self.columns])
 
 

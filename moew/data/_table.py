@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import Rows
 
 
@@ -22,20 +22,29 @@ def check_same_columns(X: Rows, names: list[str] | None, n_columns: int, what: s
     if names is not None and got is not None and got != names:
         missing, extra = [n for n in names if n not in got], [n for n in got if n not in names]
         detail = f"missing: {missing}, extra: {extra}" if missing or extra else "they are in another order"
-        raise InvalidInputError(f"{what} must have the columns of the training rows ({detail}).")
+        raise InvalidInputError(
+            f"{what} must have the columns of the training rows ({detail}).", argument="X"
+        )
     shape = np.shape(X)
     if got is None and len(shape) != 2:
-        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {shape}.")
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), got shape {shape}.", argument="X"
+        )
     width = len(got) if got is not None else shape[1]
     if width != n_columns:
-        raise InvalidInputError(f"{what} have {width} columns, the training rows have {n_columns}.")
+        raise InvalidInputError(
+            f"{what} have {width} columns, the training rows have {n_columns}.", argument="X"
+        )
 
 
 def _refuse_sparse(X: Rows) -> None:
     if hasattr(X, "tocsr"):
         raise InvalidInputError(
             "sparse X cannot be encoded here; pass a dense array (X.toarray()), or choose an embedding "
-            "and base weights that do not look at X, such as embedding='label'."
+            "and base weights that do not look at X, such as ",
+            Argument("embedding", "label"),
+            ".",
+            argument="X",
         )
 
 
@@ -45,15 +54,19 @@ def columns_of(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
     if hasattr(X, "columns"):
         names = column_names(X) or []
         if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise InvalidInputError(f"X has more than one column named {repeated}; give each its own name.")
+            raise InvalidInputError(
+                f"X has more than one column named {repeated}; give each its own name.", argument="X"
+            )
         return [(f"column {name!r}", _frame_column(X[name])) for name in X.columns]
     values = np.asarray(X)
     if values.dtype.kind in "mM":
         raise InvalidInputError(
-            f"X holds dates ({values.dtype}); turn them into numbers first, such as days."
+            f"X holds dates ({values.dtype}); turn them into numbers first, such as days.", argument="X"
         )
     if values.ndim != 2:
-        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {values.shape}.")
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), got shape {values.shape}.", argument="X"
+        )
     return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
 
 
@@ -83,7 +96,8 @@ def _frame_column(series: Any) -> np.ndarray[Any, Any]:
     dtype = str(series.dtype)
     if dtype.startswith(_DATES):
         raise InvalidInputError(
-            f"column {series.name!r} holds dates ({dtype}); turn it into numbers first, such as days."
+            f"column {series.name!r} holds dates ({dtype}); turn it into numbers first, such as days.",
+            argument="X",
         )
     values = np.asarray(series)
     if values.dtype.kind in "biuf":

@@ -92,6 +92,7 @@ def _choose(features: str | Sequence[str], complete: Sequence[str]) -> Sequence[
     if unknown or not features:
         raise InvalidInputError(
             f'features={features!r}: expected "complete", "script", or a list of names out of '
-            + ", ".join(complete)
+            + ", ".join(complete),
+            argument="features",
         )
     return list(features)

@@ -34,7 +34,8 @@ class Dataset:
         unknown = [name for name in names if name not in self.feature_names]
         if unknown:
             raise InvalidInputError(
-                f"there is no feature {unknown[0]!r}; there are {', '.join(self.feature_names)}"
+                f"there is no feature {unknown[0]!r}; there are {', '.join(self.feature_names)}",
+                argument="features",
             )
         return self.X[:, [self.feature_names.index(name) for name in names]]
 

@@ -56,7 +56,8 @@ def load_wine(csv: str | Path | None = None) -> Dataset:
         return _wines(_flags_of(Path(csv)), (*WORDS, "points"))
     except (OSError, ValueError, CsvError) as error:
         raise InvalidInputError(
-            f"csv={str(csv)!r} cannot be read: {error}. Pass Kaggle's winemag-data-130k-v2.csv as it is."
+            f"csv={str(csv)!r} cannot be read: {error}. Pass Kaggle's winemag-data-130k-v2.csv as it is.",
+            argument="csv",
         ) from error
 
 

@@ -15,13 +15,17 @@ from moew.types import BoolArray, FloatArray, IntArray
 def check_fraction(value: Any, name: str) -> None:
     """Raise unless `value` is a number in (0, 1]."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
-        raise InvalidInputError(f"{name} must be a number above 0 and at most 1, got {value!r}.")
+        raise InvalidInputError(
+            f"{name} must be a number above 0 and at most 1, got {value!r}.", argument=name
+        )
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> None:
     """Raise unless `value` is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+        raise InvalidInputError(
+            f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.", argument=name
+        )
 
 
 def check_scores(score: Any) -> FloatArray:

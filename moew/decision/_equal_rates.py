@@ -21,7 +21,7 @@ from moew.decision._common import (
     threshold_at_edge,
     threshold_selecting,
 )
-from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
 from moew.types import BoolArray, Columns, FloatArray, IntArray
 
 GREEDY_MOVES = 1000  # as in the authors' script
@@ -64,7 +64,9 @@ class EqualFalsePositiveRates(Stateful):
         check_choice(self.on, "on", ("train", "validation"))
         check_choice(self.method, "method", ("exact", "greedy"))
         if not isinstance(self.group, str) or not self.group:
-            raise InvalidInputError(f"group must be the name of a column, got {self.group!r}.")
+            raise InvalidInputError(
+                f"group must be the name of a column, got {self.group!r}.", argument="group"
+            )
         object.__setattr__(self, "coverage", float(self.coverage))
 
     @property
@@ -93,7 +95,10 @@ class EqualFalsePositiveRates(Stateful):
         if empty := [names[g] for g in np.flatnonzero(negatives == 0)]:
             raise UndefinedMetricError(
                 f"no false-positive rate for {_listed(empty)} of column {self.group!r}: no negative rows "
-                f"among those the rule is fitted on (on={self.on!r}). Merge small groups or leave them out."
+                "among those the rule is fitted on (",
+                Argument("on", self.on),
+                "). Merge small groups or leave them out.",
+                argument="metadata",
             )
         rows = [np.flatnonzero(codes == g) for g in range(len(names))]
         rows = [r[np.argsort(-scores[r], kind="stable")] for r in rows]  # best score first
@@ -106,14 +111,17 @@ class EqualFalsePositiveRates(Stateful):
     def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
         """True (n,) where the positive class is decided, by the threshold of the row's group."""
         if self.groups_ is None or self.thresholds_ is None:
-            raise InvalidInputError(f"{self!r} has no thresholds yet; call fit and use what it returns.")
+            raise InvalidInputError(
+                f"{self!r} has no thresholds yet; call fit and use what it returns.", argument="decision"
+            )
         scores = check_scores(score)
         names, codes = self._groups(columns, len(scores))
         known = dict(zip(self.groups_, self.thresholds_, strict=True))
         if unseen := [name for name in names if name not in known]:
             raise InvalidInputError(
                 f"{_listed(unseen)} of column {self.group!r} had no rows when the rule was fitted, so there "
-                f"is no threshold for it; known groups are {list(self.groups_)!r}."
+                f"is no threshold for it; known groups are {list(self.groups_)!r}.",
+                argument="metadata",
             )
         return scores > np.array([known[name] for name in names], dtype=np.float64)[codes]
 
@@ -121,16 +129,20 @@ class EqualFalsePositiveRates(Stateful):
         """The groups that occur, in a fixed order, and the index (n,) of each row's group among them."""
         if self.group not in columns:
             raise InvalidInputError(
-                f"the decision needs the column {self.group!r}, but got {sorted(columns)!r}. Take it from a "
-                f"column of X (a data frame with a column named {self.group!r}) or pass it: "
-                f"predict(X, metadata={{{self.group!r}: …}}), and in fit as metadata={{…}} and "
-                f"metadata_val={{…}}."
+                f"the decision needs the column {self.group!r}, but got {sorted(columns)!r}.",
+                InPython(
+                    f" Take it from a column of X (a data frame with a column named {self.group!r}) or pass "
+                    f"it: predict(X, metadata={{{self.group!r}: …}}), and in fit as metadata={{…}} and "
+                    f"metadata_val={{…}}."
+                ),
+                argument="metadata",
             )
         values = np.asarray(columns[self.group])
         if values.shape != (n_rows,):
             raise InvalidInputError(
                 f"column {self.group!r} must have one group for each of {n_rows} rows, "
-                f"got shape {values.shape}."
+                f"got shape {values.shape}.",
+                argument="metadata",
             )
         return _group_codes(values, self.group)
 
@@ -210,7 +222,8 @@ def _group_codes(values: np.ndarray[Any, Any], column: str) -> tuple[list[Any], 
     distinct = set(plain)
     if bad := [v for v in distinct if not isinstance(v, bool | int | float | str) or v != v]:
         raise InvalidInputError(
-            f"column {column!r} must hold numbers or strings as groups, none missing, got {bad[0]!r}."
+            f"column {column!r} must hold numbers or strings as groups, none missing, got {bad[0]!r}.",
+            argument="metadata",
         )
     ordered = sorted(distinct, key=lambda v: (type(v).__name__, v))
     place = {name: code for code, name in enumerate(ordered)}

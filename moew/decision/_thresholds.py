@@ -22,7 +22,7 @@ from moew.decision._common import (
     threshold_at_edge,
     threshold_selecting,
 )
-from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.exceptions import Argument, InvalidInputError, UndefinedMetricError
 from moew.types import BoolArray, Columns, FloatArray
 
 FitOn = Literal["train", "validation"]
@@ -44,7 +44,9 @@ class _OneThreshold(Stateful):
     def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
         """True (n,) where the score (n,) lies above the threshold."""
         if self.threshold_ is None:
-            raise InvalidInputError(f"{self!r} has no threshold yet; call fit and use what it returns.")
+            raise InvalidInputError(
+                f"{self!r} has no threshold yet; call fit and use what it returns.", argument="decision"
+            )
         return check_scores(score) > self.threshold_
 
     def _content(self) -> State:
@@ -75,14 +77,21 @@ class FixedThreshold(_OneThreshold):
 
     def __post_init__(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, Real):
-            raise InvalidInputError(f"threshold must be a number, got {self.threshold!r}.")
+            raise InvalidInputError(
+                f"threshold must be a number, got {self.threshold!r}.", argument="threshold"
+            )
         if not np.isfinite(self.threshold):
-            raise InvalidInputError(f"threshold must be finite, got {self.threshold!r}.")
+            raise InvalidInputError(
+                f"threshold must be finite, got {self.threshold!r}.", argument="threshold"
+            )
         check_choice(self.of, "of", ("score", "probability"))
         if self.of == "probability" and not 0 <= self.threshold <= 1:
             raise InvalidInputError(
                 f"a threshold of a probability lies between 0 and 1, got {self.threshold!r}; one of the "
-                f"model's decision function is decision=FixedThreshold({self.threshold!r})."
+                "model's decision function is ",
+                Argument("decision", f"score={self.threshold!r}"),
+                ".",
+                argument="decision",
             )
         object.__setattr__(self, "threshold", float(self.threshold))
 
@@ -219,7 +228,10 @@ class RecallReached(_OneThreshold):
         if not len(of_positives):
             raise UndefinedMetricError(
                 f"a recall of {self.recall:g} has no threshold: none of the {len(scores)} rows that the "
-                f"rule is fitted on (on={self.on!r}) is positive."
+                "rule is fitted on (",
+                Argument("on", self.on),
+                ") is positive.",
+                argument="decision",
             )
         recall_at = np.arange(1, len(of_positives) + 1) / len(of_positives)
         lowest_needed = of_positives[np.searchsorted(recall_at, self.recall)]

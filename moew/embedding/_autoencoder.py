@@ -97,9 +97,13 @@ class AutoencoderEmbedding(BaseEmbedding):
 
     def _check_settings(self) -> None:
         if not 0 <= self.trade_off <= 1:
-            raise InvalidInputError(f"trade_off must be between 0 and 1, got {self.trade_off!r}.")
+            raise InvalidInputError(
+                f"trade_off must be between 0 and 1, got {self.trade_off!r}.", argument="trade_off"
+            )
         if self.n_dims is not None and self.n_dims < 1:
-            raise InvalidInputError(f"n_dims must be at least 1 or None, got {self.n_dims!r}.")
+            raise InvalidInputError(
+                f"n_dims must be at least 1 or None, got {self.n_dims!r}.", argument="n_dims"
+            )
 
     def _network(self) -> dict[str, Any]:
         """The arguments of both training functions, besides the rows."""

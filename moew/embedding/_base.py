@@ -41,7 +41,9 @@ class BaseEmbedding(Stateful, BaseEstimator):
     def fit(self, X: Rows, y: Labels, *, task: Task) -> Self:
         """Learn from the n training rows; `task` says what y is."""
         if task not in ("classification", "regression"):
-            raise InvalidInputError(f"task must be 'classification' or 'regression', got {task!r}.")
+            raise InvalidInputError(
+                f"task must be 'classification' or 'regression', got {task!r}.", argument="task"
+            )
         self._learn(X, y, task)
         Z = self._checked(self._embed(X, y), len(y))
         self.offset_, self.spread_ = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
@@ -50,7 +52,10 @@ class BaseEmbedding(Stateful, BaseEstimator):
             self.offset_ = share @ Z
             self.spread_ = np.sqrt(share @ (Z - self.offset_) ** 2)
             if not np.isfinite(self.spread_).all():
-                raise InvalidInputError(f"{self._name}: the embedding's values are too large to standardise.")
+                raise InvalidInputError(
+                    f"{self._name}: the embedding's values are too large to standardise.",
+                    argument="embedding",
+                )
             # With infinite spread a constant dimension is exactly 0 for any rows.
             self.spread_[self.spread_ <= self._speck * np.abs(Z).max(axis=0)] = np.inf
         return self
@@ -62,7 +67,8 @@ class BaseEmbedding(Stateful, BaseEstimator):
         if Z.shape[1] != len(self.offset_):
             raise InvalidInputError(
                 f"{self._name} gave {Z.shape[1]} dimensions here and {len(self.offset_)} in training; "
-                "it must give the same number for any rows."
+                "it must give the same number for any rows.",
+                argument="embedding",
             )
         return np.asarray((Z - self.offset_) / self.spread_)
 
@@ -96,17 +102,21 @@ class BaseEmbedding(Stateful, BaseEstimator):
         if Z.ndim != 2 or len(Z) != n_rows or Z.shape[1] < 1:
             raise InvalidInputError(
                 f"{self._name} must give one row of numbers for each of the {n_rows} rows, "
-                f"an array of shape ({n_rows}, d); it gave shape {Z.shape}."
+                f"an array of shape ({n_rows}, d); it gave shape {Z.shape}.",
+                argument="embedding",
             )
         try:
             Z = Z.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"{self._name} must give numbers: {error}.") from error
+            raise InvalidInputError(
+                f"{self._name} must give numbers: {error}.", argument="embedding"
+            ) from error
         if not np.isfinite(Z).all():
             bad = np.flatnonzero(~np.isfinite(Z).all(axis=1))
             raise InvalidInputError(
                 f"{self._name} gave NaN or infinite values in {len(bad)} rows (first: row {bad[0]}); "
-                "impute or drop such values first, or choose another embedding."
+                "impute or drop such values first, or choose another embedding.",
+                argument="embedding",
             )
         return Z
 
@@ -114,7 +124,9 @@ class BaseEmbedding(Stateful, BaseEstimator):
 def side_by_side(left: FloatArray, right: FloatArray) -> FloatArray:
     """Join the columns from X (n, a) and from y (n, b) into (n, a + b)."""
     if len(left) != len(right):
-        raise InvalidInputError(f"X has {len(left)} rows and y has {len(right)}; they must be the same.")
+        raise InvalidInputError(
+            f"X has {len(left)} rows and y has {len(right)}; they must be the same.", argument="y"
+        )
     return np.hstack([left, right])
 
 

@@ -19,15 +19,19 @@ def check_chunk_settings(source: Any, task: Task, batch_size: int | None, chunk_
     """Raise on settings that cannot be used with rows in chunks."""
     check_readable_again(source)
     if task not in ("classification", "regression"):
-        raise InvalidInputError(f"task must be 'classification' or 'regression', got {task!r}.")
+        raise InvalidInputError(
+            f"task must be 'classification' or 'regression', got {task!r}.", argument="task"
+        )
     if batch_size is None:
         raise InvalidInputError(
-            "batch_size=None takes all rows in every step, which rows in chunks cannot; give a number."
+            "batch_size=None takes all rows in every step, which rows in chunks cannot; give a number.",
+            argument="batch_size",
         )
     if chunk_rows < 2 * batch_size:  # a block has at least half of chunk_rows
         raise InvalidInputError(
             f"chunk_rows={chunk_rows} must be at least twice the batch_size of {batch_size}, whose rows all "
-            "come from one block."
+            "come from one block.",
+            argument="chunk_rows",
         )
 
 
@@ -42,7 +46,7 @@ class EncodedChunks:
             labels.add(y)
         self.n_rows = labels.count
         if not self.n_rows:
-            raise InvalidInputError("the source gave no rows.")
+            raise InvalidInputError("the source gave no rows.", argument="source")
         self.encoder, self.target = table.encoder(scale), labels.encoder(scale)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -54,7 +58,8 @@ class EncodedChunks:
         if n_rows != self.n_rows:
             raise InvalidInputError(
                 f"the source gave {self.n_rows} rows when read first and {n_rows} now; it must give the same "
-                "rows each time."
+                "rows each time.",
+                argument="source",
             )
 
     def blocks(self, sizes: list[int]) -> Iterator[FloatArray]:

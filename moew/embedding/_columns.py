@@ -45,7 +45,8 @@ class ColumnsEmbedding(BaseEmbedding):
     def _wanted(self) -> list[str | int]:
         if isinstance(self.columns, str | int) or len(self.columns) == 0:
             raise InvalidInputError(
-                f"columns must be a list of one or more names or positions, got {self.columns!r}."
+                f"columns must be a list of one or more names or positions, got {self.columns!r}.",
+                argument="columns",
             )
         return list(self.columns)
 
@@ -59,7 +60,7 @@ class ColumnsEmbedding(BaseEmbedding):
         there = f"the positions 0 to {self.n_columns_ - 1}"
         if self.names_ is not None:
             there = f"the names {self.names_} and {there}"
-        raise InvalidInputError(f"X has no column {column!r}; it has {there}.")
+        raise InvalidInputError(f"X has no column {column!r}; it has {there}.", argument="columns")
 
     def _chosen(self, X: Rows) -> Rows:
         if hasattr(X, "columns"):

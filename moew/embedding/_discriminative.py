@@ -50,7 +50,9 @@ class DiscriminativeEmbedding(BaseEmbedding):
         from moew.models.networks._spec import layer_widths
 
         if len(layer_widths(self.hidden)) == 0:
-            raise InvalidInputError("hidden must name at least one layer: the last one is the embedding.")
+            raise InvalidInputError(
+                "hidden must name at least one layer: the last one is the embedding.", argument="hidden"
+            )
         network = NetworkClassifier if task == "classification" else NetworkRegressor
         self.network_ = network(
             hidden=tuple(self.hidden),

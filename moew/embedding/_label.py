@@ -36,7 +36,7 @@ class LabelEmbedding(BaseEmbedding):
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
         if self.n_bins < 1:
-            raise InvalidInputError(f"n_bins must be at least 1, got {self.n_bins}.")
+            raise InvalidInputError(f"n_bins must be at least 1, got {self.n_bins}.", argument="n_bins")
         self.task_ = task
         if task == "classification":
             self.levels_ = label_levels(y)

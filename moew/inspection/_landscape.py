@@ -47,7 +47,9 @@ def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: i
     sign = 1.0 if result.greater_is_better else -1.0
     spread = float(values.std()) or 1.0
     if len(values) < 2:
-        raise InvalidInputError("a landscape needs at least two candidates with a value; search for longer.")
+        raise InvalidInputError(
+            "a landscape needs at least two candidates with a value; search for longer.", argument="search"
+        )
     posterior = GpBucb().model(alphas, sign * values, domain)
     chosen = _chosen(dims, domain.n_dims, posterior.upper_bound(alphas, 0.0)[1])
     sides = np.linspace(-domain.size, domain.size, points)
@@ -81,7 +83,8 @@ def _chosen(dims: Sequence[int] | None, n_dims: int, slopes: FloatArray) -> tupl
     wanted = tuple(int(dim) for dim in dims)
     if not 1 <= len(wanted) <= 2 or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(n_dims)):
         raise InvalidInputError(
-            f"dims must be one or two different dimensions of alpha from 0 to {n_dims - 1}, got {dims!r}."
+            f"dims must be one or two different dimensions of alpha from 0 to {n_dims - 1}, got {dims!r}.",
+            argument="dims",
         )
     return wanted
 

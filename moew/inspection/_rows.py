@@ -48,7 +48,8 @@ def check_row_count(fitted: FittedSearch, got: int, what: str) -> None:
     if got < expected or (all_trained and got > expected):
         least = "" if all_trained else "at least "
         raise InvalidInputError(
-            f"{what} must have the rows that the search was fitted with, {least}{expected}, got {got}."
+            f"{what} must have the rows that the search was fitted with, {least}{expected}, got {got}.",
+            argument=what,
         )
 
 

@@ -10,9 +10,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
 
-from moew.exceptions import InvalidInputError
-from moew.types import Columns
+from moew.exceptions import Argument, InPython, InvalidInputError
+from moew.types import Array, Columns, Labels
 
 
 def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]:
@@ -26,14 +27,17 @@ def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]
     if len([p for p in parameters if p.kind in positional]) < 2 and not takes_any:
         raise InvalidInputError(
             f"a metric is a function of (y_true, output, …), but {function_name(function)!r} takes "
-            f"{[p.name for p in parameters]!r}."
+            f"{[p.name for p in parameters]!r}.",
+            argument="function",
         )
     rest = [p for i, p in enumerate(parameters) if not (i < 2 and p.kind in positional)]
     fixed = function.keywords if isinstance(function, partial) else {}  # already decided by the user
     named = [p for p in rest if p.kind in (*positional, Parameter.KEYWORD_ONLY) and p.name not in fixed]
     if unnamed := [p.name for p in named if p.kind is Parameter.POSITIONAL_ONLY]:
         raise InvalidInputError(
-            f"columns are passed by name, but {function_name(function)!r} takes {unnamed!r} only by position."
+            f"columns are passed by name, but {function_name(function)!r} takes {unnamed!r} only by "
+            "position.",
+            argument="function",
         )
     required = [p.name for p in named if p.default is Parameter.empty]
     return required, [p.name for p in named if p.default is not Parameter.empty]
@@ -52,7 +56,9 @@ def check_bounds(bounds: Any) -> None:
         return
     numbers = isinstance(bounds, tuple) and all(isinstance(b, Real) for b in bounds)
     if not (numbers and len(bounds) == 2 and bounds[0] < bounds[1]):
-        raise InvalidInputError(f"bounds must be None or (lowest, highest), got {bounds!r}.")
+        raise InvalidInputError(
+            f"bounds must be None or (lowest, highest), got {bounds!r}.", argument="bounds"
+        )
 
 
 def one_number(result: Any, name: str) -> float:
@@ -72,7 +78,25 @@ def one_number(result: Any, name: str) -> float:
     text = repr(result)
     shown = text if len(text) <= 80 else text[:77] + "…"
     raise InvalidInputError(
-        f"the metric {name!r} must return one number, it returned {type(result).__name__}{shape}: {shown}."
+        f"the metric {name!r} must return one number, it returned {type(result).__name__}{shape}: {shown}.",
+        argument="metric",
+    )
+
+
+def cannot_judge(
+    metric_name: str, labels: Labels, classes: Array | None, error: Exception
+) -> InvalidInputError:
+    """The error for a metric that fails on such labels; it names related scorers, as f1_macro for f1."""
+    different = np.unique(labels)
+    task = "regression" if classes is None else "classification"
+    related = [name for name in get_scorer_names() if name.startswith(f"{metric_name}_")]
+    related = [name for name in related if not name.endswith("_samples")]
+    why = f"; related ones are {', '.join(related)}." if related else f": {error}"
+    return InvalidInputError(
+        Argument("metric", metric_name),
+        f" cannot judge a {task} with {len(different)} different labels, such as "
+        f"{different[:3].tolist()}{why}",
+        argument="metric",
     )
 
 
@@ -80,7 +104,12 @@ def missing_weights(metric_name: str) -> InvalidInputError:
     """The error for sample weights that the metric cannot do without."""
     return InvalidInputError(
         f"the metric {metric_name!r} cannot do without sample weights of the rows it is evaluated on; pass "
-        "them (sample_weight_val=… with X_val, else sample_weight=…), or give its argument a default."
+        "them (",
+        InPython("sample_weight_val=… with X_val, else "),
+        Argument("sample_weight"),
+        InPython("=…"),
+        "), or give its argument a default.",
+        argument="sample_weight",
     )
 
 
@@ -90,7 +119,8 @@ def check_length(column: Any, n_rows: int, column_name: str, metric_name: str) -
     if not shape or shape[0] != n_rows:
         raise InvalidInputError(
             f"the metric {metric_name!r} needs one value of {column_name!r} for each of the {n_rows} rows it "
-            f"is evaluated on, got {f'{shape[0]} values' if shape else 'a single value'}."
+            f"is evaluated on, got {f'{shape[0]} values' if shape else 'a single value'}.",
+            argument=column_name,
         )
 
 
@@ -102,5 +132,9 @@ def missing_columns(
     how = ", ".join(f"{name!r}: …" for name in missing)
     return InvalidInputError(
         f"the metric {metric_name!r} needs {missing!r} for each row, but the columns passed are {there}; "
-        f"pass {argument}={{{how}}}."
+        "pass ",
+        Argument(argument),
+        InPython(f"={{{how}}}"),
+        ".",
+        argument="metadata",
     )

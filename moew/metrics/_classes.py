@@ -39,7 +39,15 @@ def accuracy() -> FunctionMetric:
     >>> accuracy()(["cat", "dog", "dog"], ["cat", "dog", "cat"], sample_weight=[1.0, 1.0, 2.0])
     0.5
     """
-    return FunctionMetric(_Accuracy(), "decision", True, "accuracy", bounds=(0.0, 1.0))
+    return FunctionMetric(
+        _Accuracy(),
+        "decision",
+        True,
+        "accuracy",
+        bounds=(0.0, 1.0),
+        needs_classes=True,
+        registry_name="accuracy",
+    )
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,15 @@ def worst_class_error() -> FunctionMetric:
     >>> worst_class_error()([0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0])  # one in four zeros, one in two ones
     0.5
     """
-    return FunctionMetric(_WorstClassError(), "decision", False, "worst class error", bounds=(0.0, 1.0))
+    return FunctionMetric(
+        _WorstClassError(),
+        "decision",
+        False,
+        "worst class error",
+        bounds=(0.0, 1.0),
+        needs_classes=True,
+        registry_name="worst_class_error",
+    )
 
 
 @dataclass(frozen=True)
@@ -116,4 +132,6 @@ def fpr_gap(pos_label: Any = None) -> FunctionMetric:
     0.5
     """
     name = "false-positive rate gap"
-    return FunctionMetric(_FprGap(), "decision", False, name, pos_label, True, (0.0, 1.0))
+    return FunctionMetric(
+        _FprGap(), "decision", False, name, pos_label, True, (0.0, 1.0), registry_name="fpr_gap"
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InPython, InvalidInputError
 from moew.types import Array, BoolArray, IntArray
 
 _SMALL_RANGE = 4096  # integers within this range are counted without sorting
@@ -20,7 +20,10 @@ def is_positive(labels: Any, pos_label: Any) -> BoolArray:
             return values
         if values.dtype.kind not in "iuf" or not ((values == 1) | (values == 0) | (values == -1)).all():
             raise InvalidInputError(
-                "which label is positive is not clear from the labels; give the metric a pos_label=…"
+                "which label is positive is not clear from the labels; give the metric a ",
+                Argument("pos_label"),
+                InPython("=…"),
+                argument="pos_label",
             )
         pos_label = 1
     same: Any = values == pos_label

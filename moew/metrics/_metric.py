@@ -12,8 +12,9 @@ import numpy as np
 
 from moew.data._read_only import read_only
 from moew.data._rows import LabelledRows
-from moew.exceptions import InvalidInputError, UndefinedMetricError
+from moew.exceptions import Argument, InvalidInputError, UndefinedMetricError
 from moew.metrics._checks import (
+    cannot_judge,
     check_bounds,
     check_length,
     extra_arguments,
@@ -42,7 +43,9 @@ class ManyAtOnce(ABC):
 class FunctionMetric:
     """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns.
 
-    `needs_two_classes` says that it has a meaning only for a classifier of two classes.
+    `needs_two_classes` says that it has a meaning only for a classifier of two classes, `needs_classes` that
+    it compares labels, which predicted numbers never equal. `registry_name` is the name in METRICS of one of
+    moew's own metrics: what those raise in a rehearsal they would raise for every model.
     """
 
     function: Callable[..., Any]
@@ -53,6 +56,8 @@ class FunctionMetric:
     needs_two_classes: bool = False
     bounds: tuple[float, float] | None = None
     slow: bool = field(default=False, compare=False)  # it judges the same
+    needs_classes: bool = field(default=False, compare=False)
+    registry_name: str = field(default="", compare=False)
     required_columns: tuple[str, ...] = field(init=False)
     optional_columns: tuple[str, ...] = field(init=False)
     takes_pos_label: bool = field(init=False)
@@ -62,10 +67,13 @@ class FunctionMetric:
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, type):
-            raise InvalidInputError(f"a metric needs a function (y_true, output, …), got {self.function!r}.")
+            raise InvalidInputError(
+                f"a metric needs a function (y_true, output, …), got {self.function!r}.", argument="function"
+            )
         if self.response not in ("decision", "score", "proba"):
             raise InvalidInputError(
-                f"response must be 'decision', 'score' or 'proba', got {self.response!r}."
+                f"response must be 'decision', 'score' or 'proba', got {self.response!r}.",
+                argument="response",
             )
         check_bounds(self.bounds)
         required, optional = extra_arguments(self.function)
@@ -186,7 +194,16 @@ class FunctionMetric:
         rng: np.random.Generator,
     ) -> None:
         """Raise what would fail for every model, by a call on made-up predictions; `decided` are those of a
-        decision rule. A function that cannot take what was made up is left to the real predictions."""
+        decision rule. A user's function that cannot take what was made up is left to the real
+        predictions."""
+        if self.needs_classes and classes is None:
+            raise InvalidInputError(
+                Argument("metric", self.registry_name or self.name),
+                " judges classes, but numbers are predicted here. Take a metric of numbers, such as ",
+                Argument("metric", "r_squared"),
+                ", or a classifier.",
+                argument="metric",
+            )
         n = len(rows)
         tried: list[Array]
         if self.response == "decision":
@@ -205,7 +222,9 @@ class FunctionMetric:
                 return
             except (InvalidInputError, UndefinedMetricError) as error:
                 first = error
-            except Exception:
+            except Exception as error:
+                if self.registry_name:
+                    raise cannot_judge(self.registry_name, training_labels, classes, error) from error
                 return
         if first is not None:
             raise first

@@ -70,6 +70,17 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Function
     1.0
     """
     if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < float(recall) <= 1:
-        raise InvalidInputError(f"recall must be a number above 0 and at most 1, got {recall!r}.")
+        raise InvalidInputError(
+            f"recall must be a number above 0 and at most 1, got {recall!r}.", argument="recall"
+        )
     name = f"precision at {100 * float(recall):g}% recall"
-    return FunctionMetric(_PrecisionAtRecall(float(recall)), "score", True, name, pos_label, True, (0.0, 1.0))
+    return FunctionMetric(
+        _PrecisionAtRecall(float(recall)),
+        "score",
+        True,
+        name,
+        pos_label,
+        True,
+        (0.0, 1.0),
+        registry_name="precision_at_recall",
+    )

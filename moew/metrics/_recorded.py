@@ -82,7 +82,8 @@ class Recorder(_StandIn):
             raise InvalidInputError(
                 f"the scorer called {method} on other rows than it was given; predictions are recorded once "
                 "for the validation rows as they are. Change rows in the model (a Pipeline step), or write "
-                "the scorer so that it calls the model on X itself."
+                "the scorer so that it calls the model on X itself.",
+                argument="metric",
             )
         if method not in self.answers:
             with config_context(**self._config):  # the model answers under the user's own settings
@@ -104,7 +105,8 @@ class Replay(_StandIn):
         if len(answer) != _n_rows(X):
             raise InvalidInputError(
                 f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
-                "the model on X itself."
+                "the model on X itself.",
+                argument="metric",
             )
         return read_only(answer)  # type: ignore[no-any-return]
 

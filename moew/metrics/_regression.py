@@ -43,7 +43,9 @@ def r_squared() -> FunctionMetric:
     >>> r_squared()([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
     0.5
     """
-    return FunctionMetric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
+    return FunctionMetric(
+        _RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0), registry_name="r_squared"
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class _WorstBandRelativeError:
                 y, predicted = np.exp(y), np.exp(predicted)
             if not y.all():
                 raise InvalidInputError(
-                    "the relative error |ŷ/y − 1| has no value where y is 0; leave those rows out."
+                    "the relative error |ŷ/y − 1| has no value where y is 0; leave those rows out.",
+                    argument="y",
                 )
             error = np.abs(predicted / y - 1)
         band = np.searchsorted(self.thresholds, y)  # 0 for y ≤ first threshold, …
@@ -94,10 +97,21 @@ def worst_band_relative_error(
     try:
         cuts = tuple(float(t) for t in thresholds)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"thresholds must be numbers, got {thresholds!r}.") from error
+        raise InvalidInputError(
+            f"thresholds must be numbers, got {thresholds!r}.", argument="thresholds"
+        ) from error
     if not np.isfinite(cuts).all() or any(a >= b for a, b in pairwise(cuts)):
-        raise InvalidInputError(f"thresholds must be finite and rising, got {thresholds!r}.")
+        raise InvalidInputError(
+            f"thresholds must be finite and rising, got {thresholds!r}.", argument="thresholds"
+        )
     if inverse not in (None, "exp"):
-        raise InvalidInputError(f"inverse must be None or 'exp', got {inverse!r}.")
+        raise InvalidInputError(f"inverse must be None or 'exp', got {inverse!r}.", argument="inverse")
     function = _WorstBandRelativeError(cuts, inverse)
-    return FunctionMetric(function, "decision", False, "worst-band relative error", bounds=(0.0, math.inf))
+    return FunctionMetric(
+        function,
+        "decision",
+        False,
+        "worst-band relative error",
+        bounds=(0.0, math.inf),
+        registry_name="worst_band_relative_error",
+    )

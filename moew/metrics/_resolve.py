@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import Argument, InPython, InvalidInputError
 from moew.metrics._classes import accuracy, fpr_gap, worst_class_error
 from moew.metrics._fast import FAST_FORMS
 from moew.metrics._metric import FunctionMetric, make_metric
@@ -101,7 +101,7 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
         )
     scorer = get_scorer(text)
     if pos_label is None:
-        return ScorerMetric(scorer, text, FAST_FORMS.get(text), _bounds_of(text), named=True)
+        return ScorerMetric(scorer, text, FAST_FORMS.get(text), _bounds_of(text), text)
     function = scorer._score_func
     _check_takes_label(text, function)
     of_label = make_scorer(
@@ -110,7 +110,7 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
         greater_is_better=scorer._sign > 0,
         **{**scorer._kwargs, "pos_label": pos_label},
     )
-    return ScorerMetric(of_label, f"{text} of {pos_label}", named=True)
+    return ScorerMetric(of_label, f"{text} of {pos_label}", registry_name=text)
 
 
 def _ours(name: str, numbers: str, pos_label: Any) -> FunctionMetric:
@@ -178,9 +178,15 @@ def _check_bare(function: Any) -> None:
     ]
     named = [n for n in get_scorer_names() if getattr(get_scorer(n), "_score_func", None) is function]
     or_name = (", or the scorer's name: ", Argument("metric", min(named, key=len))) if named else ()
-    wanted = [part for setting in settings for part in (", ", setting)]
+    wanted = [part for setting in settings for part in (", ", setting)][1:]
     raise InvalidInputError(
-        f"{name} {' and '.join(why)}; pass make_metric({name}", *wanted, ")", *or_name, ".", argument="metric"
+        f"{name} {' and '.join(why)}; pass ",
+        InPython(f"make_metric({name}, "),
+        *wanted,
+        InPython(")"),
+        *or_name,
+        ".",
+        argument="metric",
     )
 
 

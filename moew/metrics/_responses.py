@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import Array, BoolArray, FloatArray, Response, Rows
 
 
@@ -22,8 +22,10 @@ def respond(model: Any, X: Rows, response: Response, pos_label: Any = None) -> A
     if is_regression(model):
         if response == "proba":
             raise InvalidInputError(
-                f"the metric takes probabilities, but {type(model).__name__} is a regressor; "
-                "use response='decision' to get its predictions."
+                f"the metric takes probabilities, but {type(model).__name__} is a regressor; use ",
+                Argument("response", "decision"),
+                " to get its predictions.",
+                argument="response",
             )
         return _per_row(model.predict(X), X, "predict")
     classes = model_classes(model)
@@ -32,7 +34,11 @@ def respond(model: Any, X: Rows, response: Response, pos_label: Any = None) -> A
             return positive_score(model, X, pos_label)
         return _positive_probability(model, X, pos_label, classes)
     if pos_label is not None:
-        raise InvalidInputError(f"pos_label={pos_label!r} needs two classes, the model has {len(classes)}.")
+        raise InvalidInputError(
+            Argument("pos_label", _plain(pos_label)),
+            f" needs two classes, the model has {len(classes)}.",
+            argument="pos_label",
+        )
     if response == "score" and hasattr(model, "decision_function"):
         return _per_row(model.decision_function(X), X, "decision_function")
     return _probabilities(model, X)
@@ -46,13 +52,15 @@ def positive_score(model: Any, X: Rows, pos_label: Any = None) -> FloatArray:
     """
     if is_regression(model):
         raise InvalidInputError(
-            f"a score of the positive class needs a classifier, got {type(model).__name__}."
+            f"a score of the positive class needs a classifier, got {type(model).__name__}.",
+            argument="estimator",
         )
     classes = model_classes(model)
     if len(classes) != 2:
         raise InvalidInputError(
             f"a score of the positive class needs two classes, {type(model).__name__} has {len(classes)}: "
-            f"{classes.tolist()[:10]!r}."
+            f"{classes.tolist()[:10]!r}.",
+            argument="estimator",
         )
     if not hasattr(model, "decision_function"):
         return _positive_probability(model, X, pos_label, classes)
@@ -87,7 +95,8 @@ def model_classes(model: Any) -> Array:
     """The classes (C,) a fitted classifier knows."""
     if not hasattr(model, "classes_"):
         raise InvalidInputError(
-            f"{type(model).__name__} has no classes_, so which column or sign is which class is unknown."
+            f"{type(model).__name__} has no classes_, so which column or sign is which class is unknown.",
+            argument="estimator",
         )
     return np.asarray(model.classes_)
 
@@ -101,13 +110,18 @@ def _probabilities(model: Any, X: Rows) -> Array:
         if hasattr(model, "decision_function"):
             raise InvalidInputError(
                 f"the metric or the decision takes probabilities, but {model_name(model)} cannot give them "
-                "(no predict_proba); it has a decision_function, which a metric with response='score' and "
-                "decision=FixedThreshold(0.0) take, or calibrate it (CalibratedClassifierCV)."
+                "(no predict_proba); it has a decision_function, which a metric with ",
+                Argument("response", "score"),
+                " and the rule FixedThreshold (",
+                Argument("decision", "score=0"),
+                ") take, or calibrate it (CalibratedClassifierCV).",
+                argument="estimator",
             )
         raise InvalidInputError(
             f"the metric or the decision takes scores or probabilities, but {model_name(model)} cannot "
             "give what is asked (no decision_function, no predict_proba); use a model that can, or a metric "
-            "of decisions."
+            "of decisions.",
+            argument="estimator",
         )
     return _per_row(model.predict_proba(X), X, "predict_proba")
 
@@ -118,13 +132,24 @@ def _position(pos_label: Any, classes: Array) -> int:
         return 1
     where = np.flatnonzero(np.asarray(classes) == pos_label)
     if len(where) != 1:
-        raise InvalidInputError(f"pos_label={pos_label!r} is not one of the classes {classes.tolist()!r}.")
+        raise InvalidInputError(
+            Argument("pos_label", _plain(pos_label)),
+            f" is not one of the classes {classes.tolist()!r}.",
+            argument="pos_label",
+        )
     return int(where[0])
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python's own value, which messages show without NumPy's name."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _per_row(answer: Any, X: Rows, method: str) -> Array:
     array = np.asarray(answer)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if not array.ndim or len(array) != n_rows:
-        raise InvalidInputError(f"{method} gave an answer of shape {array.shape} for {n_rows} rows.")
+        raise InvalidInputError(
+            f"{method} gave an answer of shape {array.shape} for {n_rows} rows.", argument="estimator"
+        )
     return array

@@ -16,13 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.metrics import get_scorer_names
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew.data._read_only import read_only
 from moew.data._rows import LabelledRows
-from moew.exceptions import Argument, InvalidInputError, MoewError
-from moew.metrics._checks import check_length, missing_columns, missing_weights, one_number
+from moew.exceptions import InvalidInputError, MoewError
+from moew.metrics._checks import cannot_judge, check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
 from moew.metrics._made_up import made_up_model
@@ -32,6 +31,10 @@ from moew.metrics._responses import model_name
 from moew.types import Array, Columns, Labels, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
+_ABOUT_LABELS = (
+    "not a valid label",
+    "is not specified",
+)  # scikit-learn, where it cannot tell the positive one
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class ScorerMetric:
     name: str
     fast: FastForm | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
-    named: bool = False  # by the user, as one of scikit-learn's, so that what it can do is known
+    registry_name: str = ""  # of one of scikit-learn's, which is known to fail only where it cannot judge
     greater_is_better: ClassVar[bool] = True
     slow: ClassVar[bool] = False
     needs_two_classes: ClassVar[bool] = False  # scikit-learn says itself what it cannot score
@@ -80,7 +83,8 @@ class ScorerMetric:
         if refused := [name for name in needed if name not in wanted]:
             raise InvalidInputError(
                 f"the scorer {self.name!r} cannot do without {refused!r} but does not request it; call "
-                f"scorer.set_score_request({refused[0]}=True) before handing the scorer in."
+                f"scorer.set_score_request({refused[0]}=True) before handing the scorer in.",
+                argument="metric",
             )
         if self.requires_sample_weight and not weighted:
             raise missing_weights(self.name)
@@ -111,7 +115,8 @@ class ScorerMetric:
         if not recorder.answers:
             raise InvalidInputError(
                 f"the scorer {self.name!r} asked the model for none of {', '.join(METHODS)}, so it has "
-                "nothing to be evaluated on."
+                "nothing to be evaluated on.",
+                argument="metric",
             )
         return Predictions(recorder.answers, recorder.classes, recorder.estimator_type)
 
@@ -164,25 +169,11 @@ class ScorerMetric:
                 made = self.respond(model, read_only(rows.X), rows.y, rows.columns, sample_weight=weight)
                 self.value(made, rows.X, rows.y, rows.columns, sample_weight=weight)
             except MoewError as error:
-                if self.named or error.argument in ("pos_label", "metric"):
+                if self.registry_name or error.argument in ("pos_label", "metric"):
                     raise
             except Exception as error:
-                if self.named:
-                    raise self._cannot_judge(training_labels, classes, error) from error
-
-    def _cannot_judge(self, labels: Labels, classes: Array | None, error: Exception) -> InvalidInputError:
-        """The error for a scorer that fails on such labels; it names related scorers, as f1_macro for f1."""
-        different = np.unique(labels)
-        task = "regression" if classes is None else "classification"
-        related = [name for name in get_scorer_names() if name.startswith(f"{self.name}_")]
-        related = [name for name in related if not name.endswith("_samples")]
-        why = f"; related ones are {', '.join(related)}." if related else f": {error}"
-        return InvalidInputError(
-            Argument("metric", self.name),
-            f" cannot judge a {task} with {len(different)} different labels, such as "
-            f"{different[:3].tolist()}{why}",
-            argument="metric",
-        )
+                if self.registry_name:
+                    raise cannot_judge(self.registry_name, training_labels, classes, error) from error
 
     def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> None:
         """Scorers have no form for many candidates in one call."""
@@ -196,7 +187,8 @@ class ScorerMetric:
             raise InvalidInputError(
                 f"the scorer {self.name!r} asks the model for {' or '.join(methods)}, which "
                 f"{model_name(model)} does not have; use a model that has it, or a metric of what this "
-                f"one can give ({', '.join(m for m in METHODS if hasattr(model, m)) or 'nothing'})."
+                f"one can give ({', '.join(m for m in METHODS if hasattr(model, m)) or 'nothing'}).",
+                argument="estimator",
             )
 
     def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
@@ -214,7 +206,7 @@ class ScorerMetric:
 
     def _label_advice(self, message: str, y: Labels) -> str:
         """What to do where the scorer takes 1 for the positive label and the labels are others."""
-        if not ("pos_label" in message and "not a valid label" in message):
+        if "pos_label" not in message or not any(words in message for words in _ABOUT_LABELS):
             return ""
         function = getattr(self.scorer, "_score_func", None)
         asked = getattr(self.scorer, "_response_method", "predict")
@@ -256,7 +248,8 @@ class ScorerMetric:
                     raise InvalidInputError(
                         f"metadata routing is on and {argument!r} was passed, but the scorer {self.name!r} "
                         f"does not say whether it wants it; call scorer.set_score_request({argument}=True), "
-                        "or =False, before handing the scorer in."
+                        "or =False, before handing the scorer in.",
+                        argument="metric",
                     )
                 wanted.pop(argument, None)
         return wanted

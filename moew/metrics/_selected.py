@@ -22,7 +22,7 @@ class _ValuePerHarm:
         selected = is_positive(decision, pos_label)
         harm = np.asarray(harm, dtype=np.float64)
         if not harm.min(initial=0.0) >= 0:  # a NaN fails here too
-            raise InvalidInputError("harm must be 0 or more in every row, none missing.")
+            raise InvalidInputError("harm must be 0 or more in every row, none missing.", argument="harm")
         if not selected.any():
             return 0.0
         saved = float(np.asarray(value, dtype=np.float64)[selected & positive].sum())
@@ -52,7 +52,16 @@ def value_per_harm(pos_label: Any = None) -> FunctionMetric:
     3.0
     """
     bounds = (0.0, math.inf)
-    return FunctionMetric(_ValuePerHarm(), "decision", True, "value per harm", pos_label, True, bounds)
+    return FunctionMetric(
+        _ValuePerHarm(),
+        "decision",
+        True,
+        "value per harm",
+        pos_label,
+        True,
+        bounds,
+        registry_name="value_per_harm",
+    )
 
 
 @dataclass(frozen=True)
@@ -111,18 +120,29 @@ def mean_of_selected(share: float | None = None, pos_label: Any = None) -> Funct
     next two 0.625
     """
     if share is None:
-        return FunctionMetric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)
+        return FunctionMetric(
+            _MeanOfSelected(),
+            "decision",
+            True,
+            "mean of the selected",
+            pos_label,
+            True,
+            registry_name="mean_of_selected",
+        )
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
         raise InvalidInputError(
             f"share must be a number above 0 and at most 1, got {share!r}.", argument="share"
         )
     name = f"mean of the top {100 * float(share):g} %"
-    return FunctionMetric(_MeanOfTop(float(share)), "score", True, name, pos_label, True)
+    return FunctionMetric(
+        _MeanOfTop(float(share)), "score", True, name, pos_label, True, registry_name="mean_of_selected"
+    )
 
 
 def _check_grades(grades: Array) -> None:
     if grades.dtype.kind not in "biuf":
         kind = "texts" if grades.dtype.kind in "USO" else str(grades.dtype)
         raise InvalidInputError(
-            f"the mean of the selected needs y in numbers, such as a graded quality, got {kind}."
+            f"the mean of the selected needs y in numbers, such as a graded quality, got {kind}.",
+            argument="y",
         )

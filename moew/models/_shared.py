@@ -31,12 +31,12 @@ def check_rows_and_labels(estimator: Any, X: Rows, y: Labels) -> tuple[Rows, Lab
     rows = check_rows(estimator, X, reset=True)
     if y is None:
         raise InvalidInputError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None.", argument="y"
         )
     labels = column_or_1d(y, warn=True)
     check_consistent_length(rows, labels)
     if len(labels) < 1:
-        raise InvalidInputError("X has no rows; at least one is needed to train.")
+        raise InvalidInputError("X has no rows; at least one is needed to train.", argument="X")
     return rows, labels
 
 
@@ -55,11 +55,28 @@ def bad_weightings(weights: FloatArray) -> Iterator[tuple[int, InvalidInputError
     """Yield (k, error) for each row of weights (K, n) that cannot be used for training."""
     for k, row in enumerate(weights):
         if not np.isfinite(row).all():
-            yield k, InvalidInputError("sample weights must be finite numbers; some are NaN or infinite.")
+            yield (
+                k,
+                InvalidInputError(
+                    "sample weights must be finite numbers; some are NaN or infinite.",
+                    argument="sample_weight",
+                ),
+            )
         elif (row < 0).any():
-            yield k, InvalidInputError(f"sample weights must not be negative; the least is {row.min():g}.")
+            yield (
+                k,
+                InvalidInputError(
+                    f"sample weights must not be negative; the least is {row.min():g}.",
+                    argument="sample_weight",
+                ),
+            )
         elif not (row > 0).any():
-            yield k, InvalidInputError("all sample weights are zero; at least one must be positive.")
+            yield (
+                k,
+                InvalidInputError(
+                    "all sample weights are zero; at least one must be positive.", argument="sample_weight"
+                ),
+            )
 
 
 def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray[np.int32] | None:

@@ -79,7 +79,9 @@ def validation_against_test(
     fitted = fitted_search(search)
     seen, result = trace(fitted), fitted.result
     if n_candidates < 3:
-        raise InvalidInputError(f"n_candidates must be at least 3, got {n_candidates}.")
+        raise InvalidInputError(
+            f"n_candidates must be at least 3, got {n_candidates}.", argument="n_candidates"
+        )
     by_score = seen.numbers[np.argsort(seen.values, kind="stable")]
     places = np.linspace(0, len(by_score) - 1, min(n_candidates - 1, len(by_score))).round().astype(int)
     winner = result.best_number

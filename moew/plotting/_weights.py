@@ -69,16 +69,22 @@ def weights_by_column(
         if name not in named and isinstance(column, int | np.integer) and 0 <= column < len(named):
             name = list(named)[column]
         if name not in named:
-            raise InvalidInputError(f"X has no column {column!r}; it has {', '.join(list(named)[:20])}.")
+            raise InvalidInputError(
+                f"X has no column {column!r}; it has {', '.join(list(named)[:20])}.", argument="column"
+            )
         values = named[name]
     else:
         name, values = "value", np.asarray(column)
         if len(values) != len(y):
-            raise InvalidInputError(f"the column has {len(values)} values, and there are {len(y)} rows.")
+            raise InvalidInputError(
+                f"the column has {len(values)} values, and there are {len(y)} rows.", argument="column"
+            )
         values = values[rows.numbers]
     cut = slices_of(name, values, rows.weights)
     if cut is None:
-        raise InvalidInputError(f"{name} has a value of its own in nearly every row, and cannot be cut.")
+        raise InvalidInputError(
+            f"{name} has a value of its own in nearly every row, and cannot be cut.", argument="column"
+        )
     ax = axes_or_new(ax)
     places = np.arange(len(cut.slices))
     ax.barh(places, [part.mean_weight for part in cut.slices], color=BLUE, height=0.6)
@@ -108,10 +114,10 @@ def weight_contours(
     rows = trained_rows(fitted, X, y)
     features = np.asarray(rows.X, dtype=np.float64)
     if features.shape[1] != 2:
-        raise InvalidInputError(f"contours need two features, and X has {features.shape[1]}.")
+        raise InvalidInputError(f"contours need two features, and X has {features.shape[1]}.", argument="X")
     chosen = rows.y == label
     if not np.any(chosen):
-        raise InvalidInputError(f"no training row has the label {label!r}.")
+        raise InvalidInputError(f"no training row has the label {label!r}.", argument="label")
     low, high = features.min(axis=0), features.max(axis=0)
     sides = [np.linspace(a, b, points) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)

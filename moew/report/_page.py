@@ -34,7 +34,8 @@ def render(data: Mapping[str, Any]) -> str:
         got = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise InvalidInputError(
             f"render needs what moew.report.collect gave, of format {FORMAT}; got {got!r}. Collect it again "
-            "with this version of moew."
+            "with this version of moew.",
+            argument="data",
         )
     style, script = _asset("page.css"), _asset("page.js")
     policy = (

@@ -83,7 +83,8 @@ def checked(values: Any, n_given: int, what: str) -> np.ndarray[Any, Any]:
     column = np.asarray(values)
     if column.shape != (n_given,):
         raise InvalidInputError(
-            f"{what} must have a value for each of the {n_given} rows, got shape {column.shape}."
+            f"{what} must have a value for each of the {n_given} rows, got shape {column.shape}.",
+            argument=what,
         )
     return column
 

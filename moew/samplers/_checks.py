@@ -17,9 +17,9 @@ def check_known(
     try:
         k = operator.index(k)
     except TypeError:
-        raise InvalidInputError(f"k must be a whole number, got {k!r}.") from None
+        raise InvalidInputError(f"k must be a whole number, got {k!r}.", argument="k") from None
     if k < 1:
-        raise InvalidInputError(f"k must be at least 1, got {k}.")
+        raise InvalidInputError(f"k must be at least 1, got {k}.", argument="k")
     alphas = _points(alphas, "alphas", domain)
     pending = _points(pending, "pending", domain)
     scores = np.asarray(scores, dtype=np.float64)

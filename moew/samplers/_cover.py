@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError
 from moew.samplers._checks import check_known
 from moew.types import Domain, FloatArray
 
@@ -39,9 +39,11 @@ class CoverSampler:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.epsilon) and self.epsilon > 0):
-            raise InvalidInputError(f"epsilon must be a positive number, got {self.epsilon!r}.")
+            raise InvalidInputError(
+                f"epsilon must be a positive number, got {self.epsilon!r}.", argument="epsilon"
+            )
         if self.limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, got {self.limit!r}.")
+            raise InvalidInputError(f"limit must be at least 1, got {self.limit!r}.", argument="limit")
 
     def check_domain(self, domain: Domain) -> None:
         """Raise where the cover of the domain would have more than `limit` points."""
@@ -98,7 +100,10 @@ class CoverSampler:
     def _too_many(self, d: int, epsilon: float) -> InvalidInputError:
         return InvalidInputError(
             f"a cover of {d} dimensions with epsilon={epsilon:g} has more than limit={self.limit} points; "
-            "take a larger epsilon, an embedding of fewer dimensions, or sampler='gp_bucb'."
+            "take a larger epsilon, an embedding of fewer dimensions, or ",
+            Argument("sampler", "gp_bucb"),
+            ".",
+            argument="sampler",
         )
 
 

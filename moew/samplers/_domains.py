@@ -12,9 +12,11 @@ from moew.types import FloatArray
 
 def _check(n_dims: int, size: float, what: str) -> None:
     if n_dims < 1:
-        raise InvalidInputError(f"the domain needs at least one dimension, got n_dims={n_dims}.")
+        raise InvalidInputError(
+            f"the domain needs at least one dimension, got n_dims={n_dims}.", argument="n_dims"
+        )
     if not (np.isfinite(size) and size > 0):
-        raise InvalidInputError(f"{what} must be a positive number, got {size!r}.")
+        raise InvalidInputError(f"{what} must be a positive number, got {size!r}.", argument=what)
 
 
 @dataclass(frozen=True)

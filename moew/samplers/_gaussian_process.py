@@ -63,7 +63,8 @@ def _factorize(covariance: FloatArray) -> FloatArray:
             return factor  # type: ignore[no-any-return]
     raise InvalidInputError(
         "the covariance of the observations cannot be factorized; "
-        "check that alphas and scores are finite and raise noise_floor."
+        "check that alphas and scores are finite and raise noise_floor.",
+        argument="noise_floor",
     )
 
 

@@ -68,26 +68,34 @@ class GpBucb:
     def __post_init__(self) -> None:
         for name, percent in (("p", self.p), ("q", self.q)):
             if not 0 <= percent <= 100:
-                raise InvalidInputError(f"{name} is in percent, from 0 to 100; got {percent!r}.")
+                raise InvalidInputError(
+                    f"{name} is in percent, from 0 to 100; got {percent!r}.", argument=name
+                )
         if self.targets not in ("standardize", "center", "raw"):
             raise InvalidInputError(
-                f"targets must be 'standardize', 'center' or 'raw', got {self.targets!r}."
+                f"targets must be 'standardize', 'center' or 'raw', got {self.targets!r}.", argument="targets"
             )
         if isinstance(self.width, str):
             if self.width not in ("domain", "fit"):
-                raise InvalidInputError(f"width must be 'domain', 'fit' or a number, got {self.width!r}.")
+                raise InvalidInputError(
+                    f"width must be 'domain', 'fit' or a number, got {self.width!r}.", argument="width"
+                )
         elif not (np.isfinite(self.width) and self.width > 0):
-            raise InvalidInputError(f"width must be a positive number, got {self.width!r}.")
+            raise InvalidInputError(f"width must be a positive number, got {self.width!r}.", argument="width")
         if isinstance(self.noise, str):
             if self.noise not in ("fit", "repeats"):
-                raise InvalidInputError(f"noise must be 'fit', 'repeats' or a number, got {self.noise!r}.")
+                raise InvalidInputError(
+                    f"noise must be 'fit', 'repeats' or a number, got {self.noise!r}.", argument="noise"
+                )
         elif not (np.isfinite(self.noise) and self.noise >= 0):
             raise InvalidInputError(
-                f"noise is a variance and must be a number of at least 0, got {self.noise!r}."
+                f"noise is a variance and must be a number of at least 0, got {self.noise!r}.",
+                argument="noise",
             )
         if not (np.isfinite(self.noise_floor) and 0 < self.noise_floor <= 1):
             raise InvalidInputError(
-                f"noise_floor must be a share above 0 and at most 1, got {self.noise_floor!r}."
+                f"noise_floor must be a share above 0 and at most 1, got {self.noise_floor!r}.",
+                argument="noise_floor",
             )
 
     def check_domain(self, domain: Domain) -> None:
@@ -177,7 +185,8 @@ def repeat_deviation(alphas: FloatArray, scores: FloatArray) -> float:
     if freedom == 0:
         raise InvalidInputError(
             "noise='repeats' needs an alpha that was scored at least twice, and there is none: "
-            "ask for repeats of the α = 0 model, or use noise='fit' or a number."
+            "ask for repeats of the α = 0 model, or use noise='fit' or a number.",
+            argument="noise",
         )
     largest = float(np.abs(scores[finite]).max()) or 1.0
     values = scores[finite] / largest

@@ -283,7 +283,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if X is not None and _num_samples(X) != len(y):
             raise InvalidInputError(
-                f"X has {_num_samples(X)} rows and y has {len(y)}; give a label to each row."
+                f"X has {_num_samples(X)} rows and y has {len(y)}; give a label to each row.", argument="y"
             )
         weights: FloatArray = self.weight_function_(X, y)
         return weights
@@ -322,11 +322,15 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         rng = generator(seed, "downsample")
         if X is None:
             if y is not None or sample_weight is not None or label is not None:
-                raise InvalidInputError("y, sample_weight and label belong to rows X; pass X, too.")
+                raise InvalidInputError(
+                    "y, sample_weight and label belong to rows X; pass X, too.", argument="X"
+                )
             kept, corrected = downsample_rows(self.sample_weight_, rate, rng)
             return self.training_rows_[kept], corrected
         if y is not None and label is not None:
-            raise InvalidInputError(f"pass the labels as y or name their column {label!r}, not both.")
+            raise InvalidInputError(
+                f"pass the labels as y or name their column {label!r}, not both.", argument="label"
+            )
         if y is not None:
             weights = self.example_weights(X, y)
         else:
@@ -377,11 +381,13 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     def _check_rows(self, X: Rows, y: Labels) -> Rows:
         if y is None:
             raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
+                f"{type(self).__name__} requires y to be passed, but the target y is None.", argument="y"
             )
         X = two_dimensional(X)
         if X.shape[1] == 0:
-            raise InvalidInputError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+            raise InvalidInputError(
+                f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.", argument="X"
+            )
         validate_data(self, X, skip_check_array=True)
         return X
 
@@ -424,6 +430,7 @@ def _times(weights: FloatArray, sample_weight: Any) -> FloatArray:
     given = np.asarray(sample_weight, dtype=np.float64)
     if given.shape != weights.shape:
         raise InvalidInputError(
-            f"sample_weight must hold a number for each of the {len(weights)} rows, got shape {given.shape}."
+            f"sample_weight must hold a number for each of the {len(weights)} rows, got shape {given.shape}.",
+            argument="sample_weight",
         )
     return np.asarray(weights * given)

@@ -58,7 +58,7 @@ class Evaluator:
         if named is not None and self.classes is not None and named not in self.classes.tolist():
             raise InvalidInputError(
                 "the metric's ",
-                Argument("pos_label", named),
+                Argument("pos_label", named.item() if isinstance(named, np.generic) else named),
                 f" is not one of the classes {self.classes.tolist()[:10]!r}.",
                 argument="pos_label",
             )
@@ -195,12 +195,12 @@ class Evaluator:
 
     def _fitted(self, scores: FloatArray, rows: LabelledRows) -> DecisionRule:
         if self.rule is None:
-            raise InvalidInputError("there is no decision rule to fit.")
+            raise InvalidInputError("there is no decision rule to fit.", argument="there")
         return self.rule.fit(read_only(scores), self._positive(rows), rows.columns)
 
     def _score(self, model: Any, X: Rows) -> FloatArray:
         if self.rule is None:
-            raise InvalidInputError("there is no decision rule to score for.")
+            raise InvalidInputError("there is no decision rule to score for.", argument="there")
         return rule_score(model, self.rule, X, self.pos_label)
 
     def _positive(self, rows: LabelledRows) -> BoolArray:
@@ -216,7 +216,9 @@ class Evaluator:
             raise InvalidInputError(
                 f"the decision rule {type(self.rule).__name__} learns from labels, but the validation labels "
                 f"{strange[:3].tolist()} are not among the classes {np.asarray(self.classes).tolist()}; "
-                "use a rule that needs no labels (ShareSelected, a fixed threshold), or one with on='train'.",
+                "use a rule that needs no labels (ShareSelected, a fixed threshold), or one with ",
+                Argument("on", "train"),
+                ".",
                 argument="decision",
             )
 

@@ -77,7 +77,9 @@ def honest_score(
     winner = select_best(scores, greater_is_better)
     strata = check_strata(strata)
     if n_halves < 2:
-        raise InvalidInputError(f"n_halves must be at least 2, got {n_halves}; 200 is a good number.")
+        raise InvalidInputError(
+            f"n_halves must be at least 2, got {n_halves}; 200 is a good number.", argument="n_halves"
+        )
     sign = 1.0 if greater_is_better else -1.0
 
     def measure(candidates: IntArray, rows: IntArray, fit_rows: IntArray) -> FloatArray:

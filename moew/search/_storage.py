@@ -165,14 +165,17 @@ def _journal(path: Path) -> BaseStorage:
     from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
     if not path.parent.is_dir() or path.is_dir():
-        raise InvalidInputError(f"storage must be a file in a folder that exists, got {str(path)!r}.")
+        raise InvalidInputError(
+            f"storage must be a file in a folder that exists, got {str(path)!r}.", argument="storage"
+        )
     # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
     lock = JournalFileSymlinkLock(str(path))
     if path.exists():
         content = path.read_bytes()
         if not _FIRST_BYTES.startswith(content[: len(_FIRST_BYTES)]):
             raise InvalidInputError(
-                f"storage {str(path)!r} exists and is no journal of a study; name another file."
+                f"storage {str(path)!r} exists and is no journal of a study; name another file.",
+                argument="storage",
             )
         if _whole_records(content) < len(content):
             _cut_last_record(path, lock)
@@ -180,7 +183,7 @@ def _journal(path: Path) -> BaseStorage:
         return JournalStorage(JournalFileBackend(str(path), lock))
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise InvalidInputError(
-            f"the journal {str(path)!r} is damaged ({error}); begin a new one."
+            f"the journal {str(path)!r} is damaged ({error}); begin a new one.", argument="storage"
         ) from error
 
 
@@ -231,7 +234,8 @@ def _database(url: str) -> BaseStorage:
                 reason = getattr(error, "orig", None) or error
                 raise InvalidInputError(
                     f"storage {url.split('://')[0]}://… cannot be opened: {reason}. It must be a path, or "
-                    "a URL of SQLAlchemy such as 'sqlite:///study.db' or 'postgresql+psycopg://user@host/name'."
+                    "a URL of SQLAlchemy such as 'sqlite:///study.db' or 'postgresql+psycopg://user@host/name'.",
+                    argument="storage",
                 ) from error
             time.sleep(wait)
     return optuna.storages.get_storage(url)

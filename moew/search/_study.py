@@ -246,17 +246,21 @@ class WeightStudy:
         """Record the metric of a candidate, or why it has none. A value that is not finite is a failure."""
         if (value is None) == (error is None):
             raise InvalidInputError(
-                f"tell candidate {number} either a value or an error, not both or neither."
+                f"tell candidate {number} either a value or an error, not both or neither.", argument="value"
             )
         record = self._record(number)
         if record.finished:
-            raise InvalidInputError(f"candidate {number} was already told {record.value}; tell it once.")
+            raise InvalidInputError(
+                f"candidate {number} was already told {record.value}; tell it once.", argument="number"
+            )
         if value is None:
             self._store.finish(number, None, error)
             return
         values = np.asarray(value, dtype=np.float64).reshape(-1).tolist()
         if len(values) != 1:
-            raise InvalidInputError(f"candidate {number} needs one value, got {len(values)}: {value!r}.")
+            raise InvalidInputError(
+                f"candidate {number} needs one value, got {len(values)}: {value!r}.", argument="value"
+            )
         if math.isfinite(values[0]):
             self._store.finish(number, values[0], None)
         else:
@@ -301,7 +305,9 @@ class WeightStudy:
         """The Optuna study that carries this one, for dashboards; only with a storage."""
         study = getattr(self._store, "optuna_study", None)
         if study is None:
-            raise InvalidInputError("the study is in memory; pass a storage to have an Optuna study.")
+            raise InvalidInputError(
+                "the study is in memory; pass a storage to have an Optuna study.", argument="storage"
+            )
         return study
 
     def keep(self, number: int, content: Callable[[], State]) -> None:
@@ -349,7 +355,9 @@ class WeightStudy:
     def _record(self, number: int) -> TrialRecord:
         records = self._store.records()
         if not 0 <= number < len(records):
-            raise InvalidInputError(f"there is no candidate {number}; {len(records)} were asked for.")
+            raise InvalidInputError(
+                f"there is no candidate {number}; {len(records)} were asked for.", argument="number"
+            )
         return records[number]
 
     def _trial(self, record: TrialRecord, alpha: FloatArray) -> Trial:

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 
-from moew.exceptions import UnsupportedEstimatorError
+from moew.exceptions import Argument, InPython, UnsupportedEstimatorError
 from moew.training._estimators import EstimatorTrainer
 from moew.training._many import ManyTrainer
 
@@ -21,7 +21,8 @@ def resolve_trainer(
         return ManyTrainer(estimator)
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise UnsupportedEstimatorError(
-            f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params."
+            f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params.",
+            argument="estimator",
         )
     _check_takes_weights(estimator, sample_weight_name)
     return EstimatorTrainer(estimator, sample_weight_name, n_jobs)
@@ -36,23 +37,33 @@ def _check_takes_weights(estimator: Any, name: str) -> None:
             last = _last_step(estimator)
             _check_takes_weights(estimator, f"{last}__{name}")  # raises where the advice below would not work
             raise UnsupportedEstimatorError(
-                f"a Pipeline takes weights by step: set sample_weight_name='{last}__sample_weight'."
+                "a Pipeline takes weights by step: set ",
+                Argument("sample_weight_name", f"{last}__sample_weight"),
+                ".",
+                argument="sample_weight_name",
             )
         if step_name not in estimator.named_steps:
             raise UnsupportedEstimatorError(
-                f"the Pipeline has no step {step_name!r} (sample_weight_name={name!r}); "
-                f"its steps are {list(estimator.named_steps)}."
+                f"the Pipeline has no step {step_name!r} (",
+                Argument("sample_weight_name", name),
+                f"); its steps are {list(estimator.named_steps)}.",
+                argument="sample_weight_name",
             )
         _check_takes_weights(estimator.named_steps[step_name], argument)
         return
     if not hasattr(estimator, "fit"):
-        raise UnsupportedEstimatorError(f"the Pipeline ends with {estimator!r}, which cannot be trained.")
+        raise UnsupportedEstimatorError(
+            f"the Pipeline ends with {estimator!r}, which cannot be trained.", argument="estimator"
+        )
     parameters = inspect.signature(estimator.fit).parameters
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     if name not in parameters and not takes_any:
         raise UnsupportedEstimatorError(
             f"{type(estimator).__name__}.fit takes no {name!r}, so weights would be ignored. Use an "
-            "estimator whose fit takes sample weights, or name its argument with sample_weight_name."
+            "estimator whose fit takes sample weights",
+            InPython(", or name its argument with sample_weight_name"),
+            ".",
+            argument="estimator",
         )
 
 

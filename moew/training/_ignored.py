@@ -10,7 +10,7 @@ from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 
 from moew.data._read_only import read_only
-from moew.exceptions import MoewWarning
+from moew.exceptions import InPython, MoewWarning
 from moew.types import FloatArray, IntArray, Labels, Rows
 
 _N_ROWS = 1000  # predictions on at most this many training rows are compared
@@ -49,13 +49,15 @@ def ignores_weights(model: Any, other: Any, X: Rows, y: Labels, fold: IntArray |
 
 def warn_of_ignored_weights(estimator: Any) -> None:
     """Warn that the estimator seems to ignore its weights, so that a search can find nothing."""
-    warnings.warn(
+    warning = MoewWarning(
         f"{type(estimator).__name__} takes sample weights but seems to ignore them: two very different "
         "weightings gave the same model, so a search over weights can find nothing. Use an estimator "
-        "that uses its weights, or name the argument that does with sample_weight_name.",
-        MoewWarning,
-        stacklevel=2,
+        "that uses its weights",
+        InPython(", or name the argument that does with sample_weight_name"),
+        ".",
+        argument="estimator",
     )
+    warnings.warn(warning, stacklevel=2)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -30,7 +30,8 @@ def train_locally(
     if n_workers > 1 and name == "MultiprocessingBackend":
         raise InvalidInputError(
             "joblib's backend 'multiprocessing' waits for ever when one of its processes dies; use "
-            "parallel_config(backend='loky'), which trains in processes too, or 'threading'."
+            "parallel_config(backend='loky'), which trains in processes too, or 'threading'.",
+            argument="n_jobs",
         )
     if n_workers > 1 and name == "LokyBackend":
         shared = placed.at(SharedRowsInFile, X, y, fold, SharedRowsInFile)

@@ -98,24 +98,30 @@ def checked_base_weights(raw: Any, n_rows: int, name: str) -> FloatArray:
     try:
         pi = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"the base weights {name} must give numbers: {error}.") from error
+        raise InvalidInputError(
+            f"the base weights {name} must give numbers: {error}.", argument="base_weights"
+        ) from error
     if pi.shape != (n_rows,):
         raise InvalidInputError(
             f"the base weights {name} must give one number for each of the {n_rows} rows, got shape "
-            f"{pi.shape}."
+            f"{pi.shape}.",
+            argument="base_weights",
         )
     if not (np.isfinite(pi) & (pi > 0)).all():
         worst = pi[~(np.isfinite(pi) & (pi > 0))][0]
         raise InvalidInputError(
             f"the base weights {name} must give positive, finite weights, got {worst}; "
-            "leave out rows that should not count instead of giving them zero."
+            "leave out rows that should not count instead of giving them zero.",
+            argument="base_weights",
         )
     return pi
 
 
 def check_limit(limit: float) -> None:
     if not (np.isfinite(limit) and limit > 1):
-        raise InvalidInputError(f"limit must be above 1 (weights stay in 1/limit … limit), got {limit!r}.")
+        raise InvalidInputError(
+            f"limit must be above 1 (weights stay in 1/limit … limit), got {limit!r}.", argument="limit"
+        )
 
 
 def need_validation(values: Any, what: str, name: str) -> None:

@@ -15,7 +15,9 @@ def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
     """p (n,) = min(1, λ·w) for the one λ whose mean of p is `rate`."""
     w = _checked_weights(weights)
     if not (np.isfinite(rate) and 0 < rate <= 1):
-        raise InvalidInputError(f"rate is the share of rows to keep, above 0 and up to 1; got {rate!r}.")
+        raise InvalidInputError(
+            f"rate is the share of rows to keep, above 0 and up to 1; got {rate!r}.", argument="rate"
+        )
     if rate == 1:
         return np.ones(len(w))
     w = w / w.max()
@@ -24,7 +26,8 @@ def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
     if n_kept > n_positive:
         raise InvalidInputError(
             f"only {n_positive} of {len(w)} rows have a weight above 0, fewer than the share of {rate} to "
-            f"keep; take a rate of at most {n_positive}/{len(w)}."
+            f"keep; take a rate of at most {n_positive}/{len(w)}.",
+            argument="rate",
         )
     falling = np.sort(w)[::-1]
     # If the j heaviest rows are kept for sure, λ shares what is left of n_kept among the others.
@@ -52,7 +55,8 @@ def downsample_rows(
     p = inclusion_probabilities(weights, rate)
     if _snapped(rate * len(p)) < 1:
         raise InvalidInputError(
-            f"a rate of {rate} of {len(p)} rows is fewer than one row; take at least 1/{len(p)}."
+            f"a rate of {rate} of {len(p)} rows is fewer than one row; take at least 1/{len(p)}.",
+            argument="rate",
         )
     w = np.asarray(weights, dtype=np.float64)
     order = rng.permutation(len(p))
@@ -84,7 +88,9 @@ def draw_in_proportion(chunks: Iterable[FloatArray], n: int, rng: np.random.Gene
     order of drawing: the first m of them are a draw of m rows. How the weights are cut does not matter.
     """
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
-        raise InvalidInputError(f"n must be a whole number of rows of the pool, 1 or more, got {n!r}.")
+        raise InvalidInputError(
+            f"n must be a whole number of rows of the pool, 1 or more, got {n!r}.", argument="n"
+        )
     keys, rows, n_seen = np.empty(0), np.empty(0, dtype=np.intp), 0
     for chunk in chunks:
         w = _finite_weights(chunk)
@@ -97,9 +103,11 @@ def draw_in_proportion(chunks: Iterable[FloatArray], n: int, rng: np.random.Gene
             best = np.argsort(-keys, kind="stable")[: int(n)]
             keys, rows = keys[best], rows[best]
     if n_seen < n:
-        raise InvalidInputError(f"n must be at most the {n_seen} rows of the pool, got {n}.")
+        raise InvalidInputError(f"n must be at most the {n_seen} rows of the pool, got {n}.", argument="n")
     if not np.isfinite(keys).any():
-        raise InvalidInputError("all rows of the pool have a weight of 0; at least one must be above.")
+        raise InvalidInputError(
+            "all rows of the pool have a weight of 0; at least one must be above.", argument="pool"
+        )
     return rows[np.argsort(-keys, kind="stable")]
 
 

@@ -140,7 +140,8 @@ class ExampleWeighting:
         if not np.isfinite(log_top).all():
             raise InvalidInputError(
                 f"alpha {alphas[np.argmin(log_top)]!r} makes zᵀα overflow for every training row; "
-                "search in a smaller radius."
+                "search in a smaller radius.",
+                argument="radius",
             )
         relative = _relative(self.pi_, log_sigma, log_top)
         with np.errstate(over="ignore"):
@@ -148,7 +149,8 @@ class ExampleWeighting:
         if not (np.isfinite(mean) & (mean > 0)).all():
             raise InvalidInputError(
                 f"the base weights, {self.pi_.min():g} to {self.pi_.max():g}, are too small or too "
-                "large to be brought to mean one; multiply them by a constant."
+                "large to be brought to mean one; multiply them by a constant.",
+                argument="base_weights",
             )
         return relative, log_top, mean
 
@@ -198,6 +200,7 @@ def _checked_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None
     if u.shape != (n_rows,) or not np.isfinite(u).all() or (u < 0).any() or u.sum() == 0:
         raise InvalidInputError(
             f"sample_weight must be {n_rows} finite numbers of at least 0, not all 0; got shape {u.shape}"
-            f"{'' if u.shape != (n_rows,) else f' with values from {u.min()} to {u.max()}'}."
+            f"{'' if u.shape != (n_rows,) else f' with values from {u.min()} to {u.max()}'}.",
+            argument="sample_weight",
         )
     return u

@@ -22,7 +22,8 @@ def split_rows(n: int, held_share: float | None) -> tuple[IntArray, IntArray]:
     if not 0 < n_held < n:
         raise InvalidInputError(
             f"early_stopping={held_share:g} of {n} rows leaves no row to hold out or none to train on; give "
-            "more rows or another share, or set early_stopping=False."
+            "more rows or another share, or set early_stopping=False.",
+            argument="early_stopping",
         )
     order = np.random.default_rng([HELD_OUT_SEED, n]).permutation(n)
     return np.sort(order[n_held:]), np.sort(order[:n_held])

@@ -40,7 +40,8 @@ def bad_shares(
                     k,
                     InvalidInputError(
                         f"the sample weights of all {len(rows)} rows {purpose} are zero; "
-                        "set early_stopping=False, or another share."
+                        "set early_stopping=False, or another share.",
+                        argument="early_stopping",
                     ),
                 )
                 break
@@ -49,9 +50,12 @@ def bad_shares(
 def check_warm_start(warm_start: Any, warm_steps: Any) -> None:
     """Raise unless these two settings of a network can be used."""
     if not (warm_start is False or (isinstance(warm_start, str) and warm_start == "uniform")):
-        raise InvalidInputError(f"warm_start must be False or 'uniform', got {warm_start!r}.")
+        raise InvalidInputError(
+            f"warm_start must be False or 'uniform', got {warm_start!r}.", argument="warm_start"
+        )
     if not (warm_steps is None or is_count(warm_steps, 1)):
         raise InvalidInputError(
             "warm_steps must be a whole number of 1 or more, or None for a fifth of steps; "
-            f"got {warm_steps!r}."
+            f"got {warm_steps!r}.",
+            argument="warm_steps",
         )

@@ -23,14 +23,17 @@ def choose_devices(device: str | None) -> list[Any]:
         preferred = getattr(jax.config, "jax_default_device", None)
         return [preferred] if isinstance(preferred, jax.Device) else list(jax.local_devices())
     if device not in DEVICES:
-        raise InvalidInputError(f"device must be None or one of {DEVICES}, got {device!r}.")
+        raise InvalidInputError(
+            f"device must be None or one of {DEVICES}, got {device!r}.", argument="device"
+        )
     try:
         return list(jax.local_devices(backend=device))
     except RuntimeError as error:
         raise InvalidInputError(
             f"device={device!r}, but JAX finds none of this kind; it has {jax.default_backend()!r}. Install "
             "JAX for the GPU (such as pip install 'jax[cuda13]'; see JAX's installation page), or set "
-            "device=None to train on what there is."
+            "device=None to train on what there is.",
+            argument="device",
         ) from error
 
 

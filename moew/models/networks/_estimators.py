@@ -141,7 +141,8 @@ class NetworkClassifier(ClassifierMixin, Network):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise InvalidInputError(
-                f"y holds one class only, {self.classes_.tolist()!r}; a classifier needs at least two."
+                f"y holds one class only, {self.classes_.tolist()!r}; a classifier needs at least two.",
+                argument="y",
             )
         wanted = [1] if n_classes == 2 else range(n_classes)
         return np.column_stack([codes == code for code in wanted]).astype(np.float64)

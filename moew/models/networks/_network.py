@@ -173,7 +173,8 @@ class Network(Stateful, BaseEstimator):
         """Fit the encoders; return inputs (n, D) and targets (n, C)."""
         if self.loss not in self._losses:
             raise InvalidInputError(
-                f"loss of {type(self).__name__} must be one of {self._losses}, got {self.loss!r}."
+                f"loss of {type(self).__name__} must be one of {self._losses}, got {self.loss!r}.",
+                argument="loss",
             )
         rows, y = _shared.check_rows_and_labels(self, X, y)
         targets = self._learn_targets(y)

@@ -78,7 +78,10 @@ class RepeatedNetworks:
             self._key = jax.random.key(seed)
             if batches is None:
                 if spec.batch_size is None:
-                    raise InvalidInputError("batch_size must be a number where mini-batches are to be drawn.")
+                    raise InvalidInputError(
+                        "batch_size must be a number where mini-batches are to be drawn.",
+                        argument="batch_size",
+                    )
                 key = jax.random.fold_in(self._key, 0)
                 batches = draw_batches(key, n_repeats, X.shape[1], spec.batch_size, spec.steps)
         self._rows = prepare_rows(spec, X, Y, batches, self._device)

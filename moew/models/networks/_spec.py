@@ -47,12 +47,13 @@ class EarlyStopping:
         if isinstance(self.share, bool) or not (_is_number(self.share) and 0 < self.share < 1):
             raise InvalidInputError(
                 "early_stopping must be False, or the share of the rows to hold out, above 0 and below 1, "
-                f"such as 0.1; got {self.share!r}."
+                f"such as 0.1; got {self.share!r}.",
+                argument="early_stopping",
             )
         for name in ("patience", "check_every"):
             if not is_count(getattr(self, name), 1):
                 raise InvalidInputError(
-                    f"{name} must be a whole number of 1 or more, got {getattr(self, name)!r}."
+                    f"{name} must be a whole number of 1 or more, got {getattr(self, name)!r}.", argument=name
                 )
 
 
@@ -82,19 +83,27 @@ class NetworkSpec:
             )
         check_activation(self.activation)
         if isinstance(self.loss, str) and self.loss not in LOSSES:
-            raise InvalidInputError(f"loss must be one of {LOSSES}, got {self.loss!r}.")
+            raise InvalidInputError(f"loss must be one of {LOSSES}, got {self.loss!r}.", argument="loss")
         if not is_count(self.steps, 1):
-            raise InvalidInputError(f"steps must be a whole number of 1 or more, got {self.steps!r}.")
+            raise InvalidInputError(
+                f"steps must be a whole number of 1 or more, got {self.steps!r}.", argument="steps"
+            )
         if self.batch_size is not None and not is_count(self.batch_size, 1):
             raise InvalidInputError(
-                f"batch_size must be 1 or more, or None for all rows; got {self.batch_size!r}."
+                f"batch_size must be 1 or more, or None for all rows; got {self.batch_size!r}.",
+                argument="batch_size",
             )
         if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InvalidInputError(f"learning_rate must be a positive number, got {self.learning_rate!r}.")
+            raise InvalidInputError(
+                f"learning_rate must be a positive number, got {self.learning_rate!r}.",
+                argument="learning_rate",
+            )
         if not (_is_number(self.l2) and 0 <= self.l2 < np.inf):
-            raise InvalidInputError(f"l2 must be a number of 0 or more, got {self.l2!r}.")
+            raise InvalidInputError(f"l2 must be a number of 0 or more, got {self.l2!r}.", argument="l2")
         if self.precision not in PRECISIONS:
-            raise InvalidInputError(f"precision must be one of {PRECISIONS}, got {self.precision!r}.")
+            raise InvalidInputError(
+                f"precision must be one of {PRECISIONS}, got {self.precision!r}.", argument="precision"
+            )
 
 
 def layer_widths(hidden: Any) -> tuple[int, ...]:
@@ -103,7 +112,8 @@ def layer_widths(hidden: Any) -> tuple[int, ...]:
     if not listed or any(not is_count(width, 1) for width in hidden):
         raise InvalidInputError(
             "hidden must hold the width of each hidden layer, whole numbers of 1 or more, such as (20, 10), "
-            f"(20,) for one layer or () for none; got {hidden!r}."
+            f"(20,) for one layer or () for none; got {hidden!r}.",
+            argument="hidden",
         )
     return tuple(int(width) for width in hidden)
 
@@ -111,7 +121,9 @@ def layer_widths(hidden: Any) -> tuple[int, ...]:
 def check_activation(activation: str) -> None:
     """Raise unless `activation` is a known name."""
     if activation not in ACTIVATIONS:
-        raise InvalidInputError(f"activation must be one of {ACTIVATIONS}, got {activation!r}.")
+        raise InvalidInputError(
+            f"activation must be one of {ACTIVATIONS}, got {activation!r}.", argument="activation"
+        )
 
 
 def is_count(value: Any, least: int) -> bool:

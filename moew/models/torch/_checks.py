@@ -23,11 +23,15 @@ def check_settings(estimator: Any) -> None:
         value = getattr(estimator, name)
         whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
         if not (whole or (value is None and may_be_none)):
-            raise InvalidInputError(f"{name} must be a whole number of 1 or more, got {value!r}.")
+            raise InvalidInputError(
+                f"{name} must be a whole number of 1 or more, got {value!r}.", argument=name
+            )
     for name in ("loss", "optimizer", "schedule"):
         value = getattr(estimator, name)
         if value is not None and not callable(value):
-            raise InvalidInputError(f"{name} must be None or something to call, got {value!r}.")
+            raise InvalidInputError(
+                f"{name} must be None or something to call, got {value!r}.", argument=name
+            )
     module_device(estimator.device)
 
 
@@ -44,7 +48,8 @@ def module_device(device: Any) -> torch.device:
     if problem is not None:
         raise InvalidInputError(
             f"device {device!r} cannot be used here; choose 'cpu', 'cuda' on a machine with a GPU (where "
-            f"PyTorch is built for it), or None for what there is: {problem}."
+            f"PyTorch is built for it), or None for what there is: {problem}.",
+            argument="device",
         )
     return chosen
 

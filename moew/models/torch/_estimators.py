@@ -85,7 +85,8 @@ class TorchClassifier(ClassifierMixin, TorchEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InvalidInputError(
-                f"y holds one class only, {self.classes_.tolist()!r}; a classifier needs at least two."
+                f"y holds one class only, {self.classes_.tolist()!r}; a classifier needs at least two.",
+                argument="y",
             )
         return codes.astype(np.int64)
 

@@ -80,7 +80,8 @@ def make_module(maker: Maker, seed: int) -> nn.Module:
         module = _call(maker.factory, inputs.shape[1], task.n_outputs)
         if not isinstance(module, nn.Module):
             raise InvalidInputError(
-                f"module_factory must return a torch.nn.Module, it returned {type(module).__name__}."
+                f"module_factory must return a torch.nn.Module, it returned {type(module).__name__}.",
+                argument="module_factory",
             )
         module.to(_CPU).eval()
         with torch.no_grad():
@@ -96,26 +97,33 @@ def check_factory(maker: Maker) -> nn.Module:
     if isinstance(factory, nn.Module):
         raise InvalidInputError(
             f"module_factory must make a new module at each call, got the module {type(factory).__name__}; "
-            f"pass a function such as lambda n_inputs, n_outputs: {type(factory).__name__}(…)."
+            f"pass a function such as lambda n_inputs, n_outputs: {type(factory).__name__}(…).",
+            argument="module_factory",
         )
     if not callable(factory):
-        raise InvalidInputError(f"module_factory must be something to call, got {factory!r}.")
+        raise InvalidInputError(
+            f"module_factory must be something to call, got {factory!r}.", argument="module_factory"
+        )
     first, second = (make_module(maker, 0) for _ in range(2))
     shared = {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
     if first is second or shared:
         raise InvalidInputError(
             "module_factory returned the same module, or modules with common parameters, at two calls; it "
-            "must make a new one at each."
+            "must make a new one at each.",
+            argument="module_factory",
         )
     if not any(p.requires_grad for p in first.parameters()):
-        raise InvalidInputError(f"the module {type(first).__name__} has no parameters to train.")
+        raise InvalidInputError(
+            f"the module {type(first).__name__} has no parameters to train.", argument="module_factory"
+        )
     with seeded(0, maker.device):
         outputs = first(maker.inputs.to(module_dtype(first)))
     _check_outputs(outputs, maker.task, len(maker.inputs))  # some modules return more in training mode
     if not maker.task.row_losses(outputs, maker.codes).requires_grad:
         raise InvalidInputError(
             f"the losses of the module {type(first).__name__} have no gradient; module and loss must compute "
-            "with PyTorch, without torch.no_grad, detach or NumPy."
+            "with PyTorch, without torch.no_grad, detach or NumPy.",
+            argument="module_factory",
         )
     return second
 
@@ -144,7 +152,8 @@ def _call(factory: Any, n_inputs: int, n_outputs: int) -> Any:
     if required_names or len(plain) not in (0, 2):
         raise InvalidInputError(
             "module_factory must take (n_inputs, n_outputs), or nothing; it takes "
-            f"{inspect.signature(factory)}. Bind other arguments with functools.partial."
+            f"{inspect.signature(factory)}. Bind other arguments with functools.partial.",
+            argument="module_factory",
         )
     return factory(n_inputs, n_outputs) if plain else factory()
 
@@ -158,7 +167,9 @@ def _check_outputs(outputs: Any, task: Task, m: int) -> None:
     )
     if not fits:
         wanted = " or ".join(f"({m}, {width})" for width in allowed)
-        raise InvalidInputError(f"the module must give outputs {wanted} for {m} rows, it gave {shape}.")
+        raise InvalidInputError(
+            f"the module must give outputs {wanted} for {m} rows, it gave {shape}.", argument="module_factory"
+        )
 
 
 def _check_losses(losses: Any, m: int) -> None:
@@ -166,5 +177,6 @@ def _check_losses(losses: Any, m: int) -> None:
     if shape != (m,):
         raise InvalidInputError(
             f"loss must give one value for each row, ({m},) for {m} rows, it gave {shape}; PyTorch's own "
-            "losses do so with reduction='none'."
+            "losses do so with reduction='none'.",
+            argument="loss",
         )

@@ -27,7 +27,8 @@ def make_optimizer(optimizer: Callable[..., Any] | None, module: nn.Module) -> A
     if not (hasattr(made, "step") and hasattr(made, "zero_grad") and hasattr(made, "param_groups")):
         raise InvalidInputError(
             "optimizer must be a function that takes the parameters and returns a torch.optim.Optimizer, "
-            f"such as functools.partial(torch.optim.SGD, lr=0.1); it returned {type(made).__name__}."
+            f"such as functools.partial(torch.optim.SGD, lr=0.1); it returned {type(made).__name__}.",
+            argument="optimizer",
         )
     return made
 
@@ -41,7 +42,8 @@ def make_schedule(schedule: Callable[..., Any] | None, optimizer: Any) -> Any:
         raise InvalidInputError(
             "schedule must be a function that takes the optimizer and returns a scheduler from "
             "torch.optim.lr_scheduler that goes by the number of updates alone (not ReduceLROnPlateau); it "
-            f"returned {type(made).__name__}."
+            f"returned {type(made).__name__}.",
+            argument="schedule",
         )
     return made
 
