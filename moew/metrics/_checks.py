@@ -91,7 +91,9 @@ def cannot_judge(
     task = "regression" if classes is None else "classification"
     related = [name for name in get_scorer_names() if name.startswith(f"{metric_name}_")]
     related = [name for name in related if not name.endswith("_samples")]
-    why = f"; related ones are {', '.join(related)}." if related else f": {error}"
+    no_numbers = isinstance(error, ValueError) and "convert string to float" in str(error)
+    why = ": it needs labels that are numbers." if no_numbers else f": {error}"
+    why = f"; related ones are {', '.join(related)}." if related else why
     return InvalidInputError(
         Argument("metric", metric_name),
         f" cannot judge a {task} with {len(different)} different labels, such as "

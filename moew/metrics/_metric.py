@@ -201,7 +201,9 @@ class FunctionMetric:
                 Argument("metric", self.registry_name or self.name),
                 " judges classes, but numbers are predicted here. Take a metric of numbers, such as ",
                 Argument("metric", "r_squared"),
-                ", or a classifier.",
+                ", or a classifier as ",
+                Argument("estimator"),
+                ".",
                 argument="metric",
             )
         n = len(rows)

@@ -9,9 +9,8 @@ from sklearn.metrics import get_scorer_names
 from tables import QUICK, in_json, moew, refused, write_classes, write_module
 
 from moew import metrics
-from moew.cli._metric import OURS
 from moew.cli.runs import load_run
-from moew.metrics import Metric
+from moew.metrics import METRICS, Metric
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id", "--model", "logistic", *QUICK)
 ASIDE = ("--honest", "holdout")
@@ -48,10 +47,11 @@ def test_every_metric_of_moew_has_a_name_here():
     factories = {
         name
         for name in dir(metrics)
-        if not name.startswith("_") and name not in ("make_metric", "resolve_metric", "Metric")
-        if getattr(getattr(metrics, name), "__annotations__", {}).get("return") == "Metric"
+        if not name.startswith("_") and name != "make_metric"
+        if getattr(getattr(metrics, name), "__annotations__", {}).get("return") == "FunctionMetric"
     }
-    assert factories == set(OURS)
+    assert factories == set(METRICS)
+    assert all(METRICS[name].make().registry_name == name for name in METRICS)
 
 
 def test_the_list_has_all_with_a_line_each():

@@ -1,14 +1,21 @@
 """Wrong usage of the command line: one line that says what to do, exit status 2, nothing written."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pandas as pd
 import pytest
 from tables import QUICK, in_json, moew, refused, write_classes, write_module, write_numbers
 
 from moew import cli
+from moew.decision import DECISION_RULES, rule_examples
+from moew.embedding import EMBEDDINGS
+from moew.metrics import METRICS
+from moew.samplers import SAMPLERS
+from moew.weighting import BASE_WEIGHTS
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y")
 WORST = ("--metric", "worst_class_error")
@@ -65,7 +72,7 @@ def test_help_loads_nothing_heavy():
         ((*DATA, *WORST, "--decision", "threshold=0@train"), "leave out @train"),
         ((*DATA, *WORST, "--decision", "threshold=2"), "a probability lies between 0 and 1"),
         ((*DATA, *WORST, "--decision", "select=0.1@moon"), "@moon is no rows to fit it on"),
-        ((*DATA, *WORST, "--decision", "recall=0.9@each"), "@train, @validation or, with select, @each"),
+        ((*DATA, *WORST, "--decision", "recall=0.9@each"), "say @train or @validation."),
         ((*DATA, *WORST, "--model", "logistik"), "perhaps logistic"),
         ((*DATA, *WORST, "--model", "ridge"), "the labels are texts, such as 'no'"),
         ((*DATA, *WORST, "--model", "logistic", "--model-option", "CC=1"), "the nearest is 'C'"),
@@ -225,7 +232,27 @@ def test_every_option_may_come_from_a_file(folder):
 def test_every_option_of_fit_is_a_setting():
     command = cli.commands().commands["fit"]
     assert {p.name for p in command.params} >= {"train", "out", "metric_command", "honest", "jobs"}
-    assert all(p.help for p in command.params if p.name in ("metric", "model", "decision", "embedding"))
+    told = {p.name: p.get_help_record(click.Context(command)) for p in command.params}
+    assert all(told[name][1] for name in ("metric", "model", "decision", "embedding"))
+
+
+def test_names_of_parts_come_from_the_registries():
+    text = " ".join(moew("fit", "--help").stdout.split())
+    for registry in (EMBEDDINGS, BASE_WEIGHTS, SAMPLERS):
+        assert ", ".join(registry) in text
+    assert ", ".join(rule_examples()) in text
+    assert "'uniform', 'label_shift', 'covariate_shift'" in refused("fit", "--base-weights", "shift")
+    assert "'gp_bucb', 'random', 'cover'" in refused("fit", "--sampler", "grid")
+
+
+def test_no_list_of_names_is_kept_twice():
+    """The command line names a part's name where it is a default; lists are the registries'."""
+    names = [*EMBEDDINGS, *BASE_WEIGHTS, *SAMPLERS, *METRICS, *DECISION_RULES]
+    defaults = {"autoencoder", "label_shift", "gp_bucb"}
+    also = {"accuracy", "label", "random", "score", "threshold", "select", "recall"}  # words of other things
+    for path in Path(cli.__file__).parent.rglob("*.py"):
+        constants = {n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)}
+        assert constants & (set(names) - defaults - also) == set(), path
 
 
 def test_an_interrupted_command_ends_at_once_but_tidies_up():

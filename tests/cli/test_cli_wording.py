@@ -1,13 +1,20 @@
 """What cannot work is told before anything is trained, in the words of the command line."""
 
+import ast
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tables import QUICK, moew, refused, write_classes, write_module, write_numbers
 
-from moew.cli._wording import _WORDS, on_the_command_line
+import moew as package
+from moew import cli
+from moew.cli._messages import message_of, say
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
+from moew.metrics import precision_at_recall
 
 TWO = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id", *QUICK)
 NUMBERS = ("fit", "numbers.csv", "--label", "y", *QUICK)
@@ -48,7 +55,7 @@ def folder(own_folder):
         ((*TWO, *LOGISTIC, "--metric", "r_squared"), "--metric r_squared cannot judge a classification"),
         (
             (*TWO, *LOGISTIC, "--metric", "r2"),
-            "such as ['no', 'yes']: could not convert string to float: 'no'",
+            "such as ['no', 'yes']: it needs labels that are numbers.",
         ),
         ((*TWO, *LOGISTIC, "--metric", "worst_band_relative_error"), "cannot judge a classification"),
         (
@@ -57,26 +64,29 @@ def folder(own_folder):
         ),
         ((*TWO, *LOGISTIC, "--metric", "neg_brier_score"), "--positive LABEL, one of ['no', 'yes']"),
         ((*NUMBERS, *RIDGE, "--metric", "worst_class_error"), "judges classes, but numbers are predicted"),
-        ((*NUMBERS, *RIDGE, "--metric", "accuracy"), "such as r_squared, or say --task classification"),
-        ((*NUMBERS, *RIDGE, "--metric", "f1"), "--metric f1 cannot judge a regression with 120 different"),
+        (
+            (*NUMBERS, *RIDGE, "--metric", "accuracy"),
+            "such as --metric r_squared, or a classifier",
+        ),
+        ((*NUMBERS, *RIDGE, "--metric", "f1"), "--metric f1 cannot judge a regression with"),
         (
             (*NUMBERS, *RIDGE, "--metric", "roc_auc"),
             "decision_function or predict_proba, which Ridge does not",
         ),
         (
             (*NUMBERS, *RIDGE, "--metric", "r2", "--decision", "accurate"),
-            "got a regressor; leave out --decision",
+            "got a regressor; use no --decision",
         ),
         ((*NUMBERS, *LOGISTIC, "--metric", "accuracy"), "--model logistic predicts classes here"),
         ((*THREE, "--metric", "f1"), "related ones are f1_macro, f1_micro, f1_weighted"),
         ((*THREE, "--metric", "roc_auc"), "related ones are roc_auc_ovo"),
         (
             (*TWO, *LOGISTIC, "--metric", "sklearn.metrics:log_loss"),
-            "say --lower-is-better --response proba, or",
+            "pass --lower-is-better, --response proba, or",
         ),
         (
             (*TWO, *LOGISTIC, "--metric", "sklearn.metrics:roc_auc_score"),
-            "name the scorer: --metric roc_auc.",
+            "the scorer's name: --metric roc_auc.",
         ),
         ((*TWO, *LOGISTIC, "--metric", "mine:"), "must be module:object"),
         ((*TWO, *LOGISTIC, "--metric", "acuracy"), "perhaps accuracy, top_k_accuracy"),
@@ -95,7 +105,7 @@ def folder(own_folder):
         (("fit", "one-class.csv", "--label", "y", "--metric", "accuracy"), "hold only one class ('no')"),
         (
             ("fit", "rare.csv", "--label", "y", "--metric", "accuracy"),
-            "file of validation rows with --validation",
+            "Give more rows of them, or pass --validation.",
         ),
         (("fit", "semicolons.csv", "--label", "y"), "separated by something else than commas?"),
         (
@@ -115,11 +125,11 @@ def folder(own_folder):
                 "--honest",
                 "holdout",
             ),
-            "--honest holdout needs validation rows: --validation or --validation-share; with --folds every",
+            "--honest holdout needs validation rows: pass --validation, or a share of the rows as --val",
         ),
         (
             ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--validation", "other.csv", *QUICK),
-            "use --base-weights uniform or 'covariate_shift'",
+            "use --base-weights uniform or --base-weights covariate_shift; else",
         ),
     ],
 )
@@ -149,7 +159,58 @@ def test_made_up_answers_are_such_as_these_metrics_take(metric):
     moew(*NUMBERS, *RIDGE, "--metric", metric)
 
 
-def test_values_are_shown_as_they_are_written():
-    shown = on_the_command_line("got np.str_('a b') and\n np.float64(1.5), np.int64(3) of np.str_(\"it's\")")
-    assert shown == "got 'a b' and 1.5, 3 of \"it's\""
-    assert all(re.compile(pattern) for pattern, _ in _WORDS)
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        (Argument("decision", None), "no --decision"),
+        (Argument("decision", "score=0"), "--decision score=0"),
+        (Argument("X_val and y_val"), "--validation"),
+        (Argument("validation"), "--validation-share"),
+        (Argument("validation", 3), "--folds 3"),
+        (Argument("pos_label", "no"), "--positive no"),
+        (Argument("greater_is_better", False), "--lower-is-better"),
+        (Argument("base_weights", "uniform"), "--base-weights uniform"),
+        (Argument("alpha_zero_repeats"), "--alpha-zero-repeats"),
+        (Argument("n_batches"), "--batches"),
+        (Argument("random_state"), "--seed"),
+        (Argument("on", "train"), "@train"),
+    ],
+    ids=str,
+)
+def test_arguments_are_said_as_options(argument, words):
+    assert say(argument) == words
+
+
+def test_what_helps_only_in_python_is_left_out():
+    error = InvalidInputError("use ", Argument("metric", "f1"), InPython(", or make_metric(…)"), ".")
+    assert str(error) == "use metric='f1', or make_metric(…)."
+    assert message_of(error) == "use --metric f1."
+    assert message_of(MoewWarning("in\n two lines")) == "in two lines"
+    assert message_of(MemoryError()) == "MemoryError"
+
+
+def test_the_library_names_arguments_that_are_options_here():
+    """What a message calls an argument is an option of `moew fit`, but for what only Python users set."""
+    fit = cli.commands().commands["fit"]
+    options = {name for p in fit.params for name in (*p.opts, *p.secondary_opts)}
+    rooms = [path for path in Path(package.__file__).parent.rglob("*.py") if path.parts[-2] != "paper"]
+    calls = [node for path in rooms for node in ast.walk(ast.parse(path.read_text())) if _is_argument(node)]
+    names = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}
+    assert {"metric", "base_weights", "X_val and y_val"} <= names
+    said = {name: say(Argument(name)).split()[0] for name in names - {"on", "sample_weight_name", "radius"}}
+    assert {name: option for name, option in said.items() if option not in options} == {}
+
+
+def _is_argument(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Argument"
+
+
+def test_labels_are_shown_as_python_writes_them():
+    rows = pd.read_csv("one-class.csv")
+    search = package.ExampleWeightSearch(LogisticRegression())
+    with pytest.raises(InvalidInputError, match=r"\('no'\)"):
+        search.fit(rows[["a"]], rows["y"].to_numpy(dtype=str))
+    metric = precision_at_recall(pos_label=np.str_("old"))
+    train = pd.read_csv("train.csv")
+    with pytest.raises(InvalidInputError, match="pos_label='old' is not one of"):
+        package.ExampleWeightSearch(LogisticRegression(), metric=metric).fit(train[["a"]], train["y"])

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import QUICK, in_json, moew, refused, write_classes, write_module
 
+from moew._util.plain import plain
+from moew.cli import runs
 from moew.cli.runs import built_in_model, load_run, read_table
 from moew.cli.runs._coded_labels import CodedLabels
-from moew.cli.runs._folder import plain
 from moew.cli.runs._schema import learn_schema, named_columns
 from moew.cli.runs._tables import write_table
 from moew.cli.runs._toml import toml_text
@@ -285,8 +286,6 @@ def test_json_has_no_numbers_that_are_none():
 
 
 def test_the_package_names_what_it_has():
-    from moew import runs
-
     assert set(runs.__all__) <= set(dir(runs))
     assert all(getattr(runs, name) is not None for name in runs.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
