@@ -30,7 +30,7 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", MoewWarning)
-        warnings.showwarning = show_warning
+        warnings.showwarning = show_warning  # type: ignore[assignment]  # the filters' text is not needed
         try:
             yield
         except KeyboardInterrupt:

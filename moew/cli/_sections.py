@@ -31,7 +31,7 @@ class SectionOption(click.Option):
         return extra
 
 
-class NameOf(click.ParamType):
+class NameOf(click.ParamType[Any]):
     """A name of a registry, which is loaded when a name is checked."""
 
     name = "name"

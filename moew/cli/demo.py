@@ -41,29 +41,27 @@ def command() -> click.Command:
         with one_line_errors("run the same command again to go on"):
             if find_spec("matplotlib") is None:
                 raise MoewError("the demo draws a figure; install matplotlib with: pip install 'moew[plot]'")
-            click.echo(_draw_figure_1(repeats, jobs, out))
+            click.echo(_draw_figure_1(repeats, jobs, out / "toy"))
             click.echo(f"The report: {_write_report(out / 'toy' / 'report.html')}")
 
     return demo
 
 
-def _draw_figure_1(repeats: int, jobs: int, out: Path) -> str:
+def _draw_figure_1(repeats: int, jobs: int, folder: Path) -> str:
     """Run the experiment and draw its figure; the table and the files, as text."""
-    from moew.paper import toy
-    from moew.paper._experiment import Options
+    from moew.cli._figure_1 import run_figure_1
 
-    return toy.main(Options(repeats=repeats, n_jobs=jobs, out=out), model="logistic", search="gp_bucb")
+    return run_figure_1(folder, repeats, n_jobs=jobs)
 
 
 def _write_report(path: Path) -> Path:
     """Fit the search of the first repeat again, with the same result, and write its report."""
     import pandas as pd
 
-    from moew.paper import toy
-    from moew.paper._experiment import Options
+    from moew.cli._figure_1 import first_search
     from moew.report import write_report
 
-    search, (X, y), (X_val, y_val) = toy.first_search(Options(repeats=1))
+    search, (X, y), (X_val, y_val) = first_search()
     X, X_val = (pd.DataFrame(part, columns=["x₁", "x₂"]) for part in (X, X_val))
     search.fit(X, y, X_val=X_val, y_val=y_val)
     return write_report(search, X, y, path, X_val=X_val, y_val=y_val)

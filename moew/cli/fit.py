@@ -87,8 +87,8 @@ def run_comparison(job: Job) -> Comparison:
     repeats, seed = job.settings["repeats"], job.settings["seed"]
     tell(f"comparing 4 methods, each {repeats} times")
     settings = replace(job.search.settings, storage=None, show_progress=None)
-    rows = (job.rows(part) for part in (job.training, job.validation, job.test))
-    return compare_settings(settings, *rows, repeats=repeats, random_state=seed)
+    training, validation, test = map(job.rows, (job.training, job.validation, job.test))
+    return compare_settings(settings, training, validation, test, repeats, seed)
 
 
 def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str, Any]:

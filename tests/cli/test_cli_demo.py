@@ -1,17 +1,18 @@
 """`moew demo` in small: each of its files is there and named once, and the report is of the first repeat."""
 
 import re
+from pathlib import Path
 
 import pytest
 from tables import moew
 
-from moew.paper import toy
+from moew.cli import _figure_1
 
 
 @pytest.fixture
 def small(monkeypatch):
     for name, value in (("N_TEST", 2_000), ("N_BATCHES", 1), ("BATCH_SIZE", 4)):
-        monkeypatch.setattr(toy, name, value)
+        monkeypatch.setattr(_figure_1, name, value)
 
 
 def test_every_file_is_there_and_named_once(own_folder, small):
@@ -31,7 +32,7 @@ def test_every_file_is_there_and_named_once(own_folder, small):
 def test_the_report_is_of_the_first_repeat(own_folder, small):
     moew("demo", "--repeats", 2, "--jobs", 1)
     (kept,) = own_folder.glob("out/toy/state/*/*-0.npz")
-    first = toy.Repeat.load(kept)
+    first = _figure_1.Repeat.load(kept)
     page = (own_folder / "out/toy/report.html").read_text(encoding="utf-8")
     assert "precision at 95% recall" in page
     for score in (first.best, first.honest):
@@ -40,11 +41,12 @@ def test_the_report_is_of_the_first_repeat(own_folder, small):
 
 def test_what_is_run(own_folder, monkeypatch):
     seen = []
-    monkeypatch.setattr(toy, "main", lambda options, **more: seen.append((options, more)) or "table")
+    monkeypatch.setattr(
+        _figure_1, "run_figure_1", lambda *given, **more: seen.append((given, more)) or "table"
+    )
     monkeypatch.setattr("moew.cli.demo._write_report", lambda path: path)
     assert moew("demo", "--out", "there").stdout == "table\nThe report: there/toy/report.html\n"
-    ((options, more),) = seen
-    assert (options.n_jobs, options.repeats, more) == (2, 30, {"model": "logistic", "search": "gp_bucb"})
+    assert seen == [((Path("there/toy"), 30), {"n_jobs": 2})]
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(own_folder, small):

@@ -65,7 +65,7 @@ def read_header(path: Path) -> list[str]:
             _check_header(path)
             frame = pandas.read_csv(path, nrows=0)
         else:
-            from pyarrow import ipc, parquet
+            from pyarrow import ipc, parquet  # type: ignore[import-untyped]
 
             schema = parquet.read_schema(path) if form == "parquet" else ipc.open_file(path).schema
             frame = schema.empty_table().to_pandas()  # without columns that are the frame's index
