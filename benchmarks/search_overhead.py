@@ -159,7 +159,7 @@ def main() -> None:
     total, processor = time.perf_counter() - start, time.process_time() - processor
     profiler.disable()
     alone = (alone + seconds_alone(estimator, X, y, 40)) / 2
-    n_models = len(fitted.result_.candidates)
+    n_models = len(fitted.result_.trials)
     trainings = n_models * alone
     share = total / trainings - 1
     how = "computing" if given.busy else "sleeping"

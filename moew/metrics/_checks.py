@@ -72,7 +72,8 @@ def one_number(result: Any, name: str) -> float:
     text = repr(result)
     shown = text if len(text) <= 80 else text[:77] + "…"
     raise InvalidInputError(
-        f"the metric {name!r} must return one number, it returned {type(result).__name__}{shape}: {shown}."
+        f"the metric {name!r} must return one number, it returned {type(result).__name__}{shape}: {shown}.",
+        argument="metric",
     )
 
 

@@ -169,6 +169,18 @@ class ScorerMetric:
             except Exception as error:
                 if self.named:
                     raise self._cannot_judge(training_labels, classes, error) from error
+                self._check_returns_number(rows.y, rng.choice(training_labels, len(rows)))
+
+    def _check_returns_number(self, y: Labels, predicted: Array) -> None:
+        """Raise if the scorer's own function gives something else for made-up predictions (n,)."""
+        function = getattr(self.scorer, "_score_func", None)
+        if function is None:
+            return
+        try:
+            result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
+        except Exception:
+            return  # it wants other predictions than these, or columns
+        one_number(result, self.name)
 
     def _cannot_judge(self, labels: Labels, classes: Array | None, error: Exception) -> InvalidInputError:
         """The error for a scorer that fails on such labels; it names related scorers, as f1_macro for f1."""

@@ -17,8 +17,7 @@ from pyarrow.parquet import ParquetFile
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, load_state
-from moew.data import LabelSummary, TableSummary, TabularEncoder, TargetEncoder
-from moew.data._chunks import iter_chunks, map_chunks
+from moew.data import LabelSummary, TableSummary, TabularEncoder, TargetEncoder, iter_chunks, map_chunks
 from moew.embedding import AutoencoderEmbedding
 from moew.exceptions import InvalidInputError
 from moew.models.networks._predict import run_layers

@@ -19,9 +19,7 @@ from torch import nn  # noqa: E402
 
 from moew import ExampleWeightSearch  # noqa: E402
 from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
-from moew.models._shared import BATCH_SEED, batch_rows  # noqa: E402
-from moew.models.networks import _engine, _groups  # noqa: E402
-from moew.models.torch import (  # noqa: E402
+from moew.models import (  # noqa: E402
     TorchClassifier,
     TorchRegressor,
     TrainingDivergedError,
@@ -29,6 +27,8 @@ from moew.models.torch import (  # noqa: E402
     _memory,
     _train,
 )
+from moew.models._shared import BATCH_SEED, batch_rows  # noqa: E402
+from moew.models.networks import _engine, _groups  # noqa: E402
 
 SMALL = {"steps": 30, "batch_size": 32, "device": "cpu", "random_state": 3}
 _ADAM = partial(torch.optim.Adam, lr=0.02)
