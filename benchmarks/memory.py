@@ -66,7 +66,7 @@ def search(steps: int, n_batches: int) -> None:
         random_state=0,
     ).fit(X[N_VALIDATION:], y[N_VALIDATION:], X_val=X[:N_VALIDATION], y_val=y[:N_VALIDATION])
     seconds = time.perf_counter() - start
-    print(f"{len(fitted.result_.candidates)} candidates, {steps} steps each, {seconds:.0f} s")
+    print(f"{len(fitted.result_.trials)} candidates, {steps} steps each, {seconds:.0f} s")
     peak = peak_mb()
     verdict = "below" if peak < AUTHORS_MB else "NOT below"
     print(f"peak resident memory {peak:.0f} MB, {verdict} the authors' {AUTHORS_MB} MB")

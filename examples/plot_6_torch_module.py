@@ -18,7 +18,7 @@ try:
     import torch
     from torch import nn
 
-    from moew.models.torch import TorchClassifier
+    from moew.models import TorchClassifier
 except ImportError as error:
     raise SystemExit(f"This example needs PyTorch.\n{error}") from None
 from sklearn.datasets import load_digits

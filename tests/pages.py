@@ -7,6 +7,7 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import invalidate_caches
 from pathlib import Path
 from typing import NamedTuple
@@ -36,14 +37,14 @@ def blocks(path: Path) -> list[Block]:
 
 def make_searches_small(monkeypatch) -> None:
     """Two candidates for every search, whatever the page says, and the default embedding trained shortly."""
-    search = ExampleWeightSearch.fit_prepared
+    settings = ExampleWeightSearch.settings
     start = AutoencoderEmbedding.__init__
     short = tuple(100 if default == 10_000 else default for default in start.__defaults__)
 
-    def small_search(self, *parts, **more):
-        return search(self.set_params(n_batches=1, batch_size=2), *parts, **more)
+    def small_settings(self):
+        return replace(settings.fget(self), n_batches=1, batch_size=2)
 
-    monkeypatch.setattr(ExampleWeightSearch, "fit_prepared", small_search)
+    monkeypatch.setattr(ExampleWeightSearch, "settings", property(small_settings))
     monkeypatch.setattr(start, "__defaults__", short)
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from moew import ExampleWeightSearch
 from moew.decision import MostAccurate
 from moew.metrics import worst_class_error
-from moew.search._compare import Comparison, Row
+from moew.search import Comparison, Row
 
 SETTINGS = {"n_batches": 3, "batch_size": 4, "random_state": 0}
 

@@ -88,15 +88,15 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
     `pos_label` is the positive class, for metrics that have one.
     """
     name, _, numbers = text.partition("=")
-    if name in METRICS:
-        return _ours(name, numbers, pos_label)
-    if text not in get_scorer_names():
+    if text not in get_scorer_names():  # "accuracy" is both, and scikit-learn's there
+        if name in METRICS:
+            return _ours(name, numbers, pos_label)
         known = {**METRICS, **dict.fromkeys(get_scorer_names())}
         near = get_close_matches(name, known, n=4, cutoff=0.5) or ["accuracy", "roc_auc", "f1_macro", "r2"]
         raise InvalidInputError(
             Argument("metric", text),
-            f" is no metric of moew's and no scorer of scikit-learn's; perhaps {', '.join(near)}? The "
-            "command `moew metrics` lists all.",
+            f" is no metric of moew's and no scorer of scikit-learn's; perhaps {', '.join(near)}? All are "
+            "listed by `moew metrics`, or by moew.metrics.METRICS and sklearn.metrics.get_scorer_names().",
             argument="metric",
         )
     scorer = get_scorer(text)

@@ -174,6 +174,18 @@ class ScorerMetric:
             except Exception as error:
                 if self.registry_name:
                     raise cannot_judge(self.registry_name, training_labels, classes, error) from error
+                self._check_returns_number(read_only(rows.y), rng.choice(training_labels, len(rows)))
+
+    def _check_returns_number(self, y: Labels, predicted: Array) -> None:
+        """Raise if the scorer's own function gives something else for made-up predictions (n,)."""
+        function = getattr(self.scorer, "_score_func", None)
+        if function is None:
+            return
+        try:
+            result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
+        except Exception:
+            return  # it wants other predictions than these, or columns
+        one_number(result, self.name)
 
     def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> None:
         """Scorers have no form for many candidates in one call."""

@@ -116,8 +116,8 @@ def mean_of_selected(share: float | None = None, pos_label: Any = None) -> Funct
     --------
     >>> mean_of_selected(pos_label=1)([0.9, 0.2, 0.5], [1, 0, 1])
     0.7
-    >>> mean_of_selected(share=0.5)([0.9, 0.2, 0.5, 0.1], [3.0, 2.0, 2.0, 1.0])  # the first, and one of the
-    next two 0.625
+    >>> mean_of_selected(share=0.5)([0.9, 0.2, 0.5, 0.1], [3.0, 2.0, 2.0, 1.0])  # two rows tie
+    0.625
     """
     if share is None:
         return FunctionMetric(

@@ -101,7 +101,7 @@ def honest_score(
         reason = (
             f"the metric was undefined on {halves.n_undefined} of {halves.n_undefined + done} pairs of "
             "halves of the validation rows, or everywhere on halves with the decision rule of all rows; give "
-            "more validation rows (of the rarest class), or set rows aside for the honest score."
+            "more validation rows (of the rarest class), or set rows aside (a holdout) for the honest score."
         )
     value = best - sign * (optimism + size_bias)
     n_redrawn = 2 * halves.n_undefined

@@ -74,8 +74,8 @@ class ExampleWeighting:
     Examples
     --------
     >>> from moew.embedding import LabelEmbedding
-    >>> from moew.weighting import UniformBaseline
-    >>> weighting = ExampleWeighting(LabelEmbedding(standardize=False), UniformBaseline())
+    >>> from moew.weighting import UniformBaseWeights
+    >>> weighting = ExampleWeighting(LabelEmbedding(standardize=False), UniformBaseWeights())
     >>> weighting.fit(None, [0, 0, 0, 1], task="classification").n_dims
     2
     >>> alphas = np.array([[0.0, 0.0], [-2.0, 2.0]])  # no weights, and more for the second class

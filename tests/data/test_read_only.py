@@ -48,7 +48,7 @@ def frames():
 
 
 def values(search):
-    return [told.value for told in search.study_.told()]
+    return [told.value for told in search.study_.trials()]
 
 
 def scores(transformer, n_jobs=1, **more):

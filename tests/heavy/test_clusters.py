@@ -98,8 +98,8 @@ def test_the_same_search_everywhere_to_the_bit(request):
             array
             for problem, search in zip(problems, searches, strict=True)
             for array in (
-                np.stack([told.candidate.alpha for told in search.study_.told()]),
-                np.array([told.value for told in search.study_.told()]),
+                np.stack([told.alpha for told in search.study_.trials()]),
+                np.array([told.value for told in search.study_.trials()]),
                 search.predict_proba(problem()[1]),
             )
         ]

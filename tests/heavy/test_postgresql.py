@@ -36,13 +36,13 @@ def test_several_processes_share_a_study(server):
         worker.join(180)
         assert worker.exitcode == 0
     study = _study(server, "shared")
-    told = study.told()
+    told = study.trials()
     study.close()
-    assert [t.candidate.number for t in told] == list(range(12))
+    assert [t.number for t in told] == list(range(12))
     alone = WeightStudy(None, Ball(3, 2.0), n_initial=4, seed=7).ask(5)
     for a, b in zip(told[:5], alone, strict=True):
-        assert np.array_equal(a.candidate.alpha, b.alpha)
-    alphas = np.array([t.candidate.alpha for t in told])
+        assert np.array_equal(a.alpha, b.alpha)
+    alphas = np.array([t.alpha for t in told])
     distances = np.linalg.norm(alphas[:, None] - alphas[None], axis=2) + 10 * np.eye(12)
     assert distances.min() > 1e-6
 

@@ -67,15 +67,15 @@ def test_the_gain_of_rows_set_aside_has_an_error_too():
 
 def test_the_trace_follows_the_best_in_the_metrics_direction():
     search, _ = searches.multiclass()
-    seen = trace(search)
-    assert seen.values.tolist() == [told.value for told in search.result_.candidates]
+    seen = trace(search.fitted_)
+    assert seen.values.tolist() == [told.value for told in search.result_.trials]
     assert seen.best_so_far[-1] == search.best_score_ == seen.values.min()
     assert (np.diff(seen.best_so_far) <= 0).all()
 
 
 def test_a_landscape_of_two_dimensions_goes_near_what_was_seen():
     search, _ = searches.binary()
-    seen = landscape(search)
+    seen = landscape(search.fitted_)
     assert len(seen.dims) == 2
     assert seen.n_dims == 3
     assert seen.mean.shape == (41, 41)
@@ -87,7 +87,7 @@ def test_a_landscape_of_two_dimensions_goes_near_what_was_seen():
 
 def test_a_landscape_is_the_gp_of_all_candidates_where_nothing_is_cut_away():
     search, _ = searches.regression()
-    seen = landscape(search, points=61)
+    seen = landscape(search.fitted_, points=61)
     assert seen.dims == (0,)
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -105,31 +105,31 @@ def test_a_landscape_is_the_gp_of_all_candidates_where_nothing_is_cut_away():
 
 def test_a_landscape_shows_the_dimensions_that_were_asked_for_or_says_which_there_are():
     search, _ = searches.binary()
-    seen = landscape(search, [2, 0])
+    seen = landscape(search.fitted_, [2, 0])
     assert seen.dims == (2, 0)
-    told = search.result_.candidates[seen.numbers[3]]
-    assert seen.alphas[3].tolist() == told.candidate.alpha[[2, 0]].tolist()
+    told = search.result_.trials[seen.numbers[3]]
+    assert seen.alphas[3].tolist() == told.alpha[[2, 0]].tolist()
     for wrong in ([0, 0], [3], [], [0, 1, 2]):
         with pytest.raises(InvalidInputError, match="from 0 to 2"):
-            landscape(search, wrong)
+            landscape(search.fitted_, wrong)
 
 
 def test_candidates_are_trained_again_to_the_same_bits():
     search, rows = searches.binary()
     best = search.result_.best_number
-    ((_, model),) = train_again(search, [best], rows.X, rows.y)
+    ((_, model),) = train_again(search.fitted_, [best], rows.X, rows.y)
     assert np.array_equal(model.coef_, search.best_estimator_.coef_)
     numbers = [0, best, 5]
-    known = given_rows(search, rows.X, rows.y, rows.X_val, rows.y_val)
-    found = values_again(search, numbers, known, rows.X_test, rows.y_test)
+    known = given_rows(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
+    found = values_again(search.fitted_, numbers, known, rows.X_test, rows.y_test)
     assert found[best] == search.metric_value(rows.X_test, rows.y_test)
-    on_validation = values_again(search, numbers, known, rows.X_val, rows.y_val)
-    assert on_validation == {number: search.result_.candidates[number].value for number in numbers}
+    on_validation = values_again(search.fitted_, numbers, known, rows.X_val, rows.y_val)
+    assert on_validation == {number: search.result_.trials[number].value for number in numbers}
 
 
 def test_weights_and_errors_by_class_are_those_of_the_two_models():
     search, rows = searches.multiclass()
-    found = groups_by_label(search, rows.X, rows.y, rows.X_val, rows.y_val)
+    found = groups_by_label(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
     plain = LogisticRegression().fit(rows.X, rows.y)
     for c, group in enumerate(found.groups):
         assert group.name == str(c)
@@ -141,9 +141,9 @@ def test_weights_and_errors_by_class_are_those_of_the_two_models():
     assert max(group.winner_error for group in found.groups) == pytest.approx(search.best_score_)
 
 
-def test_a_decision_rule_is_fitted_again_for_the_baseline():
+def test_a_decision_rule_is_fitted_again_for_alpha_zero():
     search, rows = searches.binary()
-    found = groups_by_label(search, rows.X, rows.y, rows.X_val, rows.y_val)
+    found = groups_by_label(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
     assert 1 - np.mean([group.unweighted_error for group in found.groups]) == pytest.approx(
         search.alpha_zero_score_
     )
@@ -151,7 +151,7 @@ def test_a_decision_rule_is_fitted_again_for_the_baseline():
 
 def test_a_numeric_target_is_cut_into_bins():
     search, rows = searches.regression()
-    found = groups_by_label(search, rows.X, rows.y, rows.X_val, rows.y_val)
+    found = groups_by_label(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
     assert not found.is_classes
     assert sum(group.n_rows for group in found.groups) == len(rows.y)
     total = sum(group.winner_error * group.n_validation for group in found.groups)
@@ -161,11 +161,11 @@ def test_a_numeric_target_is_cut_into_bins():
 
 def test_without_validation_rows_there_are_weights_alone_and_a_reason():
     search, (X, y) = searches.frame()
-    held_out = groups_by_label(search, X, y)  # a share was held out: its errors are known
+    held_out = groups_by_label(search.fitted_, X, y)  # a share was held out: its errors are known
     assert all(group.n_validation > 0 for group in held_out.groups)
     rows = shifted_classes(120)
     crossed = ExampleWeightSearch(LogisticRegression(), embedding="label", validation=3, **searches.SETTINGS)
-    found = groups_by_label(crossed.fit(rows.X, rows.y), rows.X, rows.y)
+    found = groups_by_label(crossed.fit(rows.X, rows.y).fitted_, rows.X, rows.y)
     assert "kept out of training" in found.reason
     assert all(np.isnan(group.unweighted_error) for group in found.groups)
 
@@ -173,13 +173,13 @@ def test_without_validation_rows_there_are_weights_alone_and_a_reason():
 def test_rows_that_were_not_fitted_are_refused():
     search, rows = searches.binary()
     with pytest.raises(InvalidInputError, match=f"fitted with, {len(rows.y)}, got 7"):
-        trained_rows(search, rows.X[:7], rows.y[:7])
+        trained_rows(search.fitted_, rows.X[:7], rows.y[:7])
     with pytest.raises(InvalidInputError, match="y must have the rows"):
-        trained_rows(search, rows.X, rows.y[:-1])
+        trained_rows(search.fitted_, rows.X, rows.y[:-1])
     held_out, (X, y) = searches.frame()
     with pytest.raises(InvalidInputError, match="at least"):
-        trained_rows(held_out, X[:5], y[:5])
-    assert np.array_equal(trained_rows(held_out, X, y).y, y[held_out.training_rows_])
+        trained_rows(held_out.fitted_, X[:5], y[:5])
+    assert np.array_equal(trained_rows(held_out.fitted_, X, y).y, y[held_out.training_rows_])
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from moew.exceptions import InvalidInputError
-from moew.metrics import Outputs, resolve_metric
+from moew.metrics import Predictions, resolve_metric
 from moew.metrics._fast import FAST_FORMS
 
 quick = settings(max_examples=60, deadline=None)
@@ -226,7 +226,7 @@ def test_what_the_scorer_refuses_stays_refused():
             resolve_metric(name).respond(model, X, labels)
         recorded = {ToldScores: "decision_function", ToldProba: "predict_proba"}.get(type(model), "predict")
         kind = "regressor" if isinstance(model, ToldRegressor) else "classifier"
-        outputs = Outputs({recorded: model.answer}, model.classes_, kind)
+        outputs = Predictions({recorded: model.answer}, model.classes_, kind)
         with pytest.raises((ValueError, TypeError), match=message):
             resolve_metric(name).value(outputs, X, labels)
 

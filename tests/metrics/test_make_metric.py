@@ -31,7 +31,7 @@ from sklearn.utils._response import _get_response_values
 from moew.exceptions import InvalidInputError
 from moew.metrics import (
     Metric,
-    Outputs,
+    Predictions,
     ScorerMetric,
     decided_labels,
     make_metric,
@@ -313,9 +313,9 @@ def test_decisions_of_a_rule_stand_in_for_predict(two_classes):
 def test_out_of_fold_outputs_come_back_in_order():
     rows = [np.array([4, 0]), np.array([2, 1, 3])]
     classes = np.array([0, 1])
-    parts = [Outputs({"score": r * 10.0}, classes) for r in rows]
-    pooled = Outputs.pooled(parts, rows)
+    parts = [Predictions({"score": r * 10.0}, classes) for r in rows]
+    pooled = Predictions.pooled(parts, rows)
     assert pooled.arrays["score"].tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
     assert len(pooled) == 5
     with pytest.raises(InvalidInputError, match="stratified"):
-        Outputs.pooled([parts[0], Outputs({"score": np.zeros(3)}, np.array([0, 1, 2]))], rows)
+        Predictions.pooled([parts[0], Predictions({"score": np.zeros(3)}, np.array([0, 1, 2]))], rows)

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError
-from moew.metrics import Outputs, resolve_metric
+from moew.metrics import Predictions, resolve_metric
 
 ROWS = np.arange(0, 120, 2)
 
@@ -92,7 +93,7 @@ def test_scorer_written_as_a_function(binary):
 def test_outputs_do_not_hold_the_model(binary):
     outputs = resolve_metric("roc_auc").respond(LogisticRegression().fit(*binary), *binary, {})
     again = pickle.loads(pickle.dumps(outputs))
-    assert isinstance(again, Outputs)
+    assert isinstance(again, Predictions)
     assert b"LogisticRegression" not in pickle.dumps(outputs)
     assert resolve_metric("roc_auc").value(again, *binary, {}) > 0.9
 
@@ -215,7 +216,9 @@ def test_a_scorer_that_does_not_know_the_positive_label_is_told(name, advice, bi
     with pytest.raises(InvalidInputError, match=rf"pos_label=1 is not a valid label.*{advice}"):
         metric.respond(model, X, y, {})
     with pytest.raises(InvalidInputError, match=rf"pos_label=1 is not a valid label.*{advice}"):
-        metric.rehearse(y, y[::-1])
+        rows = LabelledRows(X, y)
+        chance = np.random.default_rng(0)
+        metric.rehearse(model, rows, y, classes=np.unique(y), pos_label=None, decided=None, rng=chance)
 
 
 def test_scorers_that_cannot_be_replayed_say_so(binary):

@@ -110,7 +110,7 @@ def test_random_states():
     shared = np.random.RandomState(1)
     assert not np.array_equal(scores(shared), scores(shared))
     assert not np.array_equal(scores(None), scores(None))
-    with pytest.raises(InvalidInputError, match="0 or more"):
+    with pytest.raises(InvalidInputError, match="not be negative"):
         scores(-1)
 
 

@@ -34,7 +34,7 @@ def test_history_draws_every_candidate_and_the_best_so_far():
     search, _ = searches.multiclass()
     ax = plotting.history(search)
     (points,) = ax.collections
-    assert points.get_offsets()[:, 1].tolist() == [told.value for told in search.result_.candidates]
+    assert points.get_offsets()[:, 1].tolist() == [told.value for told in search.result_.trials]
     best, unweighted, honest = ax.lines
     assert best.get_ydata()[-1] == search.best_score_
     assert set(unweighted.get_ydata()) == {search.unweighted_score_}
@@ -60,7 +60,7 @@ def test_landscape_has_the_candidates_on_the_gps_mean():
     search, _ = searches.binary()
     ax = plotting.landscape(search, [0, 2])
     surface, points, star = ax.collections
-    alphas = np.array([told.candidate.alpha for told in search.result_.candidates])
+    alphas = np.array([told.alpha for told in search.result_.trials])
     assert np.array_equal(points.get_offsets(), alphas[:, [0, 2]])
     assert np.array_equal(star.get_offsets()[0], search.best_alpha_[[0, 2]])
     assert surface.get_cmap().name == "viridis"

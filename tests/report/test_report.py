@@ -174,15 +174,15 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     assert verdict_of(unsure, None, None, 1)["kind"] == "maybe"
     search = ExampleWeightSearch(LogisticRegression(), embedding="label", honest=None, **searches.SETTINGS)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
-    search.result_ = replace(search.result_, best_number=3)
-    data = collect(search, rows.X, rows.y)
+    other = replace(search.fitted_, result=replace(search.result_, best_number=3))
+    data = collect(other, rows.X, rows.y)
     assert data["verdict"]["kind"] == "unknown"
     words = Page(render(data)).words
     assert "This cannot be told." in words
     assert "asked for no honest score" in words
     assert "Ask for an honest score" in words
-    search.result_ = replace(search.result_, best_number=0, alpha_zero_is_unweighted=True)
-    words = Page(render(collect(search, rows.X, rows.y))).words
+    zero = replace(search.result_, best_number=0, alpha_zero_is_unweighted=True)
+    words = Page(render(collect(replace(search.fitted_, result=zero), rows.X, rows.y))).words
     assert "No weighting beat the unweighted model." in words
 
 
@@ -275,7 +275,7 @@ def test_thresholds_effective_size_and_settings_are_told():
     weights = search.sample_weight_
     assert data["weights"]["effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
     assert sum(data["weights"]["counts"]) == len(weights)
-    assert ["decision", "MostAccurate(on='validation')"] in data["settings"]
+    assert ["decision", "MostAccurate(on='validation', at='middle')"] in data["settings"]
     words = Page(render(data)).words
     assert "Decision thresholds" in words
     other = collected("binary", settings={"model": "logistic", "budget": 7})
@@ -322,12 +322,9 @@ def test_few_validation_rows_and_uneven_weights_are_warned_of():
     data = collected("frame")
     assert any("only 48 validation rows" in note for note in data["notes"])
     search, rows = searches.multiclass()
-    before = search.sample_weight_
-    try:
-        search.sample_weight_ = np.where(np.arange(len(before)) < 5, 10.0, 0.001)
-        assert any("so uneven" in note for note in collect(search, rows.X, rows.y)["notes"])
-    finally:
-        search.sample_weight_ = before
+    uneven = np.where(np.arange(len(search.sample_weight_)) < 5, 10.0, 0.001)
+    notes = collect(replace(search.fitted_, weights=uneven), rows.X, rows.y)["notes"]
+    assert any("so uneven" in note for note in notes)
 
 
 @given(st.text(min_size=1, max_size=60), st.text(max_size=60))

@@ -82,7 +82,7 @@ def test_a_study_goes_through_the_cover_and_can_be_continued(tmp_path):
     for k in (3, 4, 2):
         for candidate in study().ask(k):
             study().tell(candidate.number, float(candidate.number))
-    alphas = np.array([told.candidate.alpha for told in study().told()])
+    alphas = np.array([told.alpha for told in study().trials()])
     np.testing.assert_array_equal(alphas[3:], CoverSampler(0.4).points(Ball(2, 1.0))[1:7])
 
 

@@ -218,7 +218,7 @@ def test_noise_from_repeats_is_the_pooled_variance():
 def test_noise_is_floored():
     alphas, scores, ball = observed(30, 3)
     assert GpBucb(noise=0.0, noise_floor=0.01).model(alphas, scores, ball).kernel.noise == pytest.approx(0.01)
-    with pytest.raises(InvalidInputError, match="base_weights"):
+    with pytest.raises(InvalidInputError, match="α = 0 model"):
         propose(GpBucb(noise="repeats"), alphas, scores, ball)
 
 
@@ -302,9 +302,12 @@ def test_searches_by_name():
             resolve_sampler(wrong)
 
 
-def test_other_objects_with_propose_are_searches():
+def test_objects_of_the_users_own_are_samplers():
     @dataclass
     class Centre:
+        def check_domain(self, domain):
+            pass
+
         def propose(self, alphas, scores, *, pending, k, domain, rng):
             return np.zeros((k, domain.n_dims))
 

@@ -9,11 +9,12 @@ from sklearn.metrics import balanced_accuracy_score
 
 from moew import ExampleWeightSearch, make_metric
 from moew._util.seeds import generator
-from moew.data._problem import Part
+from moew.data import LabelledRows, UserRows
 from moew.decision import MostAccurate
 from moew.inspection import on_test_rows
 from moew.metrics import accuracy, worst_class_error
-from moew.search._honesty import gain_error
+from moew.search._honest_score import gain_error
+from moew.search._prepare import prepare
 
 ROWS = shifted_classes(300)
 VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
@@ -40,13 +41,13 @@ class FailsWithoutWeights(LogisticRegression):
 
 def test_the_unweighted_model_is_what_a_plain_fit_gives():
     search = search_of(SGDClassifier()).fit(ROWS.X, ROWS.y, **VALIDATION)
-    seed = search.result_.candidates[0].candidate.seed
+    seed = search.result_.trials[0].seed
     assert not search.result_.alpha_zero_is_unweighted
     plain = clone(search.estimator).set_params(random_state=search.unweighted_estimator_.random_state)
     np.testing.assert_array_equal(plain.fit(ROWS.X, ROWS.y).coef_, search.unweighted_estimator_.coef_)
     again = search.set_params(base_weights="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
     assert again.result_.alpha_zero_is_unweighted
-    assert again.result_.candidates[0].candidate.seed == seed  # and so the same model, bit for bit
+    assert again.result_.trials[0].seed == seed  # and so the same model, bit for bit
     np.testing.assert_array_equal(again.unweighted_estimator_.coef_, plain.coef_)
     assert again.unweighted_score_ == again.alpha_zero_score_
 
@@ -77,7 +78,7 @@ def test_an_unweighted_model_that_fails_is_told_and_costs_nothing_else():
     (note,) = [note for note in search.result_.notes if "unweighted" in note]
     assert "no weights, no model" in note
     assert np.isfinite(search.honest_score_) and np.isnan(search.result_.gain_error)
-    found = on_test_rows(search, ROWS.X_val, ROWS.y_val)
+    found = on_test_rows(search.fitted_, ROWS.X_val, ROWS.y_val)
     assert found.moew == search.metric_value(ROWS.X_val, ROWS.y_val)
     assert np.isnan(found.unweighted) and found.reason == "there is no unweighted model"
 
@@ -112,31 +113,27 @@ def test_rows_set_aside_need_no_allowance_for_luck():
     search = search_of(honest=0.5).fit(ROWS.X, ROWS.y, **VALIDATION)
     halves = search_of().fit(ROWS.X, ROWS.y, **VALIDATION)
     assert halves.result_.gain_error > halves.result_.honest.optimism > 0
-    evaluator = search.evaluator_
+    evaluator = search.fitted_.evaluator
     # The same from the rows themselves, which are those that the search did not see.
     held = _held_out(search)
-    answers = [
-        evaluator.observe_on(model, None, held)
-        for model in (search.best_estimator_, search.unweighted_estimator_)
-    ]
-    expected = gain_error(*answers, held, evaluator, "classification", generator(0, "gain"))
+    models = (search.fitted_.winner, search.fitted_.unweighted)
+    predictions = [evaluator.predictions_on(final, held) for final in models]
+    expected = gain_error(*predictions, held, evaluator, "classification", generator(0, "gain"))
     assert search.result_.gain_error == expected
     assert search.result_.n_holdout == len(held)
 
 
 def _held_out(search):
-    from moew.search._prepare import Given, set_up
-
-    parts = Given(ROWS.X, ROWS.y), Given(ROWS.X_val, ROWS.y_val)
-    held = set_up(search, *parts).problem.holdout
-    assert isinstance(held, Part)
+    parts = UserRows(ROWS.X, ROWS.y), UserRows(ROWS.X_val, ROWS.y_val)
+    held = prepare(search.settings, *parts).data.holdout
+    assert isinstance(held, LabelledRows)
     return held
 
 
 def test_each_model_decides_by_its_own_rule():
     search = search_of(metric="balanced_accuracy", decision=MostAccurate("train"))
     search.fit(ROWS.X, ROWS.y, **VALIDATION)
-    found = on_test_rows(search, ROWS.X_val, ROWS.y_val)
+    found = on_test_rows(search.fitted_, ROWS.X_val, ROWS.y_val)
     for value, model, rule in (
         (found.moew, search.best_estimator_, search.decision_),
         (found.unweighted, search.unweighted_estimator_, search.unweighted_decision_),

@@ -55,12 +55,12 @@ def test_attributes_are_what_they_say():
     assert search.best_score_ == search.score(rows.X_val, rows.y_val)
     assert np.isclose(search.sample_weight_.mean(), 1)
     assert np.array_equal(search.example_weights(rows.X, rows.y), search.sample_weight_)
-    assert len(search.result_.candidates) == 9
+    assert len(search.result_.trials) == 9
     assert np.array_equal(search.predict_proba(rows.X), search.best_estimator_.predict_proba(rows.X))
     assert np.array_equal(search.decision_function(rows.X), search.best_estimator_.decision_function(rows.X))
     text = str(search.result_)
     assert "honest" in text
-    assert "base_weights" in text
+    assert "alpha = 0" in text
 
 
 def test_the_weight_function_is_saved_without_pickle():
@@ -97,7 +97,7 @@ def test_same_seed_same_bits_whatever_n_jobs(n_jobs):
     for search in (one, two):
         search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     assert np.array_equal(one.best_alpha_, two.best_alpha_)
-    assert [t.value for t in one.result_.candidates] == [t.value for t in two.result_.candidates]
+    assert [t.value for t in one.result_.trials] == [t.value for t in two.result_.trials]
     assert one.honest_score_ == two.honest_score_
     assert np.array_equal(one.predict_proba(rows.X_test), two.predict_proba(rows.X_test))
 
@@ -368,7 +368,7 @@ def test_a_candidate_that_fails_is_recorded_and_skipped():
     rows = shifted_classes()
     search = small(Fussy(), batch_size=6, base_weights="uniform")
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
-    failed = [told for told in search.result_.candidates if told.error]
+    failed = [told for told in search.result_.trials if told.error]
     assert 0 < len(failed) < 13
     assert "too far apart" in failed[0].error
     assert any("too far apart" in note for note in search.result_.notes)

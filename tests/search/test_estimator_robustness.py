@@ -106,7 +106,7 @@ def test_folds_keep_the_scale_of_the_users_weights():
 def test_an_open_splitter_gets_a_seed():
     splitter = StratifiedKFold(3, shuffle=True)
     one, two = (small(validation=splitter).fit(ROWS.X, ROWS.y) for _ in range(2))
-    assert [t.value for t in one.result_.candidates] == [t.value for t in two.result_.candidates]
+    assert [t.value for t in one.result_.trials] == [t.value for t in two.result_.trials]
     assert splitter.random_state is None
 
 
@@ -115,7 +115,7 @@ def test_same_bits_with_large_matrices_and_any_n_jobs():
     X = rng.standard_normal((3000, 150))
     y = X @ rng.standard_normal(150) + rng.standard_normal(3000)
     one, two = (small(Ridge(), n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
-    assert [t.value for t in one.result_.candidates] == [t.value for t in two.result_.candidates]
+    assert [t.value for t in one.result_.trials] == [t.value for t in two.result_.trials]
 
 
 def test_metadata_may_be_a_frame_and_goes_through_a_grid_search():
@@ -157,8 +157,8 @@ def test_a_class_with_one_row_is_named():
 
 def test_parts_of_the_users_own_need_only_the_protocol():
     class Constant:
-        def fit(self, X, y, X_val, y_val, *, task):
-            return self
+        def fit_weights(self, X, y, X_val, y_val, *, task):
+            return self.weights(X, y)
 
         def weights(self, X, y):
             return np.ones(len(y))

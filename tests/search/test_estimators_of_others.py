@@ -61,7 +61,7 @@ def search_on(estimator, X, y, X_val, y_val, weight_name="sample_weight"):
 
 
 def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
-    assert all(told.error is None for told in search.study_.told())
+    assert all(told.error is None for told in search.study_.trials())
     plain = clone(search.estimator).fit(X, y, **{weight_name: search.sample_weight_})
     assert np.array_equal(search.predict(X_val), plain.predict(X_val))
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moew.data._splits import holdout_split, stratified_halves
 from moew.exceptions import InvalidInputError, SearchFailedError, UndefinedMetricError
-from moew.search._selection import holdout_split, honest_score, select_best, stratified_halves
+from moew.search._honest_score import honest_score
+from moew.search._select import select_best
 
 
 def mean_of(values):

@@ -16,7 +16,7 @@ from moew.data import TabularEncoder, _encoders
 from moew.data._column import encode
 from moew.data._numeric import row_blocks
 from moew.data._table import columns_of
-from moew.metrics._outputs import Outputs
+from moew.metrics import Predictions
 from moew.models.networks import NetworkClassifier, _groups
 from moew.models.networks._predict import run_layers
 
@@ -71,7 +71,7 @@ def test_all_batches_are_trained_by_the_same_threads(monkeypatch):
 
 @given(hnp.arrays(st.sampled_from([np.int64, np.uint8, "U3", float, bool]), st.integers(0, 400)))
 def test_compact_answers_are_given_out_as_they_were(answers):
-    outputs = Outputs({"decision": answers})
+    outputs = Predictions({"decision": answers})
     back = outputs.compact().arrays["decision"]
     assert back.dtype == answers.dtype
     np.testing.assert_array_equal(back, answers)
@@ -79,7 +79,7 @@ def test_compact_answers_are_given_out_as_they_were(answers):
 
 def test_compact_labels_take_a_byte_each():
     labels = np.arange(5000) % 10
-    different, codes = Outputs({"decision": labels}).compact().arrays._kept["decision"]
+    different, codes = Predictions({"decision": labels}).compact().arrays._kept["decision"]
     assert different.nbytes + codes.nbytes == 10 * labels.itemsize + 5000
 
 

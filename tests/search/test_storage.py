@@ -16,7 +16,7 @@ def study(path):
 
 
 def told(path):
-    return [(one.candidate.number, one.value) for one in study(path).told()]
+    return [(one.number, one.value) for one in study(path).trials()]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_record_that_was_cut_off_is_taken_away_and_the_study_goes_on(journal, 
 def test_a_journal_cut_off_in_its_first_record_begins_anew(journal):
     journal.write_bytes(journal.read_bytes()[:5])
     with pytest.warns(MoewWarning, match="cut off"):
-        assert study(journal).told() == []
+        assert study(journal).trials() == []
 
 
 def test_a_last_line_that_is_no_record_is_taken_away_too(journal):
@@ -109,8 +109,8 @@ def test_a_file_that_is_no_database_is_told(tmp_path):
 
 
 def test_alphas_after_a_cut_are_those_of_the_whole_journal(journal):
-    before = [one.candidate.alpha for one in study(journal).told()]
+    before = [one.alpha for one in study(journal).trials()]
     journal.write_bytes(journal.read_bytes()[:-3])
     with pytest.warns(MoewWarning):
         again = study(journal)
-    np.testing.assert_array_equal(before, [one.candidate.alpha for one in again.told()])
+    np.testing.assert_array_equal(before, [one.alpha for one in again.trials()])

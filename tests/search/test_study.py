@@ -28,7 +28,7 @@ def tell_all(study, candidates):
 
 
 class Recorder:
-    """A search that notes what it was given."""
+    """A sampler that notes what it was given."""
 
     def __init__(self):
         self.calls = []
@@ -36,34 +36,37 @@ class Recorder:
     def __repr__(self):
         return "Recorder()"
 
+    def check_domain(self, domain):
+        pass
+
     def propose(self, alphas, scores, *, pending, k, domain, rng):
         self.calls.append((alphas.copy(), scores.copy(), pending.copy(), k))
         return domain.sample(rng, k)
 
 
-def test_first_number_is_the_baseline_and_the_next_are_random():
+def test_first_number_is_alpha_zero_and_the_next_are_random():
     study = make(sampler=Recorder())
     first = study.ask(5)
     assert [c.number for c in first] == [0, 1, 2, 3, 4]
     assert np.array_equal(first[0].alpha, np.zeros(3))
     assert all(np.linalg.norm(c.alpha) <= 2 for c in first)
-    assert study.search.calls == []
+    assert study.sampler.calls == []
     study.ask(1)
-    assert len(study.search.calls) == 1
+    assert len(study.sampler.calls) == 1
 
 
-def test_baseline_repeats_come_first():
+def test_repeats_of_alpha_zero_come_first():
     study = make(alpha_zero_repeats=3)
     assert [bool(c.alpha.any()) for c in study.ask(5)] == [False, False, False, True, True]
 
 
-def test_pending_candidates_are_handed_to_the_search_in_the_order_of_their_numbers():
+def test_pending_candidates_are_handed_to_the_sampler_in_the_order_of_their_numbers():
     study = make(sampler=Recorder())
     first = study.ask(5)
     for number in (3, 0):
         study.tell(number, float(number))
     study.ask(2)
-    alphas, scores, pending, k = study.search.calls[0]
+    alphas, scores, pending, k = study.sampler.calls[0]
     assert np.array_equal(alphas, [first[0].alpha, first[3].alpha])
     assert scores.tolist() == [0.0, 3.0]
     assert np.array_equal(pending, [first[i].alpha for i in (1, 2, 4)])
@@ -73,7 +76,7 @@ def test_pending_candidates_are_handed_to_the_search_in_the_order_of_their_numbe
 def test_an_ask_that_crosses_the_random_numbers_passes_them_on_as_pending():
     study = make(sampler=Recorder())
     asked = study.ask(7)
-    _, _, pending, k = study.search.calls[0]
+    _, _, pending, k = study.sampler.calls[0]
     assert k == 2
     assert np.array_equal(pending, [c.alpha for c in asked[:5]])
 
@@ -86,11 +89,11 @@ def test_failures_enter_as_nan_and_directions_are_turned():
     study.tell(2, error="no memory")
     study.tell(3, math.inf)
     study.ask(1)
-    _, scores, pending, _ = study.search.calls[0]
+    _, scores, pending, _ = study.sampler.calls[0]
     assert scores[0] == -2.0
     assert np.isnan(scores[1:]).all()
     assert len(pending) == 1
-    told = study.told()
+    told = study.trials()
     assert "not a finite number" in told[1].error
     assert told[2].error == "no memory"
 
@@ -101,7 +104,7 @@ def test_best_follows_the_direction_and_the_lowest_number_wins_ties():
         study.ask(3)
         for number, value in enumerate([1.0, 2.0, 2.0]):
             study.tell(number, value)
-        assert study.best().candidate.number == best
+        assert study.best().number == best
 
 
 def test_seeds_and_alphas_depend_on_numbers_not_on_how_many_are_asked_at_once():
@@ -128,9 +131,9 @@ def test_a_study_in_a_storage_is_continued(tmp_path, kind):
     after = make(storage=storage)
     for a, b in zip(after.ask_until(8), memory.ask(3), strict=True):
         assert np.array_equal(a.alpha, b.alpha)
-    assert len(after.told()) == 8
-    for told, trial in zip(after.told(), after.optuna_study.trials, strict=True):  # for dashboards
-        assert trial.params == {f"alpha_{i}": value for i, value in enumerate(told.candidate.alpha)}
+    assert len(after.trials()) == 8
+    for told, trial in zip(after.trials(), after.optuna_study.trials, strict=True):  # for dashboards
+        assert trial.params == {f"alpha_{i}": value for i, value in enumerate(told.alpha)}
 
 
 def test_other_settings_on_the_same_storage_are_refused(tmp_path):
@@ -193,13 +196,13 @@ def test_several_processes_ask_at_once(tmp_path):
     for worker in workers:
         worker.join(120)
         assert worker.exitcode == 0
-    told = make(storage=path).told()
-    assert [t.candidate.number for t in told] == list(range(12))
+    told = make(storage=path).trials()
+    assert [t.number for t in told] == list(range(12))
     assert not any(t.pending for t in told)
     alone = make().ask(5)  # the first numbers are the baseline and random, whoever asked for them
     for a, b in zip(told[:5], alone, strict=True):
-        assert np.array_equal(a.candidate.alpha, b.alpha)
-    alphas = np.array([t.candidate.alpha for t in told])
+        assert np.array_equal(a.alpha, b.alpha)
+    alphas = np.array([t.alpha for t in told])
     distances = np.linalg.norm(alphas[:, None] - alphas[None], axis=2) + 10 * np.eye(12)
     assert distances.min() > 1e-6
 
@@ -221,7 +224,7 @@ def test_ask_and_tell_mistakes():
     with pytest.raises(InvalidInputError, match="already told"):
         study.tell(0, 1.0)
     with pytest.raises(InvalidInputError, match="without a weighting"):
-        study.weights(study.told()[0].candidate, None, None)
+        study.weights(study.trials()[0], None, None)
     with pytest.raises(InvalidInputError, match="n_initial"):
         make(n_initial=0)
 
@@ -277,7 +280,7 @@ def test_a_number_of_the_next_batch_drawn_before_an_interruption_changes_nothing
     def batches(study):
         for end in (5, 8):
             tell_all(study, study.ask_until(end))
-        return np.array([told.candidate.alpha for told in study.told()])
+        return np.array([told.alpha for told in study.trials()])
 
     whole = batches(make(storage=optuna.storages.InMemoryStorage()))
     storage = optuna.storages.InMemoryStorage()

@@ -89,8 +89,8 @@ def test_a_search_goes_on_after_a_death(tmp_path):
         with parallel_config(backend="loky", n_jobs=2):
             searches.append(search.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val))
     assert (folder / "killed").exists()
-    for one, other in zip(*(search.study_.told() for search in searches), strict=True):
-        assert np.array_equal(one.candidate.alpha, other.candidate.alpha)
+    for one, other in zip(*(search.study_.trials() for search in searches), strict=True):
+        assert np.array_equal(one.alpha, other.alpha)
         assert one.value == other.value
 
 

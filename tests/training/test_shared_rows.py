@@ -126,5 +126,5 @@ def test_a_cross_validated_search_is_the_same_in_processes():
         with parallel_config(backend="loky", n_jobs=n_jobs):
             found.append(search.fit(ROWS.X, ROWS.y))
     one, two = found
-    assert [told.value for told in one.study_.told()] == [told.value for told in two.study_.told()]
+    assert [told.value for told in one.study_.trials()] == [told.value for told in two.study_.trials()]
     assert np.array_equal(one.best_estimator_.coef_, two.best_estimator_.coef_)

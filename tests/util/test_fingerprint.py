@@ -193,7 +193,7 @@ def test_a_stored_study_is_refused_to_another_function(tmp_path):
         return 2 * x
 
     search(_accuracy, identity)
-    assert len(search(_accuracy, identity, batches=2).result_.candidates) == 5
+    assert len(search(_accuracy, identity, batches=2).result_.trials) == 5
     for metric, transform in ((_error, identity), (_accuracy, doubled)):
         with pytest.raises(InvalidInputError, match="fingerprint of data"):
             search(metric, transform)

@@ -94,7 +94,7 @@ def test_kind_names_the_public_home_of_the_class():
     from moew.weighting import UniformBaseWeights
 
     state = UniformBaseWeights().state()
-    assert state == {"kind": "moew.weighting:UniformBaseline", "version": 1}
+    assert state == {"kind": "moew.weighting:UniformBaseWeights", "version": 1}
     assert isinstance(load_state(state), UniformBaseWeights)
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_dict_is_refused(thing):
 @pytest.mark.parametrize("version", [None, 0, -1, "1", 1.0, True])
 def test_states_without_a_sound_version_are_refused(version):
     with pytest.raises(StateError, match="no version"):
-        load_state({"kind": "moew.weighting:UniformBaseline", "version": version})
+        load_state({"kind": "moew.weighting:UniformBaseWeights", "version": version})
 
 
 def test_states_of_a_newer_version_are_refused():

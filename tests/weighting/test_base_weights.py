@@ -64,7 +64,7 @@ def test_label_shift_restores_the_validation_frequencies():
 
 
 def test_label_shift_warns_of_a_class_that_validation_lacks():
-    with pytest.warns(MoewWarning, match=r"\['c'\] do not occur in the validation set.*simplefilter"):
+    with pytest.warns(MoewWarning, match=r"\['c'\] do not occur in the validation set.*uniform"):
         base_weights = LabelShift().fit(None, list("abcc"), None, list("ab"), task="classification")
     assert base_weights.weights(None, ["c"])[0] > 0
 
@@ -336,14 +336,15 @@ def test_resolve_takes_names_objects_and_functions(thing, kind):
     assert resolved is not thing
 
 
-def test_resolve_seeds_and_takes_a_foreign_baseline_as_it_is():
-    assert resolve_base_weights("covariate_shift", random_state=3).random_state == 3
-    assert resolve_base_weights(CovariateShift(random_state=1), random_state=3).random_state == 1
-    assert resolve_base_weights(LabelShift(limit=5), random_state=3).limit == 5
+def test_resolve_copies_ours_and_takes_the_users_as_they_are():
+    assert isinstance(resolve_base_weights("covariate_shift"), CovariateShift)
+    mine = LabelShift(limit=5)
+    assert resolve_base_weights(mine) is not mine
+    assert resolve_base_weights(mine).limit == 5
 
     class Own:
-        def fit(self, X, y, X_val, y_val, *, task):
-            return self
+        def fit_weights(self, X, y, X_val, y_val, *, task):
+            return self.weights(X, y)
 
         def weights(self, X, y):
             return np.ones(len(y))

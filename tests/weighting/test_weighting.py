@@ -49,7 +49,7 @@ def by_label(X, y):
 
 
 class Fixed:
-    """An embedding and a baseline of given arrays, for the training rows only."""
+    """An embedding and base weights of given arrays, for the training rows only."""
 
     def __init__(self, array):
         self.array = np.asarray(array, dtype=float)
@@ -58,6 +58,9 @@ class Fixed:
         return self
 
     def transform(self, X, y):
+        return self.array
+
+    def fit_weights(self, X, y, X_val=None, y_val=None, *, task):
         return self.array
 
     def weights(self, X, y):
