@@ -23,7 +23,7 @@ _HELP_WIDTH = 80
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command `moew`; always ends the process."""
+    """Run the command `moew`; this always ends the process."""
     try:
         command = commands()
     except ModuleNotFoundError as missing:
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _leave_at_once(status: int) -> None:
-    """End the process as it stands, after what was registered for its end.
+    """End the process at once, after the functions that were registered for its end.
 
-    A compiler of JAX's cannot be stopped, and crashes where Python takes itself apart around it.
+    JAX's compiler cannot be stopped, and crashes if Python is finalised while it runs.
     """
     try:
         atexit._run_exitfuncs()
@@ -53,7 +53,7 @@ def _leave_at_once(status: int) -> None:
 
 
 def commands() -> click.Group:
-    """The whole command line."""
+    """The click group with all commands."""
     import click
 
     from moew.cli import compare, demo, fit, metrics, predict, report, weights

@@ -26,7 +26,7 @@ _SHOWN = 300  # characters of a failed program's message
 
 @dataclass(frozen=True)
 class CommandMetric:
-    """A function (labels, outputs, row ids, columns …) → the number on the last line of a program's output.
+    """A metric function that runs a program and takes the number on the last line of its output.
 
     Its CSV has the columns `row_id`, `label`, then `decision`, `score` or `proba` (one for each class where
     there are more than two), then the metric's columns. There is no shell in between.
@@ -41,7 +41,7 @@ class CommandMetric:
 
     @property
     def __signature__(self) -> Signature:
-        # The metric's machinery reads from here which columns to hand in.
+        # `make_metric` reads from the signature which columns to pass.
         names = ["y_true", "output", ROW_ID, *self.columns]
         return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
@@ -92,7 +92,7 @@ class CommandMetric:
 def command_metric(
     text: str, response: str, columns: Sequence[str], timeout: float, folder: Path
 ) -> CommandMetric:
-    """The metric of a command line with `{predictions}` in it."""
+    """Make the metric from a command line, in which `{predictions}` stands for the CSV file."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -127,6 +127,6 @@ def _write(table: dict[str, Any], path: Path) -> None:
 
 
 def _end_of(text: str) -> str:
-    """The end of a message, where tracebacks say what happened."""
+    """The last characters of a message: a traceback ends with the error."""
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else f"…{line[-_SHOWN:]}"

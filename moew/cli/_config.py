@@ -1,6 +1,6 @@
-"""`--config run.toml`: every option from a file; the command line wins.
+"""`--config run.toml`: options from a TOML file; those on the command line win.
 
-Whatever is relative in the file, is so to its own folder: it means the same wherever the command is run.
+Relative paths in the file are relative to the file's own folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moew.exceptions import InvalidInputError
 
 
 def config_option(kind: type[click.Option]) -> click.Option:
-    """The option, read before all others, whose values become their defaults."""
+    """The option `--config`, which is read first and sets the defaults of all others."""
     return kind(
         ["--config"],
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -59,7 +59,7 @@ def read_config(path: Path, command: click.Command) -> dict[str, Any]:
 
 
 def _value(value: Any, parameter: click.Parameter, where: str) -> Any:
-    """What the command line would have given: texts, which click then reads with all its checks."""
+    """A TOML value as the text that would stand on the command line, so that click checks it."""
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):
             raise InvalidInputError(f"{where} is true or false, got {value!r}.")

@@ -17,7 +17,7 @@ def is_reference(text: str) -> bool:
 
 
 def look_in(folder: Path) -> None:
-    """Modules of the folder can be imported, as with `python -m` there; the command `moew` does not."""
+    """Let modules of the folder be imported: unlike `python -m`, the command `moew` does not."""
     here = str(folder.absolute())
     if here not in sys.path:
         sys.path.insert(0, here)

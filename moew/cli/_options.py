@@ -15,14 +15,14 @@ from moew.cli.runs._models import MODELS
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _COUNT = click.IntRange(min=1)
 _SHARE = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
-# How a run is started and shown is no part of what it computes.
+# Options that do not change the result are not recorded.
 NOT_RECORDED = ("config", "out", "force", "resume", "json")
 
 
 def training_parameters(
     output: Sequence[click.Parameter], *, offers_comparison: bool
 ) -> list[click.Parameter]:
-    """The training file and all settings of a search; a settings file may hold each of them in any case."""
+    """The argument TRAIN and all options of a search; `output` are those of one command."""
     models = ", ".join(MODELS)
     train = click.Argument(["train"], type=_FILE, required=False)
     return [
@@ -251,7 +251,7 @@ def recorded(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_parameters() -> list[click.Parameter]:
-    """Those of `moew fit` alone."""
+    """The options that only `moew fit` has."""
     return [
         option(
             "out",
@@ -268,5 +268,5 @@ def run_parameters() -> list[click.Parameter]:
 
 
 def json_option() -> click.Option:
-    """`--json`."""
+    """The option `--json`."""
     return option("json", is_flag=True, help="One JSON object instead of tables.")

@@ -1,4 +1,4 @@
-"""Decision, embedding, validation, honest score and model from what was written on the command line."""
+"""Decision, embedding, validation, honest score and model from the texts of their options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def decision_from(text: str | None) -> Any:
 
 
 def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
-    """A name, `columns=a,b`, or a function or an embedding of the user's as `module:object`."""
+    """The embedding of a name, of `columns=a,b`, or of the user's `module:object`."""
     if text.startswith("columns="):
         columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
         if not columns:
@@ -51,7 +51,7 @@ def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
 
 
 def honest_from(text: str) -> Any:
-    """How the honest score is found, as the estimator takes it."""
+    """The estimator's `honest`."""
     if text in ("halves", "holdout"):
         return text
     if text == "none":
@@ -74,7 +74,7 @@ def validation_from(settings: dict[str, Any]) -> Any:
 
 
 def task_from(given: str, model: str, y: Any) -> Task:
-    """Whether classes or numbers are predicted: as told, as the model can, or as the labels look."""
+    """Whether classes or numbers are predicted: by --task, by what the model can do, or by the labels."""
     if given in ("classification", "regression"):
         return given  # type: ignore[return-value]
     if model in MODELS and not MODELS[model].regressor:
@@ -147,14 +147,14 @@ def _check_labels(y: Any, task: Task, model: str) -> None:
 
 
 def weight_name_of(model: Any) -> str:
-    """Where the model's `fit` takes its weights: a Pipeline's by its last step."""
+    """The name of the weights in the model's `fit`: for a Pipeline those of its last step."""
     from sklearn.pipeline import Pipeline
 
     return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
 
 
 def metric_columns_from(given: list[str]) -> dict[str, str]:
-    """`cost=amount` as name and column; a bare name is a column of that name."""
+    """Names and columns of texts such as `cost=amount`; a bare name is a column of that name."""
     return dict(_pair(text, "--metric-column") if "=" in text else (text, text) for text in given)
 
 

@@ -122,7 +122,7 @@ def _prepared(
 
 @contextmanager
 def _as_wrong_usage(settings: dict[str, Any], training: TableRows) -> Iterator[None]:
-    """Before anything is trained, an error about the rows or the metric is one about the options."""
+    """Turn every error of `prepare` into one of wrong usage: nothing has been trained yet."""
     try:
         yield
     except MoewError as error:
@@ -136,7 +136,7 @@ def _as_wrong_usage(settings: dict[str, Any], training: TableRows) -> Iterator[N
         if isinstance(error, UndefinedMetricError):  # these rows cannot be judged by this metric
             raise InvalidInputError(*error.parts, argument=error.argument) from error
         raise
-    except (ValueError, TypeError) as error:  # scikit-learn's words for data that do not fit
+    except (ValueError, TypeError) as error:  # from scikit-learn, about data that it cannot use
         raise InvalidInputError(str(error)) from error
 
 

@@ -27,7 +27,7 @@ class SectionOption(click.Option):
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         extra = super().get_help_extra(ctx)
-        extra.pop("range", None)  # what is out of range is said when it is given
+        extra.pop("range", None)  # ranges are told when they are violated
         return extra
 
 
@@ -61,7 +61,7 @@ class SectionCommand(click.Command):
 
 
 def with_parameters(parameters: list[click.Parameter]) -> Callable[[Callable[..., Any]], SectionCommand]:
-    """A decorator: the function as a command with these parameters; its docstring is the help."""
+    """A decorator that makes a command of a function; its docstring is the help."""
 
     def decorate(function: Callable[..., Any]) -> SectionCommand:
         return SectionCommand(
@@ -76,17 +76,17 @@ def with_parameters(parameters: list[click.Parameter]) -> Callable[[Callable[...
 
 
 def option(name: str, **settings: Any) -> SectionOption:
-    """`--name`."""
+    """The option `--name`."""
     return SectionOption([f"--{name}"], **settings)
 
 
 def flag(names: str, words: str, hidden: bool = False) -> SectionOption:
-    """An option that is given or not."""
+    """An option without a value."""
     return SectionOption([names], default=False, help=words, hidden=hidden)
 
 
 def section(title: str, *parameters: click.Parameter) -> list[click.Parameter]:
-    """The parameters, under this heading."""
+    """Put the parameters under a heading of the help."""
     for parameter in parameters:
         parameter.section = title  # type: ignore[attr-defined]
     return list(parameters)

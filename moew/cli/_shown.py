@@ -1,4 +1,4 @@
-"""Results on a terminal, through rich; texts from data are never read as markup."""
+"""Show results on a terminal with rich; texts from data are not read as markup."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _WORDS = {
 
 
 def show_json(content: Any) -> None:
-    """One JSON object on standard output."""
+    """Write one JSON object to standard output."""
     from moew._util.plain import plain
 
     click.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> None:
-    """Rows of cells; the first `texts` columns are words, the others numbers."""
+    """Show a table; the first `texts` columns are words, the others numbers."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -49,7 +49,7 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int 
 
 
 def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
-    """The table of a search: the unweighted model and moew, each with its best and its honest score."""
+    """Show the scores of a search: each model with its best and its honest score."""
     better = "higher" if result.greater_is_better else "lower"
     held = f", {result.n_holdout:,} set aside" if result.n_holdout else ""
     tested = report["tested"]
@@ -81,7 +81,7 @@ def _honest(report: Mapping[str, Any]) -> str:
 
 
 def show_verdict(report: Mapping[str, Any]) -> None:
-    """The report's verdict in words."""
+    """Show the report's verdict in words."""
     from textwrap import fill
 
     from moew.report import advice, told
@@ -91,7 +91,7 @@ def show_verdict(report: Mapping[str, Any]) -> None:
 
 
 def show_comparison(comparison: Any) -> None:
-    """The table of `moew.compare`."""
+    """Show the table of a comparison."""
     from moew._util.margins import margin
 
     better = "higher" if comparison.greater_is_better else "lower"
@@ -122,7 +122,7 @@ def show_comparison(comparison: Any) -> None:
 
 
 def show_files(folder: Any, names: Sequence[str]) -> None:
-    """Where everything lies."""
+    """List the files of the run folder."""
     click.echo(f"\nEverything is in {folder}:")
     order = [name for name in _WORDS if name in names]
     width = max(map(len, names))

@@ -1,4 +1,4 @@
-"""While code of the user's runs: standard output is kept for results, and no `exit` goes unseen."""
+"""Run the user's code: what it prints goes to standard error, and its `sys.exit` becomes an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moew.exceptions import MoewError
 
 @contextmanager
 def users_code() -> Iterator[None]:
-    """What is printed within goes to standard error; SystemExit and its like become an error of moew's."""
+    """Send what is printed within to standard error; turn SystemExit and the like into a MoewError."""
     with _descriptor_aside(), redirect_stdout(sys.stderr):
         try:
             yield
@@ -29,7 +29,7 @@ def users_code() -> Iterator[None]:
 
 @contextmanager
 def _descriptor_aside() -> Iterator[None]:
-    """The same for compiled libraries and other processes, which write to the descriptor itself."""
+    """Redirect the file descriptor, too, which compiled libraries and other processes write to."""
     try:
         output, error = sys.stdout.fileno(), sys.stderr.fileno()
     except (OSError, ValueError, AttributeError):  # no real streams, as in a notebook

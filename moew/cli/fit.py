@@ -66,7 +66,7 @@ def _fit(settings: dict[str, Any]) -> None:
         result = folder.save(
             fitted, job.schema, job.training, text, _result(job, fitted, report), report, page
         )
-    # All is written before anything is shown: who reads the output may stop reading.
+    # Show results last: the reader of a pipe may close it.
     if settings["json"]:
         _shown.show_json({**result, "run": str(folder.path), "files": folder.files()})
         return
@@ -92,7 +92,7 @@ def run_comparison(job: Job) -> Comparison:
 
 
 def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str, Any]:
-    """What result.json holds, but for what the folder adds."""
+    """The content of result.json, without what the folder adds."""
     from moew.cli.runs._folder import file_digest
 
     found, settings = fitted.result, job.settings

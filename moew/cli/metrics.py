@@ -65,14 +65,14 @@ def _scorers() -> list[dict[str, Any]]:
     return [
         {"name": name, "summary": _of_scorer(name, scorer), "greater_is_better": True, "columns": []}
         for name, scorer in scorers.items()
-        # Those of clusterings and of several labels a row mean nothing here.
+        # Without scorers of clusterings and of several labels in a row.
         if ".cluster" not in scorer._score_func.__module__ and not name.endswith("_samples")
     ]
 
 
 def _of_scorer(name: str, scorer: Any) -> str:
     line = re.sub(":math:`(.*?)`", r"\1", _first_line(scorer._score_func)).removesuffix(".")
-    if not line:  # a helper without words of its own
+    if not line:  # no docstring
         line = name.removeprefix("neg_").replace("_", " ").capitalize()
     average = scorer._kwargs.get("multi_class", ""), scorer._kwargs.get("average", "binary")
     kinds = [kind for kind in average if kind not in ("", "binary")]

@@ -54,13 +54,13 @@ def command() -> click.Command:
 
 
 def refuse_to_overwrite(table: Path, out: Path | None) -> None:
-    """Raise where what comes out would take the place of the file that is read."""
+    """Raise if `out` is the file that is read."""
     if out is not None and out.exists() and out.samefile(table):
         raise InvalidInputError(f"--out {out} is the file that is read; name another.")
 
 
 def say_how_rows_are_named(schema: Schema, rows: TableRows, table: Path) -> None:
-    """A note where a file has no ids, though the run's own files had."""
+    """Tell a note if a file has no column of ids although the run's files had one."""
     if schema.id is not None and rows.id_name != schema.id:
         tell(f"note: {table} has no column {schema.id!r}, so its rows are named by their numbers, from 0")
 

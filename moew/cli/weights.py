@@ -41,7 +41,7 @@ def command() -> click.Command:
 
 
 def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  # type: ignore[type-arg]
-    """The user's own embedding by the name it has in the state; nothing is imported without trust."""
+    """The user's own embedding by its name in the state; it is imported only with trust."""
     from moew.cli._objects import find_object
     from moew.cli.runs._damage import reading
     from moew.cli.runs._folder import PARTS

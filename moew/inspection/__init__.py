@@ -1,4 +1,4 @@
-"""What a finished search has to tell, as numbers: what `moew.plotting` draws and `moew.report` shows."""
+"""Numbers about a finished search, which `moew.plotting` draws and `moew.report` shows."""
 
 from moew.inspection._again import given_rows as given_rows
 from moew.inspection._again import train_again as train_again

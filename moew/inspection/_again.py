@@ -1,4 +1,4 @@
-"""Candidates' models trained again, to the same bits: a search keeps the winner's only."""
+"""Train candidates' models again, with the same result: a search keeps only the winner's."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _missing(values: Array) -> BoolArray:
 
 
 def _is_unequal(value: Any) -> bool:
-    """NaN is not equal to itself; pandas' NA will not even say so."""
+    """Whether a value is not equal to itself, as NaN; pandas' NA raises when it is compared."""
     try:
         return bool(value != value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What all plots share: axes, and how they look."""
+"""Axes and their style, for all plots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
 
 
 def metric_label(result: SearchResult, rows: str = "validation") -> str:
-    """The metric, and which way is better."""
+    """The label of an axis: the metric's name and its direction."""
     return f"{result.metric}, {rows} ({'higher' if result.greater_is_better else 'lower'} is better)"
 
 

@@ -187,7 +187,7 @@ def _curve(data: Data) -> str:
 
 
 def _without_far_ones(values: Sequence[float], greater_is_better: bool) -> list[float]:
-    """The values that set the scale: a few hopeless candidates would press all others into a line."""
+    """The values that set the scale, without a few far worse ones that would flatten all others."""
     ordered = sorted(values, reverse=greater_is_better)  # best first
     median = ordered[len(ordered) // 2]
     farthest = abs(median - ordered[0]) * (1 + _FAR)

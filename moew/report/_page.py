@@ -1,4 +1,4 @@
-"""The whole page: one file, no network, and a browser told to allow none."""
+"""The whole page as one HTML file, with a policy that forbids the browser any network access."""
 
 from __future__ import annotations
 

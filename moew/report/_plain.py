@@ -1,4 +1,4 @@
-"""Anything as plain JSON values and short texts."""
+"""Values for the page: plain JSON and short texts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Data = Mapping[str, Any]
 
 
 def verdict(data: Data) -> str:
-    """The answer, before anything else."""
+    """The verdict, at the top of the page."""
     kind = data["verdict"]["kind"]
     lines = [how_much(data), how_sure(data)]
     told = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
@@ -42,7 +42,7 @@ def _before_and_after(data: Data) -> str:
 
 
 def notes(data: Data) -> str:
-    """What to be wary of, near the top."""
+    """Warnings about the result."""
     if not data["notes"]:
         return ""
     items = "".join(f"<li>{escape(_sentence(note))}</li>" for note in data["notes"])

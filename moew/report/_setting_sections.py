@@ -1,4 +1,4 @@
-"""How decisions are made from now on, and how all this was made."""
+"""The decision rule and the settings of the search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def decision(data: Data) -> str:
 
 
 def settings(data: Data) -> str:
-    """How it was made."""
+    """The settings and the versions of the search."""
     facts = data["data"]
     about = [
         ("Training rows", f"{facts['n_training']:,} with {count(facts['n_columns'], 'column')}"),

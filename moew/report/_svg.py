@@ -1,4 +1,4 @@
-"""A little drawing: SVG with the colours of the page's style sheet, so that it is dark where the page is."""
+"""Draw SVG pictures in the colours of the page's style sheet, light or dark."""
 
 from __future__ import annotations
 

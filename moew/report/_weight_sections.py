@@ -16,7 +16,7 @@ _PICTURES = 6  # columns whose slices are drawn; the table has the others
 
 
 def labels(data: Data) -> str:
-    """Figure 3b."""
+    """Weights and errors by class (Figure 3b of the paper)."""
     found = data["labels"]
     if not found["groups"]:
         return ""
@@ -63,7 +63,7 @@ def _of_scores(data: Data) -> str:
 
 
 def slices(data: Data) -> str:
-    """Which rows matter more now, and which hardly count."""
+    """Weights by slices of columns, and the rows with the most and the least weight."""
     columns = data["slices"]["columns"]
     looked, there = data["slices"]["n_looked_at"], data["slices"]["n_columns"]
     limit = "" if looked == there else f" Only the first {looked:,} of {there:,} columns were looked at."

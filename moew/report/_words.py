@@ -42,7 +42,7 @@ def how_much(data: Mapping[str, Any]) -> str:
 
 
 def how_sure(data: Mapping[str, Any]) -> str:
-    """What the interval says."""
+    """What the interval says about the gain."""
     verdict, kind = data["verdict"], data["verdict"]["kind"]
     if kind in ("none", "unknown"):
         return ""
@@ -89,7 +89,7 @@ def told(data: Mapping[str, Any]) -> list[str]:
 
 
 def advice(data: Mapping[str, Any]) -> str:
-    """What to do now."""
+    """What to do next."""
     tested = data["verdict"]["evidence"] != "honest"
     return {
         "better": "Use the weighted model, after a look at which rows lose weight.",

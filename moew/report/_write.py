@@ -1,4 +1,4 @@
-"""From a fitted search to a file."""
+"""Write the report of a fitted search to a file."""
 
 from __future__ import annotations
 

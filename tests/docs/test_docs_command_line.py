@@ -33,7 +33,7 @@ def test_every_command_runs():
     function, program = (
         pd.read_json(f"{name}/result.json", typ="series") for name in ("by-function", "by-program")
     )
-    assert function["base_weights"]["best"] == pytest.approx(0.1, abs=0.1)
+    assert function["alpha_zero"]["best"] == pytest.approx(0.1, abs=0.1)
     assert program["rows"]["validation"] < function["rows"]["validation"]
     assert Path("again/settings.toml").read_text() == Path("first/settings.toml").read_text()
 

@@ -1,4 +1,4 @@
-"""The run folder of `moew fit`: what a search found, kept so that loading it executes no code from it.
+"""The run folder of `moew fit`, whose loading executes no code from it.
 
 `load_run(folder)` gives back the model, the decision rule and the weight function; `predict` and `weights`
 take rows as the run's schema reads them. The names are resolved when first used, as in `moew` itself: the

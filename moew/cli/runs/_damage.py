@@ -1,4 +1,4 @@
-"""Files of a run come from anywhere: what goes wrong in reading them is said in one line that names them."""
+"""Errors in reading files of a run, told in one line that names the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from moew.exceptions import MoewError, StateError
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Everything that goes wrong within is about the file: no rows of the user's play a part."""
+    """Turn every error within into a StateError about the file."""
     try:
         yield
     except (OSError, MemoryError):
@@ -24,7 +24,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def using(path: Path) -> Iterator[None]:
-    """What was read from the file meets rows of the user's, whose own errors stay as they are."""
+    """As `reading`, but errors about the user's rows stay as they are."""
     try:
         yield
     except (MoewError, OSError, MemoryError):

@@ -23,7 +23,7 @@ _PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "class
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run learned."""
+    """A run that was loaded from its folder."""
 
     folder: Path
     schema: Schema
@@ -45,7 +45,7 @@ class FinishedRun:
         return self.schema.read(path, labels=False, ids=False, columns=given)
 
     def rows_to_weigh(self, path: Path) -> TableRows:
-        """The labelled rows of a file; the metric's columns play no part."""
+        """The labelled rows of a file; the metric's columns are not needed."""
         return self.schema.read(path, ids=False, columns=())
 
     def predict(self, rows: TableRows, *, trust: bool = False, unweighted: bool = False) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class FinishedRun:
 
 
 def load_run(folder: Path) -> FinishedRun:
-    """The run in a folder of `moew fit`; nothing of it is executed."""
+    """Load the run in a folder of `moew fit` without executing anything from it."""
     parts = RunFolder(folder).read_json(PARTS)
     with reading(folder / PARTS):
         if not (isinstance(parts, dict) and set(parts) == _PARTS):

@@ -1,4 +1,4 @@
-"""The run folder: its files, when it may be written, and how a finished search is put into it."""
+"""The run folder: its files, when it may be written, and saving a finished search in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PACKAGES = ("moew", "scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cp
 
 
 class RunFolder:
-    """One run's files. Everything that is not moew's stays as it is."""
+    """The files of one run. Other files in the folder are left alone."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +71,7 @@ class RunFolder:
             self._write(SETTINGS, settings)
 
     def take_back(self) -> None:
-        """Undo `begin`: nothing was trained, and an old run is as it was."""
+        """Undo `begin`, and put an old run back."""
         for name in _OURS:
             (self.path / name).unlink(missing_ok=True)
         if self._old.exists():
@@ -124,11 +124,11 @@ class RunFolder:
         return result
 
     def files(self) -> list[str]:
-        """Those of moew's files that are there."""
+        """The names of the run's files that exist."""
         return [name for name in _OURS if (self.path / name).exists()]
 
     def read_json(self, name: str) -> Any:
-        """A file of the run; an error says that the folder is no finished run."""
+        """The content of a JSON file of the run; raise if the run is not finished."""
         if not (self.path / name).exists():
             raise InvalidInputError(
                 f"{self.path} holds no {name}; it is no finished run of `moew fit`"

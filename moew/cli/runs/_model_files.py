@@ -57,7 +57,7 @@ def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
 
 
 def load_model(folder: Path, trust: bool = False, name: str = MODEL) -> Any:
-    """A model of a run; what could execute code only where `trust` says so."""
+    """Load a model of a run; a file that could execute code only with `trust`."""
     as_json, as_skops, as_pickle = (folder / f"{name}{ending}" for ending in (JSON, SKOPS, PICKLE))
     if as_json.exists():
         with reading(as_json):
@@ -91,7 +91,7 @@ def _skops(model: Any, X: Any) -> bytes | None:
         content: bytes = skops.io.dumps(model)
         again = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
         alike = np.array_equal(np.asarray(again.predict(X)), np.asarray(model.predict(X)))
-    except Exception:  # skops says in many ways what it cannot hold
+    except Exception:  # skops raises many kinds of errors
         return None
     return content if alike else None
 

@@ -87,7 +87,7 @@ def built_in_model(name: str, X: Any, task: Task, options: Mapping[str, Any] | N
 
 
 def with_options(model: Any, options: Mapping[str, Any]) -> Any:
-    """The model with settings of its own; one that it does not have is an error that names the nearest."""
+    """The model with these settings; raise on an unknown one, and name the nearest."""
     known = model.get_params()
     for name in options:
         takes_any = type(model).__module__.partition(".")[0] in ("lightgbm", "xgboost")

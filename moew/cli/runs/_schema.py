@@ -1,4 +1,4 @@
-"""What a table's columns are for, learned from the training file and asked of every other one."""
+"""The roles of a table's columns, learned from the training file and checked in all others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Schema:
         ids: bool = True,
         columns: Sequence[str] | None = None,
     ) -> TableRows:
-        """As `read`, of a file that was read."""
+        """As `read`, for a data frame that was read from the file."""
         needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id and ids else [])]
         needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
         _check_there(frame, needed, path)
@@ -88,7 +88,7 @@ class Schema:
         )
 
     def unknown(self, frame: Any) -> list[str]:
-        """Columns of a file that are for nothing."""
+        """Columns of a file that have no role."""
         known = {*self.features, self.label, self.id, self.sample_weight, *self.columns.values()}
         return [name for name in frame.columns if name not in known]
 
@@ -106,7 +106,7 @@ class Schema:
         return made
 
     def _column(self, series: Any) -> Array:
-        """A column of the metric's; one of texts stays so where a file has nothing but numbers in it."""
+        """A column of the metric's (n,); texts in training stay texts where a file holds only numbers."""
         return np.asarray((_as_text(series) if series.name in self.text_columns else series).to_numpy())
 
     def _features(self, frame: Any, path: Path) -> Any:
@@ -220,7 +220,7 @@ def _as_number(series: Any, path: Path) -> Any:
 
 
 def _as_text(series: Any) -> Any:
-    """Texts as objects, NaN where there is none: one kind of missing for whatever reads them."""
+    """Texts as objects, with NaN for every kind of missing value."""
     there = series.notna()
     return series.astype(object).map(str).where(there, np.nan).astype(object)
 

@@ -34,7 +34,7 @@ def read_table(
     with _parsing(path):
         if form == "csv":
             _check_header(path)
-            # An unused name in dtype is not minded.
+            # pandas ignores names in dtype that the file does not have.
             frame = pandas.read_csv(path, low_memory=False, dtype=dict.fromkeys(texts, str))
             if not isinstance(
                 frame.index, pandas.RangeIndex
@@ -74,7 +74,7 @@ def read_header(path: Path) -> list[str]:
 
 @contextmanager
 def _parsing(path: Path) -> Iterator[None]:
-    """What a parser says of a file that is not what its ending promises, in one line that names the file."""
+    """Turn a parser's error into one that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> A
     looked_at |= {ids} if ids in frame else set()
     if not looked_at:
         return frame
-    # Without pandas' list of words for "missing": an id may well be NA.
+    # keep_default_na=False: an id may be the text NA.
     written = _pandas().read_csv(path, usecols=[*looked_at], dtype=str, keep_default_na=False)
     changed: dict[Any, Any] = {}
     if label in written and written[label].str.contains(_PADDED).any():
@@ -127,7 +127,7 @@ def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> A
 
 
 def _check_header(path: Path) -> None:
-    """Raise on a name that stands twice: pandas would quietly rename the second."""
+    """Raise if two columns have the same name: pandas would rename the second."""
     open_text: Callable[..., Any] = partial(gzip.open, mode="rt") if path.suffix == ".gz" else Path.open
     with open_text(path, encoding="utf-8-sig", newline="") as file:
         names = next(csv.reader(file), [])

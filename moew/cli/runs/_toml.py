@@ -1,4 +1,4 @@
-"""Settings as TOML text; the standard library reads TOML, but does not write it."""
+"""Write settings as TOML, which the standard library can only read."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def check_trees(model: Any) -> None:
 
 
 def _trees_of(found: Any) -> list[Any]:
-    """The trees that an estimator asks itself, without a check of the rows in between."""
+    """The trees that an estimator calls without a check of the rows."""
     from sklearn.ensemble._forest import BaseForest
     from sklearn.ensemble._gb import BaseGradientBoosting
     from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
@@ -87,7 +87,7 @@ def _check_nodes(inner: Any, left: Any, right: Any, feature: Any, n_nodes: int, 
 
 
 def _covered_methods(owner: Any) -> list[str]:
-    """Attributes that stand in the place of a method: the checks of its class would not be made."""
+    """Attributes that hide a method of the class, and with it the method's checks."""
     return [name for name in vars(owner) if callable(getattr(type(owner), name, None))]
 
 
