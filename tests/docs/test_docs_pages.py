@@ -126,7 +126,7 @@ def test_results_hold_the_tables_and_figures_that_the_commands_made():
     assert folders
     for folder in folders:
         assert (folder / f"{folder.name}.txt").read_text(encoding="utf-8").strip() in page
-        assert f"`moew paper {folder.name} " in page
+        assert f"`python -m experiments {folder.name} " in page
         assert {f"results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
             re.findall(r"\]\((results/[^)]+)\)", page)
         )
