@@ -18,7 +18,7 @@ PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-hel
 def without_numbers(output: str) -> list[list[str]]:
     """The words of each line, numbers as "#"; notes depend on where a search ended."""
     lines = [line for line in output.splitlines() if line.strip() and not line.startswith("Note:")]
-    return [re.sub(r"[-+]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
+    return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 
 @pytest.mark.parametrize("pages", PAGES, ids=" and ".join)
