@@ -53,7 +53,7 @@ def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float,
         LogisticRegression(), metric=judged, embedding="label", n_batches=3, batch_size=10, random_state=seed
     )
     search.fit(X, y, X_val=X_val, y_val=y_val)
-    evaluator = search.evaluator_
+    evaluator = search.fitted_.evaluator
     values = []
     for model in (search.best_estimator_, search.unweighted_estimator_):
         outputs = evaluator.metric.respond(model, X_all, y_all, pos_label=evaluator.pos_label)

@@ -20,7 +20,9 @@ from typing import Protocol
 
 import numpy as np
 
-from moew.search._selection import honest_score, select_best, stratified_halves
+from moew.data._splits import stratified_halves
+from moew.search._honest_score import honest_score
+from moew.search._select import select_best
 
 N_POPULATION, N_CANDIDATES, N_WORLDS = 40_000, 200, 8
 SIZES = (50, 200, 1000)

@@ -28,11 +28,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from moew import ExampleWeightSearch
+from moew import ExampleWeightSearch, WeightStudy
 from moew.embedding import FunctionEmbedding
 from moew.metrics import accuracy, worst_class_error
 from moew.samplers import GpBucb
-from moew.search._study import WeightStudy
+from moew.search import _conclude
 
 N_TRAINING, N_VALIDATION, N_FEATURES, N_DIMS = 5000, 1000, 10, 10
 ALLOWED = 0.10
@@ -90,7 +90,7 @@ class Parts:
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
 
-    def watch(self, owner: type, method: str, name: str) -> None:
+    def watch(self, owner: Any, method: str, name: str) -> None:
         inner = getattr(owner, method)
 
         @functools.wraps(inner)
@@ -110,7 +110,7 @@ def print_processor_seconds(search: Callable[[], Any], metric: str) -> None:
     parts.watch(SlowCentroids, "fit", "trainings")
     parts.watch(WeightStudy, "ask_until", "asking for candidates")
     parts.watch(GpBucb, "propose", "(of which the Gaussian process)")
-    parts.watch(ExampleWeightSearch, "_honest", "honest score")
+    parts.watch(_conclude, "_honest", "honest score")
     runs = []
     for _ in range(6):
         parts.spent = {}

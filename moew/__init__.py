@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from moew.metrics import make_metric as make_metric
     from moew.models.networks import NetworkClassifier as NetworkClassifier
     from moew.models.networks import NetworkRegressor as NetworkRegressor
-    from moew.search import compare as compare
     from moew.search import ExampleWeightSearch as ExampleWeightSearch
     from moew.search import WeightStudy as WeightStudy
+    from moew.search import compare as compare
 
 __version__ = "0.1.0"
 

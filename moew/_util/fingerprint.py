@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from moew.types import Rows
-
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _DEPTH = 12  # settings nested deeper, or in a circle, count by their type
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
-def fingerprint(settings: Mapping[str, Any], arrays: Sequence[Any], tables: Sequence[Rows]) -> str:
+def fingerprint(settings: Mapping[str, Any], arrays: Sequence[Any], tables: Sequence[Any]) -> str:
     """Of settings, see `described`, of arrays and of tables of any kind."""
     digest = hashlib.sha256(described(settings).encode())
     for array in (*arrays, *(column for table in tables for column in _columns(table))):
@@ -110,7 +108,7 @@ def _array(values: np.ndarray[Any, Any]) -> str:
     return f"{values.shape}{hashlib.sha256(content).hexdigest()}"
 
 
-def _columns(table: Rows) -> Iterator[Any]:
+def _columns(table: Any) -> Iterator[Any]:
     if hasattr(table, "tocsr"):
         sparse = table.tocsr()
         yield from (sparse.data, sparse.indices, sparse.indptr)

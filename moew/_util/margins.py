@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student_t
-
-from moew.types import FloatArray
 
 TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval, where there are many values
 
 
-def margin(values: FloatArray) -> float:
+def margin(values: NDArray[np.floating[Any]]) -> float:
     """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
     n = len(values)
     if n > 1 and np.ptp(values) == 0:

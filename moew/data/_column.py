@@ -24,25 +24,6 @@ def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
     return np.zeros(len(values), dtype=bool)
 
 
-def learn(name: str, values: np.ndarray[Any, Any], scale: bool, is_category: bool) -> Column:
-    missing = is_missing(values)
-    seen = values[~missing]
-    if are_numbers(seen, is_category):
-        numbers = np.where(missing, np.nan, values).astype(np.float64)
-        refuse_infinite(name, numbers)
-        # Any other two numbers are a scale on which new rows may lie elsewhere.
-        if not _is_yes_no(numbers[~missing]):
-            return learn_numeric(name, numbers, scale)
-    different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
-    levels = in_order({plain(v) for v in different})
-    if len(levels) > MOST_LEVELS:
-        raise InvalidInputError(
-            f"{name} has {len(levels)} different values, more than the {MOST_LEVELS} that can be encoded as "
-            "categories; drop it, group its values, or encode it as numbers."
-        )
-    return column_of_levels(levels, bool(missing.any()))
-
-
 def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
     """Whether a column's values that are not missing are numbers, unless its data frame calls it categories.
 
@@ -74,18 +55,6 @@ def column_of_levels(levels: tuple[Any, ...], flag_missing: bool) -> Column:
     return Column("categorical", levels)
 
 
-def learn_numeric(name: str, values: FloatArray, scale: bool) -> Column:
-    finite = values[np.isfinite(values)]
-    flag = bool(np.isnan(values).any())
-    if not len(finite):
-        return Column("numeric", flag_missing=flag)
-    if not scale:
-        top = np.abs(finite).max() or 1.0  # the sum of huge numbers would be infinite
-        return Column("numeric", fill=float((finite / top).mean() * top), flag_missing=flag)
-    offset, spread = centre_and_spread(name, finite)
-    return Column("numeric", (), offset, spread, offset, flag)
-
-
 def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
     """Mean and standard deviation of values (n,) in any units; 1 in place of a deviation of zero."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -115,12 +84,6 @@ def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[Floa
     else:
         coded = one_hot(column, np.where(missing, -1, _places(column, values)))
     return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
-
-
-def _is_yes_no(numbers: FloatArray) -> bool:
-    """Whether numbers (n,) are 0 and 1, both of them, or −1 and 1."""
-    low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
-    return bool(low in (0.0, -1.0) and high == 1.0 and ((numbers == low) | (numbers == high)).all())
 
 
 def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:

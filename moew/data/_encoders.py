@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from moew._util.state import State
-from moew.data._column import encode, infinite, learn, learn_numeric, one_hot
-from moew.data._labels import label_column, label_levels, label_positions, number_labels
+from moew.data._column import encode, infinite, one_hot
+from moew.data._labels import label_positions, number_labels
 from moew.data._numeric import Column, Kind, encode_numbers, is_numeric_array
-from moew.data._table import check_same_columns, column_names, columns_of, marked_as_categories
-from moew.exceptions import InvalidInputError
+from moew.data._summaries import LabelSummary, TableSummary
+from moew.data._table import check_same_columns, columns_of
 from moew.types import FloatArray, Labels, Rows, Task
 
 
@@ -32,13 +32,12 @@ class TabularEncoder:
         self.scale = scale
 
     def fit(self, X: Rows) -> Self:
-        self.names_ = column_names(X)
-        self.columns_ = [
-            learn(name, values, self.scale, is_category)
-            for (name, values), is_category in zip(columns_of(X), marked_as_categories(X), strict=True)
-        ]
-        if not self.columns_:
-            raise InvalidInputError("X has no columns; at least one feature is needed.")
+        """Learn from all rows at once."""
+        return self.learn(TableSummary().add(X))
+
+    def learn(self, table: TableSummary) -> Self:
+        """Learn from the summary of rows that came in chunks."""
+        self.names_, self.columns_ = table.names, table.learned(self.scale)
         self.blocks_ = _blocks(self.columns_)
         return self
 
@@ -69,14 +68,9 @@ class TabularEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        columns = [_column_of(column) for column in state["columns"]]
-        return cls.from_columns(state["scale"], state["names"], columns)
-
-    @classmethod
-    def from_columns(cls, scale: bool, names: list[str] | None, columns: list[Column]) -> Self:
-        """A fitted encoder, from how each column is encoded."""
-        self = cls(scale=scale)
-        self.names_, self.columns_, self.blocks_ = names, columns, _blocks(columns)
+        self = cls(scale=state["scale"])
+        self.names_, self.columns_ = state["names"], [_column_of(column) for column in state["columns"]]
+        self.blocks_ = _blocks(self.columns_)
         return self
 
 
@@ -87,10 +81,12 @@ class TargetEncoder:
         self.scale = scale
 
     def fit(self, y: Labels, task: Task) -> Self:
-        if task == "regression":
-            self.column_ = learn_numeric("y", number_labels(y), self.scale)
-        else:
-            self.column_ = label_column(tuple(label_levels(y)))
+        """Learn from all labels at once."""
+        return self.learn(LabelSummary(task).add(y))
+
+    def learn(self, labels: LabelSummary) -> Self:
+        """Learn from the summary of labels that came in chunks."""
+        self.column_ = labels.learned(self.scale)
         self.block_ = _blocks([self.column_])[0]
         return self
 
@@ -107,13 +103,9 @@ class TargetEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        return cls.from_column(state["scale"], _column_of(state["column"]))
-
-    @classmethod
-    def from_column(cls, scale: bool, column: Column) -> Self:
-        """A fitted encoder, from how y is encoded."""
-        self = cls(scale=scale)
-        self.column_, self.block_ = column, _blocks([column])[0]
+        self = cls(scale=state["scale"])
+        self.column_ = _column_of(state["column"])
+        self.block_ = _blocks([self.column_])[0]
         return self
 
 

@@ -1,7 +1,6 @@
-"""What the encoders of tables need to know of rows that come in chunks, learned in one pass.
+"""How the columns of a table are encoded, learned in one pass from all rows at once or chunk by chunk.
 
-The encoders are those that `fit` on all rows at once would give; means and deviations differ from them, and
-from those of other cuts, by rounding alone.
+Means and deviations of the same rows in other chunks differ by rounding alone.
 """
 
 from __future__ import annotations
@@ -17,12 +16,10 @@ from moew.data._column import (
     divisor,
     in_order,
     is_missing,
-    learn,
     plain,
     refuse_infinite,
     too_large,
 )
-from moew.data._encoders import TabularEncoder, TargetEncoder
 from moew.data._labels import label_column, label_levels, number_labels
 from moew.data._numeric import Column
 from moew.data._table import check_same_columns, column_names, columns_of, marked_as_categories
@@ -45,6 +42,9 @@ class Moments:
             return
         with np.errstate(over="ignore", invalid="ignore"):  # too large to scale is found at the end
             mean = values.mean(axis=0)
+            if not np.isfinite(mean).all():  # the sum of huge numbers is infinite
+                top = np.abs(values).max(axis=0)
+                mean = (values / top).mean(axis=0) * top
             squares = ((values - mean) ** 2).sum(axis=0)
             total = self.count + len(values)
             gap = mean - self.mean
@@ -66,7 +66,8 @@ class _ColumnSummary:
         self.name = name
         self.numeric: bool | None = None  # None: nothing but missing values up to now
         self.empty = Column("categorical")  # how a column of missing values alone is encoded
-        self.levels: set[Any] = set()
+        self.levels: set[Any] = set()  # of numbers only as long as they may be a column of two values
+        self.two_values = True
         self.moments = Moments()
         self.flag_missing = False
 
@@ -75,37 +76,45 @@ class _ColumnSummary:
         seen = values[~missing]
         self.flag_missing |= bool(missing.any())
         if not len(seen):
-            self.empty = learn(self.name, values, False, is_category)
+            if are_numbers(seen, is_category):
+                self.empty = Column("numeric", flag_missing=True)
             return
         numeric = are_numbers(seen, is_category)
         if self.numeric not in (None, numeric):
             raise InvalidInputError(
-                f"{self.name} holds numbers in some chunks and categories in others; make it the same in all."
+                f"{self.name} holds numbers in some chunks and categories in others; make it the same in "
+                "all.",
+                argument="X",
             )
         self.numeric = numeric
         if numeric:
             self._add_numbers(seen.astype(np.float64))
         else:
-            self.levels |= {plain(value) for value in seen}
+            different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
+            self.levels |= {plain(value) for value in different}
             self._check_levels()
 
     def _add_numbers(self, numbers: FloatArray) -> None:
         refuse_infinite(self.name, numbers)
         self.moments.add(numbers)
-        if len(self.levels) <= 2:  # only columns of 0/1 or −1/1 are told from other numbers by their values
-            self.levels |= set(np.unique(numbers).tolist()[:3])
+        # Any other two numbers than 0/1 and −1/1 are a scale on which new rows may lie elsewhere.
+        ends = {float(numbers.min()), float(numbers.max())}
+        self.two_values &= ends <= {-1.0, 0.0, 1.0} and bool(np.isin(numbers, list(ends)).all())
+        self.levels |= ends if self.two_values else set()
 
     def _check_levels(self) -> None:
         if len(self.levels) > MOST_LEVELS:
             raise InvalidInputError(
-                f"{self.name} has more than the {MOST_LEVELS} different values that can be encoded as "
-                "categories; drop it, group its values, or encode it as numbers."
+                f"{self.name} has {len(self.levels)} different values, more than the {MOST_LEVELS} that can "
+                "be encoded as categories; drop it, group its values, or encode it as numbers.",
+                argument="X",
             )
 
     def column(self, scale: bool) -> Column:
         if self.numeric is None:
             return self.empty
-        if self.numeric and self.levels not in ({0.0, 1.0}, {-1.0, 1.0}):
+        is_binary = self.two_values and self.levels in ({0.0, 1.0}, {-1.0, 1.0})
+        if self.numeric and not is_binary:
             return _numeric_column(self.name, self.moments, self.flag_missing, scale)
         return column_of_levels(in_order(self.levels), self.flag_missing)
 
@@ -129,11 +138,11 @@ class TableSummary:
             summary.add(values, is_category)
         return self
 
-    def encoder(self, scale: bool) -> TabularEncoder:
-        """The encoder that `TabularEncoder(scale).fit` would be on all rows."""
+    def learned(self, scale: bool) -> list[Column]:
+        """How each column is encoded."""
         if not self.columns:
-            raise InvalidInputError("X has no columns; at least one feature is needed.")
-        return TabularEncoder.from_columns(scale, self.names, [c.column(scale) for c in self.columns])
+            raise InvalidInputError("X has no columns; at least one feature is needed.", argument="X")
+        return [column.column(scale) for column in self.columns]
 
 
 class LabelSummary:
@@ -153,11 +162,11 @@ class LabelSummary:
             self.levels |= set(label_levels(y))
         return self
 
-    def encoder(self, scale: bool) -> TargetEncoder:
-        """The encoder that `TargetEncoder(scale).fit` would be on all labels."""
+    def learned(self, scale: bool) -> Column:
+        """How the labels are encoded."""
         if self.task == "regression":
-            return TargetEncoder.from_column(scale, _numeric_column("y", self.moments, False, scale))
-        return TargetEncoder.from_column(scale, label_column(in_order(self.levels)))
+            return _numeric_column("y", self.moments, False, scale)
+        return label_column(in_order(self.levels))
 
 
 def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool) -> Column:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from moew.data import LabelSummary, Moments, TableSummary, label_positions
+from moew.data import LabelSummary, Moments, TableSummary, TabularEncoder, TargetEncoder, label_positions
 from moew.data._chunks import Chunk, Column, check_readable_again, iter_chunks
 from moew.embedding._base import side_by_side
 from moew.exceptions import InvalidInputError
@@ -43,7 +43,8 @@ class EncodedChunks:
         self.n_rows = labels.count
         if not self.n_rows:
             raise InvalidInputError("the source gave no rows.")
-        self.encoder, self.target = table.encoder(scale), labels.encoder(scale)
+        self.encoder = TabularEncoder(scale).learn(table)
+        self.target = TargetEncoder(scale).learn(labels)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the labelled rows in chunks; raise where their number differs from the first reading."""

@@ -169,7 +169,7 @@ class ScorerMetric:
             except Exception as error:
                 if self.named:
                     raise self._cannot_judge(training_labels, classes, error) from error
-                self._check_returns_number(rows.y, rng.choice(training_labels, len(rows)))
+                self._check_returns_number(read_only(rows.y), rng.choice(training_labels, len(rows)))
 
     def _check_returns_number(self, y: Labels, predicted: Array) -> None:
         """Raise if the scorer's own function gives something else for made-up predictions (n,)."""

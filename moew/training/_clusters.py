@@ -25,7 +25,7 @@ def cluster_of(backend: Any) -> Train | None:
 
 
 def train_on_ray(
-    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: SharedRowsCache
+    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], cache: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
     """Train the jobs on Ray; yield (k, model or exception) as they finish.
 
@@ -37,7 +37,7 @@ def train_on_ray(
     if not ray.is_initialized():
         ray.init()  # as joblib's backend does: RAY_ADDRESS names the cluster, or a local one is started
     session = ray.get_runtime_context().get_job_id()
-    shared = placed.at(session, X, y, fold, lambda content: ray.put(SharedRows(content)))
+    shared = cache.at(session, X, y, fold, lambda content: ray.put(SharedRows(content)))
     train = ray.remote(fit_job_apart).options(**(getattr(backend, "ray_remote_args", None) or {}))
     running = {train.remote(*shared, job): job.k for job in jobs}
     try:

@@ -32,11 +32,11 @@ class _Delivery(WorkerPlugin):
     is lost with its worker.
     """
 
-    def __init__(self, name: str, parcel: SharedRows) -> None:
-        self.name, self.parcel = name, parcel
+    def __init__(self, name: str, rows: SharedRows) -> None:
+        self.name, self.rows = name, rows
 
     def setup(self, worker: Any) -> None:
-        _delivered[self.name] = self.parcel
+        _delivered[self.name] = self.rows
 
     def teardown(self, worker: Any) -> None:
         _delivered.pop(self.name, None)
@@ -71,7 +71,7 @@ def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
 
 
 def train_on_dask(
-    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], placed: SharedRowsCache
+    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], cache: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
     """Train the jobs on Dask; yield (k, model or exception) as they finish.
 
@@ -81,7 +81,7 @@ def train_on_dask(
     client = backend.client
     missing, blamed = {job.k: job for job in jobs}, dict[int, tuple[Job, KilledWorker]]()
     with backend.retrieval_context():  # a search inside a Dask task must not block the thread it waits for
-        sent = placed.at(client, X, y, fold, lambda content: _Sent(client, content))
+        sent = cache.at(client, X, y, fold, lambda content: _Sent(client, content))
         rows, numbers = sent[0].name, None if fold is None else sent[1].name
         for _ in range(_TRIES):
             for k, outcome in _round(backend, rows, numbers, list(missing.values())):

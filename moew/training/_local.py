@@ -21,7 +21,7 @@ def train_locally(
     y: Labels,
     fold: IntArray | None,
     jobs: Sequence[Job],
-    placed: SharedRowsCache,
+    cache: SharedRowsCache,
     n_jobs: int | None,
 ) -> Iterator[tuple[int, Any]]:
     """Train the jobs on this machine; yield (k, model or exception) as they finish."""
@@ -33,10 +33,10 @@ def train_locally(
             "parallel_config(backend='loky'), which trains in processes too, or 'threading'."
         )
     if n_workers > 1 and name == "LokyBackend":
-        shared = placed.at(SharedRowsInFile, X, y, fold, SharedRowsInFile)
+        shared = cache.at(SharedRowsInFile, X, y, fold, SharedRowsInFile)
         yield from train_in_processes(backend, *shared, jobs, n_workers)
         return
-    shared = placed.at(SharedRows, X, y, fold, SharedRows)
+    shared = cache.at(SharedRows, X, y, fold, SharedRows)
     as_they_finish = getattr(backend, "supports_return_generator", False)  # not all backends support it
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_they_finish else "list")
     yield from parallel(delayed(fit_job)(*shared, job) for job in jobs)

@@ -191,12 +191,13 @@ def test_encoders_of_any_cut_are_those_of_all_rows(ends, scale):
             table.add(X)
             labels.add(y)
             numbers.add(np.asarray(X["large"]))
-    encoder, expected = table.encoder(scale), TabularEncoder(scale).fit(frame)
+    encoder, expected = TabularEncoder(scale).learn(table), TabularEncoder(scale).fit(frame)
     assert_same_columns(encoder.columns_, expected.columns_)
     assert (encoder.names_, encoder.blocks_) == (expected.names_, expected.blocks_)
-    assert labels.encoder(scale).column_ == TargetEncoder(scale).fit(LABELS, "classification").column_
+    learned = TargetEncoder(scale).learn(labels).column_
+    assert learned == TargetEncoder(scale).fit(LABELS, "classification").column_
     by_fit = TargetEncoder(scale).fit(frame["large"], "regression")
-    assert_same_columns([numbers.encoder(scale).column_], [by_fit.column_])
+    assert_same_columns([numbers.learned(scale)], [by_fit.column_])
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_chunks_that_do_not_fit_together_are_refused(chunks, message):
     with pytest.raises(InvalidInputError, match=message):
         for chunk in chunks:
             table.add(chunk)
-        table.encoder(True)
+        table.learned(True)
 
 
 def make_rows(n, seed=0):

@@ -19,7 +19,7 @@ from torch import nn  # noqa: E402
 
 from moew import ExampleWeightSearch  # noqa: E402
 from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
-from moew.models import (  # noqa: E402
+from moew.models.torch import (  # noqa: E402
     TorchClassifier,
     TorchRegressor,
     TrainingDivergedError,

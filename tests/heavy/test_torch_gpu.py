@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 
 from moew import ExampleWeightSearch  # noqa: E402
 from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
-from moew.models import TorchClassifier, TorchRegressor, _base, _checks, _memory  # noqa: E402
+from moew.models.torch import TorchClassifier, TorchRegressor, _base, _checks, _memory  # noqa: E402
 
 SMALL = {"steps": 40, "batch_size": 32, "random_state": 3, "optimizer": partial(torch.optim.SGD, lr=0.1)}
 CLOSE = {"atol": 1e-3, "rtol": 1e-3}  # both compute in float32, but add in another order

@@ -13,8 +13,8 @@ from sklearn.neural_network import MLPRegressor
 from moew.exceptions import InvalidInputError, MoewError
 from moew.models._shared import batch_rows
 from moew.models.networks import NetworkSpec, ReconstructionLoss, forward, train_networks
-from moew.models.networks._batches import initial_layers
 from moew.models.networks._groups import NETWORKS_AT_ONCE, train_weightings
+from moew.models.networks._initial import initial_layers
 from moew.models.networks._losses import row_losses
 
 

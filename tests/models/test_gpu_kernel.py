@@ -9,8 +9,8 @@ import pytest
 from jax import lax
 
 from moew.models.networks import EarlyStopping, NetworkSpec, ReconstructionLoss, gpu, train_networks
-from moew.models.networks._batches import initial_layers
 from moew.models.networks._engine import stack
+from moew.models.networks._initial import initial_layers
 from moew.models.networks._layers import Products
 from moew.models.networks._loop import Batches, Rates, Recipe, train_all_steps
 from moew.models.networks.gpu import _small

@@ -21,8 +21,8 @@ from moew.models.networks import (
     TrainingDivergedError,
     _warm,
 )
-from moew.models.networks._batches import initial_layers, split_rows
 from moew.models.networks._groups import train_weightings
+from moew.models.networks._initial import initial_layers, split_rows
 
 _LINEAR = {"hidden": (), "steps": 1500, "batch_size": None, "learning_rate": 0.03, "random_state": 0}
 _SMALL = {"hidden": (3,), "steps": 40, "batch_size": 16, "learning_rate": 0.02, "random_state": 3}

@@ -20,8 +20,8 @@ from jax import lax
 from moew.exceptions import InvalidInputError, MoewError
 from moew.models._shared import batch_rows
 from moew.models.networks import gpu
-from moew.models.networks._batches import initial_layers, split_rows
 from moew.models.networks._devices import choose_devices
+from moew.models.networks._initial import initial_layers, split_rows
 from moew.models.networks._layers import Parameters, Products, outputs, products_on
 from moew.models.networks._loop import Batches, Rates, Recipe, train_all_steps, train_until_stopped
 from moew.models.networks._spec import Float32Array, Layers, NetworkSpec

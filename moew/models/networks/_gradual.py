@@ -12,8 +12,8 @@ from jax import lax
 from numpy.typing import NDArray
 
 from moew.models.networks import _adam
-from moew.models.networks._batches import initial_layers
 from moew.models.networks._engine import pick, refuse_after_fork
+from moew.models.networks._initial import initial_layers
 from moew.models.networks._layers import ACTIVATIONS
 from moew.models.networks._losses import row_losses
 from moew.models.networks._spec import Float32Array, Layers, NetworkSpec

@@ -19,10 +19,10 @@ import joblib
 import numpy as np
 
 from moew.models._shared import BATCH_SEED
-from moew.models.networks._batches import initial_layers
 from moew.models.networks._devices import NETWORKS_AT_ONCE as NETWORKS_AT_ONCE
 from moew.models.networks._devices import choose_devices, groups_at_once, networks_at_once
 from moew.models.networks._engine import pick, prepare_rows, refuse_after_fork, stack, train_on
+from moew.models.networks._initial import initial_layers
 from moew.models.networks._spec import Layers, NetworkSpec
 from moew.types import FloatArray
 

@@ -18,10 +18,10 @@ from moew.data._numeric import is_numeric_array, row_blocks
 from moew.exceptions import InvalidInputError, TrainingDivergedError
 from moew.models import _shared
 from moew.models.networks import _checks
-from moew.models.networks._batches import split_rows
 from moew.models.networks._devices import choose_devices
 from moew.models.networks._engine import all_finite
 from moew.models.networks._groups import let_go_of_rows, train_weightings
+from moew.models.networks._initial import split_rows
 from moew.models.networks._predict import run_layers
 from moew.models.networks._spec import EarlyStopping, Layers, NetworkSpec, layer_widths
 from moew.models.networks._warm import uniform_layers

@@ -19,12 +19,12 @@ from moew.data import TabularEncoder
 from moew.exceptions import MoewWarning, TrainingDivergedError
 from moew.models import _shared
 from moew.models.torch import _checks
-from moew.models.torch._batches import threads
+from moew.models.torch._dry_run import why_one_by_one
 from moew.models.torch._memory import models_that_fit
 from moew.models.torch._modules import Maker, Task, as_columns, check_factory, make_module, module_dtype
 from moew.models.torch._optimizers import make_optimizer, make_schedule
+from moew.models.torch._seeding import threads
 from moew.models.torch._train import Data, Plan, is_finite, load_data, load_weights, train_at_once, train_one
-from moew.models.torch._trial import why_one_by_one
 from moew.types import FloatArray, Labels, Rows
 
 _TRIED_ROWS = 3  # not 1 or 2, which wrong outputs could have as their shape

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from moew.models._shared import machine_bytes
-from moew.models.torch._batches import seeded
+from moew.models.torch._seeding import seeded
 from moew.models.torch._train import FILLED_UP_TO, Data, Plan
 
 _SHARE_OF_MEMORY = 0.5  # the rest is for the program itself and for what the estimate leaves out

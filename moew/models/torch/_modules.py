@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from moew.exceptions import InvalidInputError
-from moew.models.torch._batches import seeded
+from moew.models.torch._seeding import seeded
 
 RowLoss = Callable[[Tensor, Tensor], Tensor]  # outputs (b,) or (b, C), targets (b,) → losses (b,)
 _CPU = torch.device("cpu")

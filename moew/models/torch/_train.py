@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from moew.models._shared import BATCH_SEED, batch_rows
-from moew.models.torch._batches import seeded
 from moew.models.torch._modules import Maker, Task
 from moew.models.torch._optimizers import make_optimizer, make_schedule, stacked_optimizer, update
+from moew.models.torch._seeding import seeded
 from moew.types import FloatArray
 from moew.weighting._normalise import mini_batch_divisor
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.func import stack_module_state
 
 from moew.models._shared import BATCH_SEED
-from moew.models.torch._batches import seeded
 from moew.models.torch._checks import first_line
 from moew.models.torch._modules import Task, make_module
 from moew.models.torch._optimizers import make_optimizer, why_not_stacked
+from moew.models.torch._seeding import seeded
 from moew.models.torch._train import Data, Plan, stacked_losses
 
 _ROWS = 8
