@@ -60,7 +60,7 @@ search = ExampleWeightSearch(
 search.fit(X, y, X_val=X_val, y_val=y_val)
 print(search.result_)
 
-alphas = np.array([told.alpha for told in search.result_.trials])
+alphas = np.array([trial.alpha for trial in search.result_.trials])
 batch = np.concatenate([[0], np.repeat(np.arange(1, 7), 15)])
 
 fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")

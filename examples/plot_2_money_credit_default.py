@@ -53,7 +53,7 @@ metric = make_metric(money_saved, name="money saved per client")
 # ------------------
 # The metric is a sum over the rows, so there is a textbook answer: weight each row by what a wrong decision
 # on it costs. The search does not know that; it gets the two columns and the label as its embedding. It can
-# also begin at the textbook's weights, as its baseline π.
+# also begin at the textbook's weights, as its base weights π.
 
 MONEY = [clients.feature_names.index(name) for name in ("LIMIT_BAL", "BILL_AMT1")]
 

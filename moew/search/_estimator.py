@@ -59,12 +59,14 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Any classifier or regressor whose `fit` takes sample weights, or one with `fit_many`.
-    metric : callable, Metric, scikit-learn scorer or its name, default None
+    metric : callable, Metric, scikit-learn scorer or name, default None
         What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
-        `make_metric`. None is accuracy for classifiers and R² for regressors.
-    decision : decision rule, float or None, default None
+        `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
+        accuracy for classifiers and R² for regressors.
+    decision : decision rule, its name, float or None, default None
         How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`. A
-        float is a threshold of the probability of the positive class.
+        name is such as "select=0.05" or "accurate@train"; a float is a threshold of the probability of the
+        positive class.
     embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
         z(x, y), the low-dimensional coordinates that weights depend on.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
@@ -294,7 +296,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         """`example_weights` of rows that do not fit in memory, an array for each chunk of rows, in order.
 
         `source` is a Parquet or .npy file, a memory map, an iterable of frames, …; see
-        `moew.data._chunks.iter_chunks`. `label` is the column that holds the labels.
+        `moew.data.iter_chunks`. `label` is the column that holds the labels.
         """
         check_is_fitted(self)
         return map_chunks(self.example_weights, source, label=label, chunk_rows=chunk_rows)
@@ -347,7 +349,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         to have: the mean of w(x, y) over the classes by the winner's probabilities, or w(x, ŷ) at its
         prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed,
         fewer rows are the first of more. The pool (m, D) is gone through once, `chunk_rows` at a time, and
-        may be one that does not fit in memory; see `moew.data._chunks.iter_rows`. The same rows are drawn
+        may be one that does not fit in memory; see `moew.data.iter_rows`. The same rows are drawn
         however it is cut, unless two of them are equal but for rounding.
         """
         check_is_fitted(self)

@@ -18,7 +18,7 @@ PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-hel
 def without_numbers(output: str) -> list[list[str]]:
     """The words of each line, numbers as "#"; notes depend on where a search ended."""
     lines = [line for line in output.splitlines() if line.strip() and not line.startswith("Note:")]
-    return [re.sub(r"[-+]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
+    return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 
 @pytest.mark.parametrize("pages", PAGES, ids=" and ".join)
@@ -126,7 +126,7 @@ def test_results_hold_the_tables_and_figures_that_the_commands_made():
     assert folders
     for folder in folders:
         assert (folder / f"{folder.name}.txt").read_text(encoding="utf-8").strip() in page
-        assert f"`moew paper {folder.name} " in page
+        assert f"`python -m experiments {folder.name} " in page
         assert {f"results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
             re.findall(r"\]\((results/[^)]+)\)", page)
         )

@@ -45,7 +45,7 @@ def test_every_block_runs(own_folder, monkeypatch, capsys):
     assert seen == ["sh", "python", "sh", "python"]
     text = capsys.readouterr().out
     assert "precision at 95% recall on" in text
-    assert "Told(candidate=Candidate(number=" in text
+    assert "Trial(number=" in text
     assert np.isfinite(names["search"].honest_score_)
     assert Path("run/report.html").exists()
     assert len(pd.read_csv("predictions.csv")) == len(pd.read_csv("new.csv"))
