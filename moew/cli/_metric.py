@@ -20,7 +20,7 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
             'module:function, or --metric-command "./score {predictions}"; one of them.',
             argument="metric",
         )
-    from moew.metrics import make_metric, named_metric
+    from moew.metrics import METRICS, make_metric, named_metric
 
     response = settings["response"]
     own = {
@@ -37,6 +37,8 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
     if is_reference(name):
         return _users(find_object(name, "--metric", settings["folder"]), name, own, settings)
     _check_fixed(name, settings)
+    if name in METRICS and pos_label is None:  # moew's own, also where scikit-learn has one of that name
+        return METRICS[name].make()
     return named_metric(name, pos_label)
 
 

@@ -96,7 +96,9 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
         raise InvalidInputError(
             Argument("metric", text),
             f" is no metric of moew's and no scorer of scikit-learn's; perhaps {', '.join(near)}? All are "
-            "listed by `moew metrics`, or by moew.metrics.METRICS and sklearn.metrics.get_scorer_names().",
+            "listed by `moew metrics`",
+            InPython(", or by moew.metrics.METRICS and sklearn.metrics.get_scorer_names()"),
+            ".",
             argument="metric",
         )
     scorer = get_scorer(text)

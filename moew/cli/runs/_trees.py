@@ -1,4 +1,4 @@
-"""Trees of scikit-learn that came from a file: their compiled code follows node numbers without looking.
+"""Check trees of scikit-learn that come from a file: its compiled code does not check node numbers.
 
 A node that points outside of its tree, or back, would crash the process or never end. scikit-learn puts
 every node after its parent, so that a walk from the root ends.
