@@ -51,7 +51,6 @@ def test_every_metric_of_moew_has_a_name_here():
         if getattr(getattr(metrics, name), "__annotations__", {}).get("return") == "FunctionMetric"
     }
     assert factories == set(METRICS)
-    assert all(METRICS[name].make().registry_name == name for name in METRICS)
 
 
 def test_the_list_has_all_with_a_line_each():
@@ -163,6 +162,23 @@ def test_scorers_and_scores():
     assert found["metric"] == "precision at 80% recall"
     assert load_run(Path("four")).pos_label == "no"
     assert isinstance(metrics.resolve_metric(metrics.accuracy()), Metric)
+
+
+@pytest.mark.parametrize(
+    ("function", "told", "scorer"),
+    [
+        ("log_loss", ("--lower-is-better", "--response", "proba"), "neg_log_loss"),
+        ("zero_one_loss", ("--lower-is-better",), ""),
+    ],
+)
+def test_what_is_advised_for_functions_of_scikit_learn_works(function, told, scorer):
+    name = f"sklearn.metrics:{function}"
+    assert f"pass {', '.join(told[:1])}" in refused("fit", *DATA, "--metric", name)
+    found = in_json("fit", *DATA, "--metric", name, *told, *ASIDE, "--out", "by-function")
+    assert found["greater_is_better"] is False
+    if scorer:
+        named = in_json("fit", *DATA, "--metric", scorer, *ASIDE, "--out", "by-name")
+        assert named["moew"]["best"] == pytest.approx(-found["moew"]["best"])
 
 
 def test_a_column_nobody_takes_is_said_once():

@@ -20,7 +20,7 @@ from moew.cli import runs
 from moew.cli.runs import built_in_model, load_run, read_table
 from moew.cli.runs._coded_labels import CodedLabels
 from moew.cli.runs._schema import learn_schema, named_columns
-from moew.cli.runs._tables import write_table
+from moew.cli.runs._tables import read_header, write_table
 from moew.cli.runs._toml import toml_text
 from moew.exceptions import InvalidInputError
 from moew.metrics import fpr_gap
@@ -247,6 +247,56 @@ def test_files_of_every_kind_give_the_same_rows(name):
     np.testing.assert_array_equal(rows.X["whole"], [1.0, np.nan, 3.0])
     assert rows.X["text"].fillna("–").tolist() == ["u", "–", "v"]
     assert rows.y.tolist() == [True, False, True] and rows.ids.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.feather"])
+def test_a_header_is_read_without_its_rows(name, monkeypatch):
+    frame = pd.DataFrame({"a": [1, 2], "b c": ["x", None], "3": [0.5, 1.5]}, index=[7, 8])
+    if ".csv" in name:
+        frame.to_csv(name, index=False)
+    else:
+        written = frame.to_parquet if name.endswith("parquet") else frame.reset_index(drop=True).to_feather
+        written(name)
+    assert read_header(Path(name)) == list(read_table(Path(name)).columns) == ["a", "b c", "3"]
+    Path(name).write_text("")
+    with pytest.raises(InvalidInputError, match="is empty|cannot be read as|needs a line"):
+        read_header(Path(name))
+
+
+def test_every_file_is_read_once(monkeypatch):
+    whole = []
+    read_csv = pd.read_csv
+
+    def counted(path, **how):
+        if "usecols" not in how and how.get("nrows") is None:
+            whole.append(Path(path).name)
+        return read_csv(path, **how)
+
+    monkeypatch.setattr(pd, "read_csv", counted)
+    columns = ("--metric-column", "cost=amount", "--id", "a", "--features", "a,b")
+    write_module(Path.cwd(), "costs", "def lost(y, decision, cost, b):\n    return float(cost.sum())\n")
+    fit = [word if word != "accuracy" else "costs:lost" for word in FIT]
+    moew(*fit, "--model", "logistic", *columns, "--test", "test.csv")
+    assert whole == ["train.csv", "valid.csv", "test.csv"]
+
+
+def test_a_run_is_written_when_all_is_done_and_replaces_the_old_one_then(monkeypatch):
+    fit = (*FIT, "--model", "logistic", "--drop", "id")
+    moew(*fit)
+    before = {entry.name: entry.read_bytes() for entry in Path("run").iterdir()}
+
+    def fail(job):
+        raise OSError("no more power")
+
+    again = (*fit, "--seed", "1", "--compare", "--repeats", "2", "--test", "test.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr("moew.cli.fit.run_comparison", fail)
+        assert "no more power" in refused(*again, "--force", status=1).splitlines()[-1]
+    assert {entry.name: entry.read_bytes() for entry in Path("run/replaced").iterdir()} == before
+    assert {entry.name for entry in Path("run").iterdir()} == {"replaced", "settings.toml", "study.log"}
+    moew(*again, "--resume")
+    assert not Path("run/replaced").exists()
+    assert json.loads(Path("run/result.json").read_text())["comparison"]["repeats"] == 2
 
 
 def test_dates_are_refused(folder):
