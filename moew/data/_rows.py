@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from moew.data._column import is_missing
+from moew.data._columns import is_missing
 from moew.data._table import check_same_columns, column_names
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import Columns, FloatArray, IntArray, Labels, Rows, Task

@@ -5,8 +5,10 @@ A row is decided positive where its score lies strictly above a threshold. `fit`
 nothing to fit), `columns` the per-row columns it needs, `needs_labels` whether its fit looks at labels.
 """
 
+from functools import partial
+
 from moew.decision._equal_rates import EqualFalsePositiveRates as EqualFalsePositiveRates
-from moew.decision._resolve import DECISION_RULES as DECISION_RULES
+from moew.decision._resolve import NamedRule as NamedRule
 from moew.decision._resolve import named_rule as named_rule
 from moew.decision._resolve import resolve_decision as resolve_decision
 from moew.decision._resolve import rule_examples as rule_examples
@@ -14,3 +16,12 @@ from moew.decision._thresholds import FixedThreshold as FixedThreshold
 from moew.decision._thresholds import MostAccurate as MostAccurate
 from moew.decision._thresholds import RecallReached as RecallReached
 from moew.decision._thresholds import ShareSelected as ShareSelected
+
+DECISION_RULES = {
+    "threshold": NamedRule(partial(FixedThreshold, of="probability"), "0.5", (), "a probability"),
+    "score": NamedRule(FixedThreshold, "0", ()),
+    "accurate": NamedRule(MostAccurate, ""),
+    "select": NamedRule(ShareSelected, "0.05", ("train", "validation", "each")),
+    "recall": NamedRule(RecallReached, "0.95"),
+    "equal_fpr": NamedRule(EqualFalsePositiveRates, "0.2", meaning="the share selected"),
+}

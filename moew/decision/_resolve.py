@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
-from moew.decision._equal_rates import EqualFalsePositiveRates
-from moew.decision._thresholds import FixedThreshold, MostAccurate, RecallReached, ShareSelected
+from moew.decision._thresholds import FixedThreshold
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import DecisionRule
 
@@ -21,16 +19,6 @@ class NamedRule(NamedTuple):
     example: str
     fitted_on: tuple[str, ...] = ("train", "validation")
     meaning: str = ""  # of the number, where the name does not say it
-
-
-DECISION_RULES = {
-    "threshold": NamedRule(partial(FixedThreshold, of="probability"), "0.5", (), "a probability"),
-    "score": NamedRule(FixedThreshold, "0", ()),
-    "accurate": NamedRule(MostAccurate, ""),
-    "select": NamedRule(ShareSelected, "0.05", ("train", "validation", "each")),
-    "recall": NamedRule(RecallReached, "0.95"),
-    "equal_fpr": NamedRule(EqualFalsePositiveRates, "0.2", meaning="the share selected"),
-}
 
 
 def resolve_decision(rule: Any) -> DecisionRule | None:
@@ -55,6 +43,8 @@ def resolve_decision(rule: Any) -> DecisionRule | None:
 
 def named_rule(text: str) -> DecisionRule:
     """The rule of a text such as "select=0.05@train"."""
+    from moew.decision import DECISION_RULES
+
     named, _, on = text.partition("@")
     name, _, value = named.partition("=")
     found = DECISION_RULES.get(name)
@@ -74,6 +64,8 @@ def named_rule(text: str) -> DecisionRule:
 
 def rule_examples() -> list[str]:
     """How each rule is written, with an example of its number."""
+    from moew.decision import DECISION_RULES
+
     return [
         (f"{name}={rule.example}" if rule.example else name) + (f" ({rule.meaning})" if rule.meaning else "")
         for name, rule in DECISION_RULES.items()

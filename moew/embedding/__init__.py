@@ -7,5 +7,10 @@ from moew.embedding._discriminative import DiscriminativeEmbedding as Discrimina
 from moew.embedding._given import FunctionEmbedding as FunctionEmbedding
 from moew.embedding._given import TransformerEmbedding as TransformerEmbedding
 from moew.embedding._label import LabelEmbedding as LabelEmbedding
-from moew.embedding._resolve import EMBEDDINGS as EMBEDDINGS
 from moew.embedding._resolve import resolve_embedding as resolve_embedding
+
+EMBEDDINGS: dict[str, type[BaseEmbedding]] = {
+    "autoencoder": AutoencoderEmbedding,
+    "label": LabelEmbedding,
+    "discriminative": DiscriminativeEmbedding,
+}

@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from moew.embedding._autoencoder import AutoencoderEmbedding
 from moew.embedding._base import BaseEmbedding
 from moew.embedding._columns import ColumnsEmbedding
-from moew.embedding._discriminative import DiscriminativeEmbedding
 from moew.embedding._given import FunctionEmbedding, TransformerEmbedding
-from moew.embedding._label import LabelEmbedding
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import Embedding
-
-EMBEDDINGS: dict[str, type[BaseEmbedding]] = {
-    "autoencoder": AutoencoderEmbedding,
-    "label": LabelEmbedding,
-    "discriminative": DiscriminativeEmbedding,
-}
 
 
 def resolve_embedding(thing: Any) -> Embedding:
@@ -28,6 +19,8 @@ def resolve_embedding(thing: Any) -> Embedding:
 
     An embedding of moew's is copied, so that what the user passed is never changed.
     """
+    from moew.embedding import EMBEDDINGS
+
     if hasattr(thing, "tolist") and not callable(thing):
         thing = thing.tolist()  # an array or a pandas Index of columns
     if isinstance(thing, str) and thing in EMBEDDINGS:

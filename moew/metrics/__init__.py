@@ -23,7 +23,7 @@ from moew.metrics._predictions import Predictions as Predictions
 from moew.metrics._ranking import precision_at_recall as precision_at_recall
 from moew.metrics._regression import r_squared as r_squared
 from moew.metrics._regression import worst_band_relative_error as worst_band_relative_error
-from moew.metrics._resolve import METRICS as METRICS
+from moew.metrics._resolve import MetricFactory as MetricFactory
 from moew.metrics._resolve import named_metric as named_metric
 from moew.metrics._resolve import resolve_metric as resolve_metric
 from moew.metrics._responses import decided_labels as decided_labels
@@ -33,3 +33,14 @@ from moew.metrics._scorer import ScorerMetric as ScorerMetric
 from moew.metrics._selected import mean_of_selected as mean_of_selected
 from moew.metrics._selected import value_per_harm as value_per_harm
 from moew.types import Metric as Metric
+
+METRICS = {
+    "accuracy": MetricFactory(accuracy),
+    "fpr_gap": MetricFactory(fpr_gap),
+    "mean_of_selected": MetricFactory(mean_of_selected, "0.4"),
+    "precision_at_recall": MetricFactory(precision_at_recall, "0.95"),
+    "r_squared": MetricFactory(r_squared),
+    "value_per_harm": MetricFactory(value_per_harm),
+    "worst_band_relative_error": MetricFactory(worst_band_relative_error, "17,25,42"),
+    "worst_class_error": MetricFactory(worst_class_error),
+}

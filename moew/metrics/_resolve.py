@@ -12,13 +12,9 @@ from typing import Any, NamedTuple
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
 from moew.exceptions import Argument, InPython, InvalidInputError
-from moew.metrics._classes import accuracy, fpr_gap, worst_class_error
 from moew.metrics._fast import FAST_FORMS
 from moew.metrics._metric import FunctionMetric, make_metric
-from moew.metrics._ranking import precision_at_recall
-from moew.metrics._regression import r_squared, worst_band_relative_error
 from moew.metrics._scorer import ScorerMetric
-from moew.metrics._selected import mean_of_selected, value_per_harm
 from moew.types import Metric
 
 
@@ -28,17 +24,6 @@ class MetricFactory(NamedTuple):
     make: Callable[..., FunctionMetric]
     example: str = ""
 
-
-METRICS = {
-    "accuracy": MetricFactory(accuracy),
-    "fpr_gap": MetricFactory(fpr_gap),
-    "mean_of_selected": MetricFactory(mean_of_selected, "0.4"),
-    "precision_at_recall": MetricFactory(precision_at_recall, "0.95"),
-    "r_squared": MetricFactory(r_squared),
-    "value_per_harm": MetricFactory(value_per_harm),
-    "worst_band_relative_error": MetricFactory(worst_band_relative_error, "17,25,42"),
-    "worst_class_error": MetricFactory(worst_class_error),
-}
 
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
            "roc_auc", "average_precision")  # fmt: skip
@@ -74,12 +59,18 @@ def resolve_metric(metric: Any) -> Metric:
         )
     if _takes_a_model(metric):
         return ScorerMetric(metric, getattr(metric, "__name__", None) or repr(metric))
-    if any(metric is factory.make for factory in METRICS.values()):
+    if any(metric is factory.make for factory in _metrics().values()):
         raise InvalidInputError(
             f"{metric.__name__} makes a metric: pass {metric.__name__}(…), not itself.", argument="metric"
         )
     _check_bare(metric)
     return make_metric(metric)
+
+
+def _metrics() -> dict[str, MetricFactory]:
+    from moew.metrics import METRICS  # where the functions are exported
+
+    return METRICS
 
 
 def named_metric(text: str, pos_label: Any = None) -> Metric:
@@ -89,9 +80,9 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
     """
     name, _, numbers = text.partition("=")
     if text not in get_scorer_names():  # "accuracy" is both, and scikit-learn's there
-        if name in METRICS:
+        if name in _metrics():
             return _ours(name, numbers, pos_label)
-        known = {**METRICS, **dict.fromkeys(get_scorer_names())}
+        known = {**_metrics(), **dict.fromkeys(get_scorer_names())}
         near = get_close_matches(name, known, n=4, cutoff=0.5) or ["accuracy", "roc_auc", "f1_macro", "r2"]
         raise InvalidInputError(
             Argument("metric", text),
@@ -116,7 +107,7 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
 
 
 def _ours(name: str, numbers: str, pos_label: Any) -> FunctionMetric:
-    factory = METRICS[name]
+    factory = _metrics()[name]
     if numbers and not factory.example:
         raise InvalidInputError(
             Argument("metric", name), f" takes no number, got {name}={numbers}.", argument="metric"

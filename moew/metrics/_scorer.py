@@ -21,10 +21,10 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from moew.data._read_only import read_only
 from moew.data._rows import LabelledRows
 from moew.exceptions import InvalidInputError, MoewError
-from moew.metrics._checks import cannot_judge, check_length, missing_columns, missing_weights, one_number
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
 from moew.metrics._made_up import made_up_model
+from moew.metrics._metric import cannot_judge, check_length, missing_columns, missing_weights, one_number
 from moew.metrics._predictions import Predictions
 from moew.metrics._recorded import METHODS, Recorder, Replay
 from moew.metrics._responses import model_name

@@ -1,9 +1,17 @@
 """Where the next alphas come from: pure functions of what is known, and the domains they search."""
 
+from collections.abc import Callable
+
 from moew.samplers._cover import CoverSampler as CoverSampler
 from moew.samplers._domains import Ball as Ball
 from moew.samplers._domains import Box as Box
 from moew.samplers._gp_bucb import GpBucb as GpBucb
 from moew.samplers._random import RandomSampler as RandomSampler
-from moew.samplers._resolve import SAMPLERS as SAMPLERS
 from moew.samplers._resolve import resolve_sampler as resolve_sampler
+from moew.types import Sampler
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {
+    "gp_bucb": GpBucb,
+    "random": RandomSampler,
+    "cover": CoverSampler,
+}

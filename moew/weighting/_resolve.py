@@ -8,15 +8,7 @@ from sklearn.base import clone
 
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import BaseWeights
-from moew.weighting._base_weights import BaseWeightsEstimator, FunctionBaseWeights, UniformBaseWeights
-from moew.weighting._covariate_shift import CovariateShift
-from moew.weighting._label_shift import LabelShift
-
-BASE_WEIGHTS: dict[str, type[BaseWeightsEstimator]] = {
-    "uniform": UniformBaseWeights,
-    "label_shift": LabelShift,
-    "covariate_shift": CovariateShift,
-}
+from moew.weighting._base_weights import BaseWeightsEstimator, FunctionBaseWeights
 
 
 def resolve_base_weights(thing: Any) -> BaseWeights:
@@ -24,6 +16,8 @@ def resolve_base_weights(thing: Any) -> BaseWeights:
 
     An object of moew's is copied, so that what the user passed is never changed.
     """
+    from moew.weighting import BASE_WEIGHTS
+
     if isinstance(thing, str) and thing in BASE_WEIGHTS:
         return BASE_WEIGHTS[thing]()
     if isinstance(thing, BaseWeightsEstimator):

@@ -13,8 +13,7 @@ from sklearn.datasets import make_classification
 
 from moew import ExampleWeightSearch
 from moew.data import TabularEncoder, _encoders
-from moew.data._column import encode
-from moew.data._numeric import row_blocks
+from moew.data._columns import encode, row_blocks
 from moew.data._table import columns_of
 from moew.metrics import Predictions
 from moew.models.networks import NetworkClassifier, _groups

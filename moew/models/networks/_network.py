@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from moew._util.seeds import draw_seed
 from moew._util.state import State, Stateful, pack_array, unpack_array
 from moew.data import TabularEncoder
-from moew.data._numeric import is_numeric_array, row_blocks
+from moew.data._columns import is_numeric_array, row_blocks
 from moew.exceptions import InvalidInputError, TrainingDivergedError
 from moew.models import _shared
 from moew.models.networks import _checks

@@ -1,0 +1,175 @@
+"""Which trainer an estimator gets: one model at a time where joblib's active backend says, or many at once.
+
+An estimator that cannot take example weights is refused before any training.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib.parallel import get_active_backend
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from moew.data._read_only import read_only
+from moew.exceptions import Argument, InPython, UnsupportedEstimatorError
+from moew.training._clusters import cluster_of
+from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
+from moew.training._jobs import PROBE, Job, open_random_states
+from moew.training._local import train_locally
+from moew.training._rows import SharedRowsCache
+from moew.types import FloatArray, IntArray, Labels, Rows
+
+
+@dataclass
+class EstimatorTrainer:
+    """Fits a clone of `estimator` for each weighting; joblib's active backend decides where.
+
+    Whether the estimator uses its weights is checked once, in the first batch.
+    """
+
+    estimator: Any
+    sample_weight_name: str = "sample_weight"
+    n_jobs: int | None = None
+    _shared: SharedRowsCache = field(default_factory=SharedRowsCache, init=False, repr=False, compare=False)
+    _probed: bool = field(default=False, init=False, repr=False, compare=False)
+
+    def train(
+        self,
+        X: Rows,
+        y: Labels,
+        weights: FloatArray,
+        seeds: Sequence[int],
+        fold: IntArray | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
+
+        The n rows are those of X whose numbers are in `fold` (n,), or all of them.
+        """
+        jobs = [self._job(k, weights[k], seed) for k, seed in enumerate(seeds)]
+        if self._probed or len(jobs) < 2:
+            yield from self._run(X, y, fold, jobs)
+            return
+        self._probed = True
+        twin = next((k for k in range(1, len(jobs)) if not np.array_equal(weights[k], weights[0])), PROBE)
+        if twin == PROBE or open_random_states(self.estimator):
+            # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
+            twin = PROBE
+            jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0]))
+        pair: dict[int, Any] = {}
+        for k, outcome in self._run(X, y, fold, jobs):
+            if k in (0, twin) and not isinstance(outcome, Exception):
+                pair[k] = outcome
+            if k != PROBE:
+                yield k, outcome
+        if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y, fold):
+            warn_of_ignored_weights(self.estimator)
+
+    def _job(self, k: int, weight: FloatArray, seed: int) -> Job:
+        return Job(k, self.estimator, self.sample_weight_name, weight, seed)
+
+    def _run(
+        self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]:
+        backend, _ = get_active_backend()
+        if train_there := cluster_of(backend):
+            return train_there(backend, X, y, fold, jobs, self._shared)
+        return train_locally(X, y, fold, jobs, self._shared, self.n_jobs)
+
+
+@dataclass(frozen=True)
+class ManyTrainer:
+    """Passes all K weightings to `estimator.fit_many(X, y, weights, seeds)`."""
+
+    estimator: Any
+
+    def train(
+        self,
+        X: Rows,
+        y: Labels,
+        weights: FloatArray,
+        seeds: Sequence[int],
+        fold: IntArray | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
+
+        The n rows are those of X whose numbers are in `fold` (n,), or all of them.
+        """
+        own = self.estimator.get_params().get("random_state")
+        chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
+        done = set()
+        if fold is not None:
+            X, y = _safe_indexing(X, fold), y[fold]
+        try:
+            for k, model in clone(self.estimator).fit_many(read_only(X), read_only(y), weights, chosen):
+                done.add(k)
+                yield k, model
+        except Exception as error:
+            yield from ((k, error) for k in range(len(weights)) if k not in done)
+
+
+def resolve_trainer(
+    estimator: Any, sample_weight_name: str = "sample_weight", n_jobs: int | None = None
+) -> EstimatorTrainer | ManyTrainer:
+    """The trainer for `estimator`, or an error that says why it cannot be trained with weights."""
+    if hasattr(estimator, "fit_many"):
+        return ManyTrainer(estimator)
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise UnsupportedEstimatorError(
+            f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params.",
+            argument="estimator",
+        )
+    _check_takes_weights(estimator, sample_weight_name)
+    return EstimatorTrainer(estimator, sample_weight_name, n_jobs)
+
+
+def _check_takes_weights(estimator: Any, name: str) -> None:
+    if isinstance(estimator, Pipeline):
+        step_name, _, argument = name.partition("__")
+        if not argument:
+            if get_config()["enable_metadata_routing"]:
+                return  # the Pipeline itself checks what its steps requested
+            last = _last_step(estimator)
+            _check_takes_weights(estimator, f"{last}__{name}")  # raises where the advice below would not work
+            raise UnsupportedEstimatorError(
+                "a Pipeline takes weights by step: set ",
+                Argument("sample_weight_name", f"{last}__sample_weight"),
+                ".",
+                argument="sample_weight_name",
+            )
+        if step_name not in estimator.named_steps:
+            raise UnsupportedEstimatorError(
+                f"the Pipeline has no step {step_name!r} (",
+                Argument("sample_weight_name", name),
+                f"); its steps are {list(estimator.named_steps)}.",
+                argument="sample_weight_name",
+            )
+        _check_takes_weights(estimator.named_steps[step_name], argument)
+        return
+    if not hasattr(estimator, "fit"):
+        raise UnsupportedEstimatorError(
+            f"the Pipeline ends with {estimator!r}, which cannot be trained.", argument="estimator"
+        )
+    parameters = inspect.signature(estimator.fit).parameters
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    if name not in parameters and not takes_any:
+        raise UnsupportedEstimatorError(
+            f"{type(estimator).__name__}.fit takes no {name!r}, so weights would be ignored. Use an "
+            "estimator whose fit takes sample weights",
+            InPython(", or name its argument with sample_weight_name"),
+            ".",
+            argument="estimator",
+        )
+
+
+def _last_step(pipeline: Pipeline) -> str:
+    """The name of the last step; for a Pipeline in a Pipeline, followed by the inner step's name."""
+    name, model = pipeline.steps[-1]
+    return f"{name}__{_last_step(model)}" if isinstance(model, Pipeline) else name
