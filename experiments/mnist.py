@@ -23,8 +23,8 @@ import numpy as np
 from moew._util.seeds import integer_seed
 from moew.datasets import TrainTest, load_mnist
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._experiment import Options, Prepared, Run
-from moew.paper._mnist_tables import (
+from experiments._experiment import Options, Prepared, Run
+from experiments._mnist_tables import (
     ARMS,
     DIGIT_ALONE,
     FITTED,
@@ -34,8 +34,8 @@ from moew.paper._mnist_tables import (
     WIDE,
     report,
 )
-from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_searches
+from experiments._scaling import standardized
+from experiments._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_searches
 from moew.samplers import GpBucb
 from moew.types import FloatArray, IntArray
 

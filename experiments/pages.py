@@ -12,7 +12,7 @@ the paper: there is no row for it, and no π. Counts are taken as their logarith
 
 There are two trainings: what the paper says of all its classifiers (hinge loss, rate 0.001), and what is best
 with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were chosen that way too:
-`python -c "from moew.paper import pages; print(pages.choose_settings())"`, with 3,000 steps. The
+`python -c "from experiments import pages; print(pages.choose_settings())"`, with 3,000 steps. The
 second has a row for networks trained on the grades of the old posts themselves, which nobody has in the
 paper's setting: what there is to gain at all.
 """
@@ -30,11 +30,11 @@ import numpy as np
 from moew._util.seeds import integer_seed
 from moew.datasets import TrainValidTest, load_blog
 from moew.models.networks import RepeatedNetworks
-from moew.paper import _normalised as normalised
-from moew.paper._experiment import PAPER_ARM, Options, Prepared, Run, chosen
-from moew.paper._scaling import like, standardized
-from moew.paper._searches import Moew, Plain, Seen, paper_searches
-from moew.paper._stand_ins import (
+from experiments import _normalised as normalised
+from experiments._experiment import PAPER_ARM, Options, Prepared, Run, chosen
+from experiments._scaling import like, standardized
+from experiments._searches import Moew, Plain, Seen, paper_searches
+from experiments._stand_ins import (
     BATCH_SIZE,
     GRID,
     N_BATCHES,

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments._autoencoder import middle_layer
+from experiments._experiment import Options
+from experiments._scaling import like, standardized
+from experiments._searches import Evaluate
 from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._autoencoder import middle_layer
-from moew.paper._experiment import Options
-from moew.paper._scaling import like, standardized
-from moew.paper._searches import Evaluate
 from moew.types import BoolArray, FloatArray
 
 HIDDEN = (20, 10)  # of the model 40-20-10-1

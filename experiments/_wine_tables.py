@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moew._util.margins import margin
-from moew.paper._experiment import Line, difference, table
-from moew.paper._searches import Seen
-from moew.paper._wine_plan import (
+from experiments._experiment import Line, difference, table
+from experiments._searches import Seen
+from experiments._wine_plan import (
     BATCH_SIZE,
     LONG_DIMS,
     MOEW,
@@ -23,6 +22,7 @@ from moew.paper._wine_plan import (
     as_paper,
     with_p,
 )
+from moew._util.margins import margin
 
 
 def report(name: str, plan: Plan, picks: Picks) -> str:
@@ -69,7 +69,7 @@ def spread(name: str, seen: Seen, n_models: int) -> str:
 
 def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
     """Figure 4a: by d; Figure 4b, where the plan has more batches: by B; validation and test."""
-    from moew.paper._figures import COLOURS, band, new_figure, save
+    from experiments._figures import COLOURS, band, new_figure, save
 
     B, marks = plan.n_batches, plan.batches(UNIFORM)
     panels = [(list(plan.dims), [(as_paper(d), B) for d in plan.dims], [(UNIFORM, B)] * len(plan.dims))]

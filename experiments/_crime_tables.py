@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from moew.paper._crime_settings import PAPER, known_arms, settings
-from moew.paper._crime_study import FILE_ORDERS, Searches, Setting
-from moew.paper._crime_thresholds import ONE_THRESHOLD
-from moew.paper._experiment import PAPER_ARM, Line, difference, table
+from experiments._crime_settings import PAPER, known_arms, settings
+from experiments._crime_study import FILE_ORDERS, Searches, Setting
+from experiments._crime_thresholds import ONE_THRESHOLD
+from experiments._experiment import PAPER_ARM, Line, difference, table
 from moew.types import FloatArray
 
 Scores = dict[str, FloatArray]
@@ -113,7 +113,7 @@ def file_order_table(searches: Searches, repeats: int) -> str:
 
 def draw(path: Path, results: Results) -> None:
     """Violation against accuracy with margins, a panel for each table and approach."""
-    from moew.paper._figures import COLOURS, new_figure, save
+    from experiments._figures import COLOURS, new_figure, save
 
     figure, axes = new_figure(2, 2, (9, 8))
     colours = dict(zip(settings("shifted", "vanilla"), COLOURS, strict=False))

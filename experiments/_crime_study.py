@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from experiments._autoencoder import middle_layer
+from experiments._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
+from experiments._experiment import Options, Prepared, Run, chosen
+from experiments._scaling import standardized
+from experiments._searches import Arm, Moew, Plain, Seen, label_shift, paper_searches
 from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._autoencoder import middle_layer
-from moew.paper._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
-from moew.paper._experiment import Options, Prepared, Run, chosen
-from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Moew, Plain, Seen, label_shift, paper_searches
 from moew.samplers import GpBucb
 from moew.types import FloatArray, IntArray
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from moew.paper._crime_study import Setting
-from moew.paper._crime_thresholds import ONE_THRESHOLD
-from moew.paper._experiment import PAPER_ARM
+from experiments._crime_study import Setting
+from experiments._crime_thresholds import ONE_THRESHOLD
+from experiments._experiment import PAPER_ARM
 
 POST = Setting(rule="post-shift", aim="accuracy")
 VANILLA = Setting()

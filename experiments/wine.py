@@ -29,9 +29,9 @@ from pathlib import Path
 
 from moew._util.seeds import integer_seed
 from moew.datasets import Dataset, load_wine, load_wine_full
-from moew.paper._experiment import Options, Prepared, Run, chosen
-from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
-from moew.paper._wine_plan import (
+from experiments._experiment import Options, Prepared, Run, chosen
+from experiments._searches import Arm, Moew, Plain, Seen, paper_searches
+from experiments._wine_plan import (
     BATCH_SIZE,
     OUR_RADIUS,
     PAPER_RADIUS,
@@ -43,8 +43,8 @@ from moew.paper._wine_plan import (
     Plan,
     Setting,
 )
-from moew.paper._wine_rows import Wine, most_frequent_flags
-from moew.paper._wine_tables import draw, report, spread
+from experiments._wine_rows import Wine, most_frequent_flags
+from experiments._wine_tables import draw, report, spread
 
 
 def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -> Arm:

@@ -1,4 +1,4 @@
-"""Figure 1: training and test data differ, and the metric is not the loss. Run `moew paper toy`.
+"""Figure 1: training and test data differ, and the metric is not the loss. Run `python -m experiments toy`.
 
 Training features are Beta(2, 1)², validation and test features Beta(1, 2)², the boundary is the diagonal,
 the metric is precision at 95 % recall. The paper states neither its label noise nor its model; what is
@@ -20,8 +20,8 @@ from moew._util.margins import margin
 from moew._util.seeds import generator, integer_seed
 from moew.embedding import ColumnsEmbedding
 from moew.metrics import precision_at_recall
-from moew.paper._experiment import Line, Options, Run, table
-from moew.paper._files import write_whole
+from experiments._experiment import Line, Options, Run, table
+from experiments._files import write_whole
 from moew.search._contest import Contest
 from moew.search._prepare import Given
 from moew.types import BoolArray, FloatArray
