@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments._experiment import PAPER_ARM, Line, Run, chosen, difference, table
+from experiments._experiment import PAPER_ARM, PERCENT, Run, chosen
 from experiments._searches import Seen
+from moew._util.beside_paper import Line, difference, table
 from moew.types import FloatArray
 
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
@@ -22,7 +23,7 @@ Picks = dict[tuple[int, str], dict[str, FloatArray]]
 
 def report(this: Run, found: Found) -> str:
     """The table; raw numbers and figures go to the folder."""
-    picks = {key: chosen(seen, greater_is_better=False) for key, seen in found.items()}
+    picks = {key: chosen(seen, False, unit=PERCENT) for key, seen in found.items()}
     this.write_values([(f"h={h} {name}", values) for (h, name), values in picks.items()])
     sizes = list(dict.fromkeys(h for h, _ in found))
     parts = []

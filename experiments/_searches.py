@@ -30,6 +30,7 @@ from moew.weighting import (
     ExampleWeighting,
     FixedWeighting,
     FunctionBaseWeights,
+    LabelShift,
     RandomWeighting,
     UniformBaseWeights,
 )
@@ -120,12 +121,17 @@ BaseWeightsOf = Callable[[int], BaseWeights]
 
 def given_weights(pi: FloatArray) -> BaseWeightsOf:
     """Base weights (R, n) that are known."""
-    return lambda repeat: FunctionBaseWeights(lambda X, y: pi[repeat])
+    return lambda repeat: FunctionBaseWeights(lambda *_: pi[repeat])
 
 
-def uniform_weights(repeat: int) -> BaseWeights:
+def uniform_weights(_repeat: int) -> BaseWeights:
     """π = 1 in every repeat."""
     return UniformBaseWeights()
+
+
+def label_shift(_repeat: int) -> BaseWeights:
+    """The paper's π(y) = p_V(y) / p_T(y), from shares as they are."""
+    return LabelShift(smoothing=0.0)
 
 
 class Arm(Protocol):
@@ -193,7 +199,7 @@ class Learned:
 
     def weighting(self, repeat: int, data: SearchData) -> Weighting:
         Z = self.Z[repeat if len(self.Z) > 1 else 0]
-        embedding = FunctionEmbedding(lambda X, y: Z, standardize=False)
+        embedding = FunctionEmbedding(lambda *_: Z, standardize=False)
         return ExampleWeighting(embedding, self.base_weights(repeat)).fit(
             data.training.X, data.training.y, data.validation.X, data.validation.y, task=data.task
         )

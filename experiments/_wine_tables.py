@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments._experiment import Line, difference, table
+from experiments._experiment import PERCENT
 from experiments._searches import Seen
 from experiments._wine_plan import (
     BATCH_SIZE,
@@ -22,6 +22,7 @@ from experiments._wine_plan import (
     as_paper,
     with_p,
 )
+from moew._util.beside_paper import Line, difference, table
 from moew._util.margins import margin
 
 
@@ -58,8 +59,8 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
 
 
 def spread(name: str, seen: Seen, n_models: int) -> str:
-    """By how much models differ by chance alone, those of one batch and those of different ones."""
-    tests = seen.scores["test"][:, :n_models].reshape(len(seen.alphas), -1, BATCH_SIZE)
+    """By how much models differ by chance, in percent: those of one batch and those of different ones."""
+    tests = PERCENT * seen.scores["test"][:, :n_models].reshape(len(seen.alphas), -1, BATCH_SIZE)
     between, within = tests.mean(axis=2).std(axis=1, ddof=1), tests.std(axis=2, ddof=1)
     return (
         f"{name}, all models: mean {tests.mean():.2f}, standard deviation {within.mean():.2f} in a batch of "

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from moew._util.margins import margin
 from experiments._bound_problem import (
     N_GROUPS,
     Sums,
@@ -34,6 +33,7 @@ from experiments._bound_problem import (
 )
 from experiments._experiment import Options, Run
 from experiments._searches import Seen
+from moew._util.margins import margin
 from moew.samplers import Ball, CoverSampler
 from moew.theory import Theorem2
 from moew.types import FloatArray

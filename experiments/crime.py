@@ -28,7 +28,6 @@ has all of them. In short:
 
 from __future__ import annotations
 
-from moew.datasets import load_crime
 from experiments._crime_settings import PAPER, VARIANTS, settings
 from experiments._crime_study import Searches, Setting
 from experiments._crime_tables import (
@@ -41,6 +40,7 @@ from experiments._crime_tables import (
     variant_table,
 )
 from experiments._experiment import Options, Run
+from moew.datasets import load_crime
 
 
 def main_results(searches: Searches, repeats: int) -> Results:

@@ -39,6 +39,7 @@ from experiments._searches import (
     Problem,
     Seen,
     given_weights,
+    label_shift,
     paper_samplers,
     rows_of_repeats,
 )
@@ -62,7 +63,6 @@ from moew.metrics import value_per_harm
 from moew.samplers import GpBucb
 from moew.search._evaluate import Evaluator
 from moew.types import BoolArray, FloatArray, IntArray
-from moew.weighting import LabelShift
 
 SIZES = (10_000, 6_000, 6_000)  # training, validation, test
 BLOCKED = 0.05
@@ -178,8 +178,7 @@ class Spam:
             )
         R = o.second_repeats if name == SECOND else o.repeats
         radius = SECOND_RADIUS if name == SECOND else PAPER_RADIUS
-        shift = LabelShift(smoothing=0.0)
-        return Learned(self.embedding[:R], radius, paper_samplers(uniform), seed, lambda repeat: shift)
+        return Learned(self.embedding[:R], radius, paper_samplers(uniform), seed, label_shift)
 
 
 def search_all(
