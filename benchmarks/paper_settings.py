@@ -18,10 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from moew._util.margins import margin
-from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
-from moew.paper import mnist, pages, spam
 from moew.paper._autoencoder import middle_layer
 from moew.paper._crime_settings import POST, VANILLA
 from moew.paper._crime_study import Crime, Setting
@@ -29,6 +25,10 @@ from moew.paper._experiment import Options, Prepared, Run, chosen
 from moew.paper._scaling import standardized
 from moew.paper._searches import Arm, Moew, Plain
 from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, Part, Wine, range_flags
+
+from moew._util.margins import margin
+from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
+from moew.paper import mnist, pages, spam
 from moew.samplers import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results

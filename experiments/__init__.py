@@ -1,1 +1,1 @@
-"""The experiments of the paper, each one file and one command."""
+"""The experiments of the paper: data, settings, tables and figures. Run `python -m experiments NAME`."""

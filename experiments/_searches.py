@@ -25,7 +25,7 @@ from moew.search._evaluate import Evaluator
 from moew.search._loop import Search, search_side_by_side
 from moew.search._repeats import train_repeats
 from moew.search._study import Trial, WeightStudy
-from moew.types import Array, BaseWeights, FloatArray, IntArray, Labels, Sampler, Weighting
+from moew.types import Array, BaseWeights, FloatArray, IntArray, Labels, Sampler, Task, Weighting
 from moew.weighting import (
     ExampleWeighting,
     FixedWeighting,
@@ -62,7 +62,7 @@ class Problem:
         test: list[LabelledRows],
     ) -> Problem:
         """The problem of given rows, one entry a repeat."""
-        task = "regression" if classes is None else "classification"
+        task: Task = "regression" if classes is None else "classification"
         data = [
             SearchData(task, *both, (Fold(None, np.arange(len(both[1]))),))
             for both in zip(training, validation, strict=True)

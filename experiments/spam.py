@@ -173,9 +173,7 @@ class Spam:
         o = self.options
         seed = integer_seed(o.seed, name, self.study)
         if name == "moew":
-            return Learned(
-                metric_columns(self.train), OUR_RADIUS, GpBucb(), seed, given_weights(self.money)
-            )
+            return Learned(metric_columns(self.train), OUR_RADIUS, GpBucb(), seed, given_weights(self.money))
         R = o.second_repeats if name == SECOND else o.repeats
         radius = SECOND_RADIUS if name == SECOND else PAPER_RADIUS
         return Learned(self.embedding[:R], radius, paper_samplers(uniform), seed, label_shift)

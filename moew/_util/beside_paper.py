@@ -77,6 +77,4 @@ def write_values(path: Path, lines: Sequence[tuple[str, Mapping[str, FloatArray]
         writer.writerow(["setting", "repeat", *names])
         for setting, values in lines:
             for r in range(len(next(iter(values.values())))):
-                writer.writerow(
-                    [setting, r, *(f"{values[n][r]:.6g}" if n in values else "" for n in names)]
-                )
+                writer.writerow([setting, r, *(f"{values[n][r]:.6g}" if n in values else "" for n in names)])

@@ -1,4 +1,4 @@
-"""The rows of the paper's Figure 1: training and test data differ, and the label's noise depends on the place.
+"""The rows of the paper's Figure 1, where training and test data differ.
 
 The boundary is the diagonal. The paper states neither its label noise nor its model; what is chosen here, and
 why, is in docs/figure-1.md.
