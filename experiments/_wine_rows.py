@@ -72,11 +72,6 @@ class Wine:
         self.train, self.validation, self.test = (
             Part(X[rows], y[rows], price[rows]) for rows in np.split(orders, ends, axis=1)
         )
-        for part in (self.validation, self.test):
-            if not range_flags(part.price).any(axis=1).all():
-                raise InvalidInputError(
-                    f"each split needs prices in all ranges, which end at {PRICES} dollars."
-                )
 
     def features(self, part: Part, scaled: bool, repeats: int) -> FloatArray:
         """X (R, m, D), the points with mean 0 and deviation 1 on the training rows where `scaled`."""
@@ -88,6 +83,10 @@ class Wine:
 
     def problem(self, scaled: bool, repeats: int) -> Problem:
         """The model that all arms train, and its rows; `scaled` is about its points. Made once."""
+        if not all(range_flags(part.price).any(axis=1).all() for part in (self.validation, self.test)):
+            raise InvalidInputError(
+                "each split needs prices in all ranges, which end at 17, 25 and 42 dollars."
+            )
         if (scaled, repeats) not in self._problems:
             o, X = self.options, self.features(self.train, scaled, repeats)
             sizes, seed = (X.shape[2], *HIDDEN, 1), integer_seed(o.seed, "wine model")
