@@ -19,7 +19,6 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Protocol
 
 import numpy as np
-
 from moew.search._selection import honest_score, select_best, stratified_halves
 
 N_POPULATION, N_CANDIDATES, N_WORLDS = 40_000, 200, 8

@@ -10,7 +10,7 @@ training, 6,000 validation and 6,000 test rows, drawn anew in each repeat (the p
 has π(y) = p_V(y) / p_T(y) in both. Money is taken as its logarithm, and columns are scaled. Ours begins with
 what one would weight by without any search, the money at stake, as π (a row of its own: "money as weight"),
 and in place of the autoencoder it has three columns that the metric is made of. On halves of the validation
-rows (`python benchmarks/paper_settings.py spam`) the score in study 1 was 0.29 with uniform weights, 0.32
+rows (`python -m benchmarks.paper_settings spam`) the score in study 1 was 0.29 with uniform weights, 0.32
 with money, 0.34 with those columns, and 0.35 with both.
 
 TRAINING was fixed beforehand, on uniform weights and validation rows alone:
