@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=experiment.summary.replace("%", "%%"),
-            description=experiment.summary.replace("%", "%%"),
+            description=experiment.summary,
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
         _add_options(command, experiment)

@@ -309,7 +309,7 @@ def run(
             return
         seen.record(repeat, trial.number, scores)
 
-    train = train_repeats(problem.networks, searches, problem.classes)
+    train = train_repeats(problem.networks, searches, problem.classes, n_jobs)
 
     def train_batch(batch: int, asked: Sequence[Sequence[Trial]]) -> Any:
         seen.room_for(np.stack([[trial.alpha for trial in trials] for trials in asked]))
