@@ -103,7 +103,7 @@ def test_it_equalises_where_one_threshold_does_not():
         rule = EqualFalsePositiveRates(0.3, method=method).fit(score, positive, columns)
         decided = rule.decide(score, columns)
         assert np.ptp(_rates(decided, positive, group)) < 0.01
-        assert abs(decided.mean() - 0.3) <= 2 / 2000  # greedy rounds the share in each group
+        assert abs(decided.mean() - 0.3) <= 4 / 2000  # greedy rounds the share down in each group
 
 
 def test_greedy_moves_one_row_at_a_time():

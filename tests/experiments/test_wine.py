@@ -222,7 +222,7 @@ def test_every_batch_of_candidates_meets_the_mini_batches_in_another_order():
 def test_the_spread_tells_batches_from_models_within():
     rng = np.random.default_rng(0)
     batches = rng.normal(0, 5, (4, 30, 1)) + rng.normal(0, 2, (4, 30, _wine_plan.BATCH_SIZE)) + 60
-    seen = Seen(np.zeros((4, 30 * _wine_plan.BATCH_SIZE, 0)), {"test": batches.reshape(4, -1)})
+    seen = Seen(np.zeros((4, 30 * _wine_plan.BATCH_SIZE, 0)), {"test": batches.reshape(4, -1) / 100})
     told = spread("uniform", seen, 30 * _wine_plan.BATCH_SIZE)
     mean, within, _, between = (float(number) for number in re.findall(r"[\d.]+", told.replace(",", "")))
     assert abs(mean - 60) < 2 and abs(within - 2) < 0.2 and abs(between - 5) < 1
