@@ -21,8 +21,8 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, metrics
 from moew._util.margins import margin
+from moew.datasets import draw_figure_1
 from moew.embedding import ColumnsEmbedding, LabelEmbedding
-from moew.paper import toy
 
 RATES = (1.0, 0.5, 0.2, 0.1, 0.05)
 DRAWS = 5  # samples for each rate and draw of the data, averaged
@@ -44,7 +44,12 @@ def toy_case(number: int, _: float) -> Case:
         LogisticRegression(), metric=metrics.precision_at_recall(0.95), embedding=ColumnsEmbedding([0, 1]),
         n_batches=5, batch_size=10, honest=None, random_state=number,
     )  # fmt: skip
-    return Case(search, toy.draw(rng, 5_000, 2, 1), toy.draw(rng, 2_000, 1, 2), toy.draw(rng, 50_000, 1, 2))
+    return Case(
+        search,
+        draw_figure_1(rng, 5_000, 2, 1),
+        draw_figure_1(rng, 2_000, 1, 2),
+        draw_figure_1(rng, 50_000, 1, 2),
+    )
 
 
 def rare_case(number: int, class_sep: float) -> Case:

@@ -5,7 +5,7 @@ that an embedding that fits the validation rows too closely shows. Wine, crime a
 here by another seed than that of the results: the same rows, other parts. MNIST and pages have fixed parts,
 and no test row is touched; in MNIST training rows that are left out of training judge.
 
-    python benchmarks/paper_settings.py wine mnist crime spam pages --device gpu --precision tf32 --jobs 8
+    python -m benchmarks.paper_settings wine mnist crime spam pages --device gpu --precision tf32 --jobs 8
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments import mnist, pages, spam
+from experiments._autoencoder import middle_layer
+from experiments._crime_measures import all_measures
+from experiments._crime_settings import POST, VANILLA
+from experiments._crime_study import Crime, Setting, judge_of
+from experiments._experiment import Options, Prepared, Run, chosen
+from experiments._scaling import standardized
+from experiments._searches import Arm, Fixed, Judge, Learned, given_weights, uniform_weights
+from experiments._wine_rows import HIDDEN_OF_AUTOENCODER, JUDGE, Part, Wine, range_flags
 from moew._util.margins import margin
 from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
-from moew.paper import mnist, pages, spam
-from moew.paper._autoencoder import middle_layer
-from moew.paper._crime_settings import POST, VANILLA
-from moew.paper._crime_study import Crime, Setting
-from moew.paper._experiment import Options, Prepared, Run, chosen
-from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Moew, Plain
-from moew.paper._wine_rows import HIDDEN_OF_AUTOENCODER, Part, Wine, range_flags
 from moew.samplers import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results
@@ -38,8 +40,8 @@ Trial = tuple[str, Prepared, bool, int]
 """What is tried, greater is better, candidates in a batch."""
 
 
-def moew(Z: Any, radius: float, greater_is_better: bool, options: Options, pi: Any = None) -> Moew:
-    return Moew(Z, radius, GpBucb(), greater_is_better, SEED, pi, options.n_jobs)
+def moew(Z: Any, radius: float, base_weights: Any = uniform_weights) -> Learned:
+    return Learned(Z, radius, GpBucb(), SEED, base_weights)
 
 
 def one_hot(kinds: Any, n_kinds: int) -> Any:
@@ -56,7 +58,7 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     data = Wine(options, load_wine())
     both = [Part(*pair) for pair in zip(*map(halves, vars(data.validation).values()), strict=True)]
     data.validation, data.test = both
-    networks, evaluate = data.model(False, options.repeats)
+    problem = data.problem(False, options.repeats)
     y, points = data.train.y[..., None], data.train.X[..., -1:]
     ranges = standardized(range_flags(data.train.price).astype(float))
     own = wine_autoencoder(data)
@@ -69,9 +71,9 @@ def wine_trials(options: Options) -> Iterator[Trial]:
     numbers = standardized(np.concatenate([y, points], axis=2))
     products = np.concatenate([numbers, numbers**2, numbers[..., :1] * numbers[..., 1:]], axis=2)
     tried["log price, points, squares and product, R = 3"] = (standardized(products), 3.0)
-    yield "uniform", Prepared(networks, Plain(), evaluate), False, 20
+    yield "uniform", Prepared(problem, Fixed(), JUDGE), False, 20
     for name, (Z, radius) in tried.items():
-        yield name, Prepared(networks, moew(Z, radius, False, options), evaluate), False, 20
+        yield name, Prepared(problem, moew(Z, radius), JUDGE), False, 20
 
 
 def wine_autoencoder(data: Wine) -> Any:
@@ -98,16 +100,15 @@ def mnist_trials(options: Options) -> Iterator[Trial]:
     flags = np.broadcast_to(one_hot(data.y[None], 10), (options.repeats, len(data.y), 10))
     for hidden in HIDDEN:
         networks = data.networks(hidden)
-        evaluate = data.evaluation(networks, by_digit=False)
-        yield f"h = {hidden}, uniform", Prepared(networks, Plain(), evaluate), False, 20
+        problem, judge = data.problem(networks), Judge(mnist.EVALUATOR)
+        yield f"h = {hidden}, uniform", Prepared(problem, Fixed(), judge), False, 20
         hard = data.difficulty(networks)
         tried = {f"label, R = {r:g}": (flags, r) for r in (0.25, 0.5, 1.0)}
         for times in (4, 10):  # so much further may α go in this direction than in those of the digits
             tried[f"label and {times} × difficulty, R = 0.5"] = (np.dstack([flags, times * hard]), 0.5)
         tried |= {f"difficulty, R = {r:g}": (hard, r) for r in (2.0, 5.0)}
         for name, (Z, radius) in tried.items():
-            arm = moew(Z, radius, False, options)
-            yield f"h = {hidden}, {name}", Prepared(networks, arm, evaluate), False, 20
+            yield f"h = {hidden}, {name}", Prepared(problem, moew(Z, radius), judge), False, 20
 
 
 def crime_trials(options: Options) -> Iterator[Trial]:
@@ -116,30 +117,29 @@ def crime_trials(options: Options) -> Iterator[Trial]:
         data.rows[1], data.rows[2] = halves(data.rows[1])
         for rule, setting in (("vanilla", VANILLA), ("post-shift", POST)):
 
-            def evaluate(params: Any, data: Crime = data, setting: Setting = setting) -> Any:
-                found = data.evaluate(setting, params)
-                shown = ("accuracy", setting.violation)
-                return {
-                    "validation": found["validation"],
-                    "test": found[f"{setting.rule}: test {setting.aim}"],
-                    **{kind: found[f"{setting.rule}: test {kind}"] for kind in shown},
+            def scores(*candidate: Any, setting: Setting = setting) -> dict[str, float]:
+                found = all_measures(*candidate)
+                shown = {
+                    kind: found[f"{setting.rule}: test {kind}"] for kind in ("accuracy", setting.violation)
                 }
+                return {"test": found[f"{setting.rule}: test {setting.aim}"], **shown}
 
-            arms = crime_arms(data, setting.greater_is_better, options)
-            for name, arm in arms.items():
-                prepared = Prepared(data.networks, arm, evaluate)
+            judge = replace(judge_of(setting), scores=scores)
+            for name, arm in crime_arms(data).items():
+                prepared = Prepared(data.problem, arm, judge)
                 yield f"{study}, {rule}, {name}", prepared, setting.greater_is_better, 5
 
 
-def crime_arms(data: Crime, greater: bool, options: Options) -> dict[str, Arm]:
+def crime_arms(data: Crime) -> dict[str, Arm]:
     """What is tried in one study: embeddings where the rows are shifted in nothing, else π."""
     both = data.our_embedding
     if data.study == "shifted":
-        arms: dict[str, Arm] = {"uniform": Plain(), "Shimodaira": Plain(data.pi["ratio"])}
+        arms: dict[str, Arm] = {
+            "uniform": Fixed(),
+            "Shimodaira": Fixed(data.base_weights["ratio"]),
+        }
         for radius, pi in product((0.5, 1.0, 3.0), ("none", "ratio")):
-            arms[f"groups × label, R = {radius:g}, π {pi}"] = moew(
-                both, radius, greater, options, data.pi[pi]
-            )
+            arms[f"groups × label, R = {radius:g}, π {pi}"] = moew(both, radius, data.base_weights[pi])
         return arms
     y, group = data.data.y[data.rows[0]], data.data.columns["group"][data.rows[0]]
     own = standardized(data.raw_embedding)
@@ -148,7 +148,7 @@ def crime_arms(data: Crime, greater: bool, options: Options) -> dict[str, Arm]:
     tried |= {f"groups × label, R = {r:g}": (both, r) for r in (0.5, 1.0, 3.0)}
     tried |= {f"groups of negatives, label, R = {r:g}": (standardized(negatives), r) for r in (1.0, 3.0)}
     tried |= {"groups, R = 3": (one_hot(group, 4), 3.0)}
-    return {"uniform": Plain()} | {n: moew(Z, r, greater, options) for n, (Z, r) in tried.items()}
+    return {"uniform": Fixed()} | {n: moew(Z, r) for n, (Z, r) in tried.items()}
 
 
 def spam_trials(options: Options) -> Iterator[Trial]:
@@ -156,35 +156,31 @@ def spam_trials(options: Options) -> Iterator[Trial]:
         data = spam.Spam(options, load_credit_default(), study)
         both = [spam.Part(*pair) for pair in zip(*map(halves, data.validation), strict=True)]
         data.validation, data.test = both
-        networks = data.networks(options.repeats)
-        evaluate = data.evaluation(networks)
+        problem = data.problem(options.repeats)
         y, own = data.train.y, spam.metric_columns(data.train)
-        money = data.money
+        money, importance = given_weights(data.money), given_weights(data.importance)
         Z = standardized(data.embedding)
         arms: dict[str, Arm] = {
-            "uniform": Plain(),
-            "Shimodaira": Plain(data.importance),
-            "money as weight": Plain(money),
-            **{f"metric's columns, R = {r:g}": moew(own, r, True, options) for r in (1.0, 3.0, 6.0)},
-            **{
-                f"metric's columns, R = {r:g}, π money": moew(own, r, True, options, money)
-                for r in (1.0, 3.0)
-            },
-            "metric's columns, R = 3, π": moew(own, 3.0, True, options, data.importance),
-            "autoencoder, R = 3": moew(Z, 3.0, True, options),
+            "uniform": Fixed(),
+            "Shimodaira": Fixed(importance),
+            "money as weight": Fixed(money),
+            **{f"metric's columns, R = {r:g}": moew(own, r) for r in (1.0, 3.0, 6.0)},
+            **{f"metric's columns, R = {r:g}, π money": moew(own, r, money) for r in (1.0, 3.0)},
+            "metric's columns, R = 3, π": moew(own, 3.0, importance),
+            "autoencoder, R = 3": moew(Z, 3.0),
             "features and label, R = 3": moew(
-                np.concatenate([data.train.X, 2 * y[..., None] - 1], axis=2), 3.0, True, options
+                np.concatenate([data.train.X, 2 * y[..., None] - 1], axis=2), 3.0
             ),
         }
         for name, arm in arms.items():
-            yield f"study {study}, {name}", Prepared(networks, arm, evaluate), True, 20
+            yield f"study {study}, {name}", Prepared(problem, arm, spam.JUDGE), True, 20
 
 
 def pages_trials(options: Options) -> Iterator[Trial]:
     data = pages.Pages(options, load_blog())
     data.X_val, data.X_test = halves(data.X_val)
     data.grades_val, data.grades_test = data.grades_val[::2], data.grades_val[1::2]
-    networks = data.networks(pages.STATED, options.repeats)
+    problem = data.problem(pages.STATED, options.repeats)
     sign = 2 * data.y[..., None] - 1
     crossed = np.concatenate([sign, data.X[..., :3].clip(-2, 2) * (sign > 0)], axis=2)
     whole = np.concatenate([sign, data.X.clip(-2, 2)], axis=2)
@@ -194,13 +190,10 @@ def pages_trials(options: Options) -> Iterator[Trial]:
         tried |= {f"label, features of positives, R = {r:g}": (crossed, r) for r in (1.0, 3.0)}
         tried |= {f"label and features, R = {r:g}": (whole, r) for r in (1.0, 3.0)}
 
-        def evaluate(params: Any, share: float = share) -> Any:
-            return data.evaluate_at(share, networks, params)
-
-        yield f"{pages.shown(share)}, uniform", Prepared(networks, Plain(), evaluate), True, 20
+        judge = Judge(pages.EVALUATORS[share])
+        yield f"{pages.shown(share)}, uniform", Prepared(problem, Fixed(), judge), True, 20
         for name, (Z, radius) in tried.items():
-            arm = moew(Z, radius, True, options)
-            yield f"{pages.shown(share)}, {name}", Prepared(networks, arm, evaluate), True, 20
+            yield f"{pages.shown(share)}, {name}", Prepared(problem, moew(Z, radius), judge), True, 20
 
 
 TRIALS = {

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from moew import ExampleWeightSearch, metrics
 from moew._util.margins import margin
+from moew.datasets import draw_figure_1
 from moew.decision import ShareSelected
 from moew.embedding import AutoencoderEmbedding, ColumnsEmbedding, DiscriminativeEmbedding, LabelEmbedding
-from moew.paper import toy
 
 RADII = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 Part = tuple[Any, Any, dict[str, Any]]
@@ -51,7 +51,9 @@ def even_digits(rng: np.random.Generator) -> Any:
 
 
 def toy_rows(rng: np.random.Generator) -> Any:
-    return tuple((*toy.draw(rng, n, a, b), {}) for n, a, b in ((2_000, 2, 1), (1_000, 1, 2), (20_000, 1, 2)))
+    return tuple(
+        (*draw_figure_1(rng, n, a, b), {}) for n, a, b in ((2_000, 2, 1), (1_000, 1, 2), (20_000, 1, 2))
+    )
 
 
 def rare_classes(rng: np.random.Generator) -> Any:

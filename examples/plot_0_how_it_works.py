@@ -18,15 +18,15 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
+from moew.datasets import draw_figure_1
 from moew.metrics import precision_at_recall
-from moew.paper.toy import draw
 from moew.plotting import landscape, weight_contours
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 rng = np.random.default_rng(1)
-X, y = draw(rng, 5_000, 2, 1)
-X_val, y_val = draw(rng, 2_000, 1, 2)
-X_test, y_test = draw(rng, 100_000, 1, 2)
+X, y = draw_figure_1(rng, 5_000, 2, 1)
+X_val, y_val = draw_figure_1(rng, 2_000, 1, 2)
+X_test, y_test = draw_figure_1(rng, 100_000, 1, 2)
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharey=True)
 for ax, rows, labels, name in ((axes[0], X, y, "training rows"), (axes[1], X_val, y_val, "validation rows")):

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, NetworkClassifier
+from moew.datasets import draw_figure_1
 from moew.metrics import precision_at_recall
-from moew.paper.toy import draw
 
 REPEATS = range(6)
 STUDENT = 2.57  # 95 % of Student's t with 5 degrees of freedom lie within
@@ -24,9 +24,9 @@ STUDENT = 2.57  # 95 % of Student's t with 5 degrees of freedom lie within
 def run(seed, model, n_validation):
     """Test precision without weights and with moew; moew's best and honest validation scores."""
     rng = np.random.default_rng(seed)
-    X, y = draw(rng, 5_000, 2, 1)
-    X_val, y_val = draw(rng, n_validation, 1, 2)
-    X_test, y_test = draw(rng, 50_000, 1, 2)
+    X, y = draw_figure_1(rng, 5_000, 2, 1)
+    X_val, y_val = draw_figure_1(rng, n_validation, 1, 2)
+    X_test, y_test = draw_figure_1(rng, 50_000, 1, 2)
     search = ExampleWeightSearch(
         model,
         metric=precision_at_recall(0.95),

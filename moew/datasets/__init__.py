@@ -9,6 +9,8 @@ compared with a known SHA-256 every time; compressed or not makes no difference.
 """
 
 from moew.datasets._crime import load_crime as load_crime
+from moew.datasets._figure_1 import draw_figure_1 as draw_figure_1
+from moew.datasets._figure_1 import figure_1_probability as figure_1_probability
 from moew.datasets._mnist import load_mnist as load_mnist
 from moew.datasets._people import load_adult as load_adult
 from moew.datasets._people import load_compas as load_compas

@@ -203,13 +203,21 @@ def _counts_greedy(scores: Sequence[FloatArray], negative: Sequence[BoolArray], 
     rate = [np.concatenate(([0.0], np.cumsum(n) / np.sum(n))).tolist() for n in negative]
     counts = [int(coverage * size) for size in sizes]
     groups = range(len(sizes))
-    for _ in range(GREEDY_MOVES):
+    moves_left = GREEDY_MOVES
+    met: dict[tuple[int, ...], int] = {}  # counts, and how many moves were left when they first occurred
+    while moves_left:
+        first = met.setdefault(tuple(counts), moves_left)
+        if first != moves_left:  # the counts go in a circle: whole rounds change nothing
+            moves_left %= first - moves_left
+            if not moves_left:
+                break
         lowest = min(groups, key=lambda g: rate[g][counts[g]])
         highest = max(groups, key=lambda g: rate[g][counts[g]])
         if lowest == highest:
             break  # all rates are equal
         counts[lowest] = min(counts[lowest] + 1, sizes[lowest])
         counts[highest] = max(counts[highest] - 1, 0)
+        moves_left -= 1
     return counts
 
 

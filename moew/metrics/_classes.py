@@ -53,8 +53,14 @@ def accuracy() -> FunctionMetric:
 @dataclass(frozen=True)
 class _WorstClassError(ManyAtOnce):
     def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(self.many(np.asarray(y_true), np.asarray(decision)[None], sample_weight=weight)[0])
+        y, decided = np.asarray(y_true), np.asarray(decision)
+        if sample_weight is not None or not y.size:
+            weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+            return float(self.many(y, decided[None], sample_weight=weight)[0])
+        _, codes = codes_of(y)
+        n_rows = np.bincount(codes)
+        n_wrong = np.bincount(codes[y != decided], minlength=len(n_rows))
+        return float((n_wrong / np.maximum(n_rows, 1)).max())
 
     def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
         _, codes = codes_of(y_true)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 
 from moew._util.progress import progress
 from moew.data import SearchData, huge_columns
-from moew.exceptions import SearchFailedError
+from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator
 from moew.search._study import Trial, WeightStudy
@@ -29,11 +29,14 @@ _MOST_WEIGHTS = 2**27  # weights of several searches that are trained in one cal
 
 @dataclass(frozen=True)
 class Search:
-    """What one search is made of: its study, rows, trainer, weighting, and how models are judged."""
+    """What one search is made of: its study, rows, trainer, weighting, and how models are judged.
+
+    The trainer may be None where `search_side_by_side` is given another way to train.
+    """
 
     study: WeightStudy
     data: SearchData
-    trainer: Trainer
+    trainer: Trainer | None
     weighting: Weighting
     evaluator: Evaluator
 
@@ -57,7 +60,8 @@ TrainBatch = Callable[[int, Sequence[Sequence[Trial]]], Iterator[tuple[int, Tria
 """(number of the batch from 0, the trials of each search) → (place of the search, trial, one model a fold or
 the exception that stopped it), as they finish."""
 OnTrial = Callable[[int, Trial, list[Any], Predictions], None]
-"""(place of the search, trial, its models, its predictions), for each trial that could be scored."""
+"""(place of the search, trial with its value, its models, its predictions), for each trial that could be
+scored."""
 
 
 def search_weights(
@@ -104,9 +108,10 @@ def search_side_by_side(
             if not any(asked):
                 continue
             for place, trial, models in train(batch, asked):
-                predictions = ledgers[place].enter(trial, models)
-                if on_trial is not None and predictions is not None and not isinstance(models, Exception):
-                    on_trial(place, trial, models, predictions)
+                scored = ledgers[place].enter(trial, models)
+                if on_trial is not None and scored is not None and not isinstance(models, Exception):
+                    value, predictions = scored
+                    on_trial(place, replace(trial, value=value, pending=False), models, predictions)
                 report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
             for ledger in ledgers:
                 ledger.raise_if_nothing_works()
@@ -134,6 +139,8 @@ def _train_with_trainers(
     waiting = [place for place, trials in enumerate(asked) if trials]
     while waiting:
         first = ledgers[waiting[0]].search
+        if first.trainer is None:
+            raise InvalidInputError("a search without a trainer needs `train`.", argument="trainer")
         group: list[int] = []
         size = 0
         for place in waiting:
@@ -199,9 +206,9 @@ class _Ledger:
         values = [(self._sign * trial.value, -trial.number) for trial in trials if trial.number in scored]
         self._best = max(values, default=(-math.inf, 0))  # among equals the lowest number
 
-    def enter(self, trial: Trial, models: list[Any] | Exception) -> Predictions | None:
-        """Score the candidate and tell the study; its predictions, or None for a failure, which is recorded
-        with its message."""
+    def enter(self, trial: Trial, models: list[Any] | Exception) -> tuple[float, Predictions] | None:
+        """Score the candidate and tell the study; its value and predictions, or None for a failure, which is
+        recorded with its message."""
         self.n_done += 1
         evaluator, data = self.search.evaluator, self.search.data
         try:
@@ -216,7 +223,7 @@ class _Ledger:
         self.study.keep(trial.number, predictions.state)
         self.study.tell(trial.number, value)
         if not math.isfinite(value):
-            return predictions
+            return value, predictions
         self.n_scored += 1
         new = (self._sign * value, -trial.number)
         if new > self._best:
@@ -225,7 +232,7 @@ class _Ledger:
         if self.keep:
             self.predictions[trial.number] = predictions.compact()
             self.first_models = models if trial.number == 0 else self.first_models
-        return predictions
+        return value, predictions
 
     @property
     def best_value(self) -> float:

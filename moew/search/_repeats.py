@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from moew.search._loop import Search, TrainBatch, training_weights
 from moew.search._study import Trial
@@ -16,21 +17,25 @@ if TYPE_CHECKING:
 
 
 def train_repeats(
-    networks: RepeatedNetworks, searches: Sequence[Search], classes: Array | None
+    networks: RepeatedNetworks, searches: Sequence[Search], classes: Array | None, n_jobs: int = 1
 ) -> TrainBatch:
     """How `search_side_by_side` trains R searches whose rows `networks` holds, R repeats × K candidates at
     once.
 
     The rows of the searches are `RepeatRows` of these networks. All studies must ask for as many candidates
-    in a batch. `classes` (C,) are what classifiers predict, None for regressors.
+    in a batch. `classes` (C,) are what classifiers predict, None for regressors. `n_jobs` threads compute the
+    weights.
     """
     from moew.models.networks import TrainedNetworks
 
     def train(batch: int, asked: Sequence[Sequence[Trial]]) -> Iterator[tuple[int, Trial, list[Any]]]:
         n = len(searches[0].data.training)
         weights = np.empty((len(searches), len(asked[0]), n), dtype=np.float32)
-        for r, (search, trials) in enumerate(zip(searches, asked, strict=True)):
-            weights[r] = training_weights(search, trials)
+
+        def fill(r: int) -> None:
+            weights[r] = training_weights(searches[r], asked[r])
+
+        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(r) for r in range(len(searches)))
         trained = TrainedNetworks(networks, networks.train(weights, batch), classes)
         for r, trials in enumerate(asked):
             for k, trial in enumerate(trials):

@@ -275,9 +275,10 @@ class WeightStudy:
         given = np.asarray(alphas, dtype=np.float64)
         with self._store.asking():
             numbers = self._store.draw_numbers(len(given))
+            new = set(numbers)
             for number, alpha in zip(numbers, given, strict=True):
                 self._store.write_alphas(number, alpha[None], self.domain)
-        return [trial for trial in self.pending() if trial.number in numbers]
+        return [trial for trial in self.pending() if trial.number in new]
 
     def trials(self) -> list[Trial]:
         """Every candidate that has its alpha, in the order of the numbers."""
@@ -285,7 +286,8 @@ class WeightStudy:
 
     def pending(self) -> list[Trial]:
         """Candidates asked for and not yet told."""
-        return [trial for trial in self.trials() if trial.pending]
+        records = self._store.records()
+        return [self._trial(r, r.alpha) for r in records if r.alpha is not None and not r.finished]
 
     def best(self) -> Trial:
         """The candidate with the best value, the lowest number among equals."""

@@ -162,3 +162,24 @@ def test_groups_of_a_data_frame_column():
     for series in (pd.Series(names), pd.Series(names, dtype="category"), pd.Series(names, dtype=object)):
         assert rule.fit(score, positive, {"group": series}) == plain
         assert np.array_equal(plain.decide(score, {"group": series}), plain.decide(score, {"group": names}))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.278, 0.9]))
+def test_greedy_makes_all_of_its_thousand_moves(seed, coverage):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 4, 120)
+    positive = rng.random(120) < 0.1 + 0.2 * group
+    positive[:8], group[:8] = False, np.tile(np.arange(4), 2)
+    score = rng.normal(size=120) + positive + group
+    rows = [np.flatnonzero(group == g)[np.argsort(-score[group == g])] for g in range(4)]
+    rates = [np.r_[0, np.cumsum(~positive[r])] / (~positive[r]).sum() for r in rows]
+    counts = [int(coverage * len(r)) for r in rows]
+    for _ in range(1000):
+        now = [rate[count] for rate, count in zip(rates, counts, strict=True)]
+        low, high = int(np.argmin(now)), int(np.argmax(now))
+        if low != high:
+            counts[low], counts[high] = min(counts[low] + 1, len(rows[low])), max(counts[high] - 1, 0)
+    rule = EqualFalsePositiveRates(coverage, method="greedy").fit(score, positive, {"group": group})
+    decided = rule.decide(score, {"group": group})
+    assert [int(decided[group == g].sum()) for g in range(4)] == counts

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from moew.paper import _bound_problem as problem
-from moew.paper import bound
-from moew.paper._experiment import Options, Run
+from experiments import _bound_problem as problem
+from experiments import bound
+from experiments._experiment import Options, Run
 from moew.samplers import Ball
 from moew.theory import Theorem2
 

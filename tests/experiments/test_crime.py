@@ -7,27 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_score
 
+from experiments import crime
+from experiments._crime_measures import COVERAGE, RULES, all_measures
+from experiments._crime_settings import PAPER, POST, VANILLA
+from experiments._crime_settings import settings as rows_of
+from experiments._crime_study import FILE_ORDERS, PARTS, Crime, Searches, Setting, judge_of
+from experiments._experiment import Options, Run
+from experiments._searches import run
 from moew.datasets import Dataset
-from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError
-from moew.paper import crime
-from moew.paper._crime_settings import PAPER, POST, VANILLA
-from moew.paper._crime_settings import settings as rows_of
-from moew.paper._crime_study import FILE_ORDERS, PARTS, Crime, Searches, Setting
-from moew.paper._crime_thresholds import (
-    COVERAGE,
-    RULES,
-    Scored,
-    measure,
-    most_accurate,
-    post_shift,
-    thresholds,
-)
-from moew.paper._experiment import Options, Run
+from moew.metrics import Predictions
+from moew.models.networks import TrainedNetworks
 
 SIZES = ((75, 45), (40, 50), (40, 50))
 
@@ -38,15 +30,6 @@ def communities(n_features=6, n=300):
     y = (X[:, 0] + X[:, 1] + rng.normal(0, 0.3, n) > 1.1).astype(int)
     columns = {"group": np.digitize(X[:, 1], (0.25, 0.5, 0.75)), "large": rng.permutation(n) < 155}
     return Dataset(X.astype(np.float32), y, tuple(map(str, range(n_features))), columns)
-
-
-def scored(seed, R=2, K=3, per_group=101):
-    """Groups that differ in their scores and in their shares of positives."""
-    rng = np.random.default_rng(seed)
-    groups = np.stack([rng.permutation(np.repeat(np.arange(4), per_group)) for _ in range(R)])
-    positive = rng.random(groups.shape) < 0.1 + 0.2 * groups
-    scores = rng.normal(size=(R, K, groups.shape[1])) + (positive + groups)[:, None]
-    return Scored(scores, positive, groups)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +59,7 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypa
     seen = searches.of(VANILLA, 2)
     best = seen.scores["training accuracy: validation FPR violation"][1].argmin()
     one = next(x for x in lines if x["setting"].startswith("iid vanilla: moew, GP") and x["repeat"] == "1")
-    expected = seen.scores["training accuracy: test accuracy"][1, best]
+    expected = 100 * seen.scores["training accuracy: test accuracy"][1, best]
     assert float(one["accuracy"]) == pytest.approx(expected, rel=1e-5)
     assert (searches.this.folder / "crime.png").stat().st_size > 10_000
 
@@ -118,7 +101,8 @@ def test_splits_are_disjoint_and_shifted_ones_have_the_given_counts(study):
         for rows, (n_large, _) in zip(problem.rows, SIZES, strict=True):
             np.testing.assert_array_equal(data.columns["large"][rows].sum(axis=1), n_large)
         # Shimodaira's weights bring the training share of large communities to that of validation.
-        pi, large = problem.pi["ratio"][0], data.columns["large"][problem.rows[0][0]]
+        pi = problem.base_weights["ratio"](0).weights(None, problem.rows[0][0])
+        large = data.columns["large"][problem.rows[0][0]]
         assert pi[large].sum() / pi.sum() == pytest.approx(40 / 90)
 
 
@@ -141,60 +125,59 @@ def test_one_split_for_all_repeats():
         assert (rows == rows[0]).all()
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 10_000))
-def test_post_shift_is_the_greedy_rule_of_the_package(seed):
-    rows = scored(seed)
-    cuts = post_shift(rows)
-    for r in range(2):
-        columns = {"group": rows.groups[r]}
-        for k in range(3):
-            rule = EqualFalsePositiveRates(COVERAGE, method="greedy")
-            fitted = rule.fit(rows.scores[r, k], rows.positive[r], columns)
-            expected = fitted.decide(rows.scores[r, k], columns)
-            np.testing.assert_array_equal(rows.scores[r, k] > cuts[r, k, rows.groups[r]], expected)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.booleans())
-def test_no_threshold_is_more_accurate(seed, with_ties):
-    rows = scored(seed, 1, 2, per_group=5)
-    scores = np.round(rows.scores) if with_ties else rows.scores
-    cuts = most_accurate(Scored(scores, rows.positive, rows.groups))
-    for k in range(2):
-        every = [((scores[0, k] > t) == rows.positive[0]).mean() for t in (-np.inf, *scores[0, k])]
-        assert ((scores[0, k] > cuts[0, k]) == rows.positive[0]).mean() == max(every)
+@pytest.fixture(scope="module")
+def measured():
+    """Three models of two splits, with all that is recorded of them."""
+    problem = Crime(Options(repeats=2, steps=40), communities(), "iid", sizes=SIZES).problem
+    weights = np.ones((2, 3, 120), np.float32)
+    trained = TrainedNetworks(problem.networks, problem.networks.train(weights, 0), problem.classes)
+    return [
+        (model, problem.data[r], problem.test[r], all_measures(problem, r, model, Predictions({})))
+        for r in range(2)
+        for model in (trained.model(r, k) for k in range(3))
+    ]
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_measures_are_those_of_scikit_learn(rule):
-    rows, other = scored(1), scored(2)
-    cuts = thresholds(rule, other, rows)
-    found = measure(rows, cuts)
-    for r in range(2):
-        for k in range(3):
-            y, group = rows.positive[r], rows.groups[r]
-            decided = rows.scores[r, k] > cuts[r, k, group]
-            fpr, fdr = [], []
+def test_measures_are_those_of_scikit_learn(rule, measured):
+    for model, data, test, found in measured:
+        fit_on = data.validation if RULES[rule].fit_on == "validation" else data.training
+        fitted = RULES[rule].fit(model.decision_function(fit_on.X), fit_on.y == 1, fit_on.columns)
+        for part, rows in (("validation", data.validation), ("test", test)):
+            y, group = rows.y, rows.columns["group"]
+            decided = fitted.decide(model.decision_function(rows.X), rows.columns).astype(int)
+            fpr, fdr, coverage = [], [], []
             for g in range(4):
-                (tn, fp), _ = confusion_matrix(y[group == g], decided[group == g])
+                (tn, fp), _ = confusion_matrix(y[group == g], decided[group == g], labels=[0, 1])
                 fpr.append(fp / (fp + tn))
-                wrong = 1 - precision_score(y[group == g], decided[group == g], zero_division=1.0)
-                fdr.append(wrong)
-            assert found["accuracy"][r, k] == pytest.approx(100 * accuracy_score(y, decided))
-            assert found["FPR violation"][r, k] == pytest.approx(100 * np.ptp(fpr))
-            assert found["FDR violation"][r, k] == pytest.approx(100 * np.ptp(fdr))
+                fdr.append(1 - precision_score(y[group == g], decided[group == g], zero_division=1.0))
+                coverage.append(decided[group == g].mean())
+            assert found[f"{rule}: {part} accuracy"] == pytest.approx(accuracy_score(y, decided))
+            assert found[f"{rule}: {part} FPR violation"] == pytest.approx(np.ptp(fpr))
+            assert found[f"{rule}: {part} FDR violation"] == pytest.approx(np.ptp(fdr))
+            assert found[f"{rule}: {part} coverage violation"] == pytest.approx(np.ptp(coverage))
 
 
 def test_one_threshold_of_the_wanted_coverage():
-    rows = scored(3)
-    cuts = thresholds("coverage", rows, rows)
-    assert (cuts == cuts[:, :, :1]).all()
-    assert (rows.scores > cuts[:, :, :1]).mean() == pytest.approx(COVERAGE, abs=1 / rows.scores.shape[2])
-    with pytest.raises(InvalidInputError, match="rule must be one of"):
-        thresholds("best", rows, rows)
+    scores = np.random.default_rng(3).normal(size=404)
+    fitted = RULES["coverage"].fit(scores, scores > 0, {})
+    assert fitted.decide(scores, {}).mean() == pytest.approx(COVERAGE, abs=1 / 404)
+    ((_, threshold),) = fitted.thresholds
+    assert threshold == np.percentile(scores, 72.2)
+
+
+@pytest.mark.parametrize("setting", [VANILLA, POST, Setting(aim="FDR violation", rule="validation accuracy")])
+def test_a_search_is_told_what_is_recorded(setting, tmp_path):
+    study = Crime(Options(repeats=2, steps=40), communities(), "iid", sizes=SIZES)
+    path = tmp_path / "state.npz"
+    seen = run(
+        study.problem, study.arm(setting.fixed, None), judge_of(setting), n_batches=1, batch_size=3, path=path
+    )
+    told = seen.scores["validation"]
+    np.testing.assert_array_equal(told, seen.scores[f"{setting.rule}: validation {setting.aim}"])
 
 
 def test_the_released_script_looks_for_the_worst_model():
     assert POST.greater_is_better and not VANILLA.greater_is_better
-    assert not Setting(aim="accuracy", wrong_way=True).greater_is_better
+    worst = Setting(aim="accuracy", wrong_way=True)
+    assert not worst.greater_is_better and not judge_of(worst).greater_is_better

@@ -5,10 +5,10 @@ import csv
 import numpy as np
 import pytest
 
+from experiments import pages, sampling
+from experiments._experiment import Options
+from experiments._searches import Seen
 from moew.datasets import Dataset, TrainValidTest
-from moew.paper import pages, sampling
-from moew.paper._experiment import Options
-from moew.paper._searches import Seen
 
 
 def posts(n, seed):
@@ -34,7 +34,7 @@ def test_a_small_version_looks_into_the_search_of_pages(tmp_path, monkeypatch):
     wanted = np.corrcoef(seen.scores["validation"][1], seen.scores["test"][1])[0, 1]
     assert float(lines[1]["correlation"]) == pytest.approx(wanted, rel=1e-4)
     assert (tmp_path / "sampling" / "sampling.png").stat().st_size > 20_000
-    monkeypatch.setattr(pages.Pages, "networks", None)  # run again, everything is found in the folder
+    monkeypatch.setattr(pages.Pages, "problem", None)  # run again, everything is found in the folder
     assert sampling.main(options) == text
 
 

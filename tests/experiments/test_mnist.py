@@ -7,12 +7,23 @@ import csv
 import numpy as np
 import pytest
 
+from experiments import mnist
+from experiments._experiment import PAPER_ARM, Options, Run
+from experiments._searches import (
+    Fixed,
+    Judge,
+    Learned,
+    OutOfTimeError,
+    Problem,
+    RandomRows,
+    Seen,
+    rows_of_repeats,
+    run,
+)
+from moew._util.beside_paper import Line, table
 from moew.datasets import Dataset, TrainTest
-from moew.exceptions import MoewError
+from moew.exceptions import MoewError, UndefinedMetricError
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper import mnist
-from moew.paper._experiment import PAPER_ARM, Line, Options, Run, table
-from moew.paper._searches import Moew, OutOfTimeError, Plain, Seen, run
 from moew.samplers import GpBucb
 
 
@@ -42,7 +53,9 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     seen = found[8, "uniform"]
     best = seen.best(greater_is_better=False)
     one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")
-    assert float(one["test"]) == pytest.approx(seen.scores["test"][1, best[1]], rel=1e-5)
+    assert float(one["test"]) == pytest.approx(100 * seen.scores["test"][1, best[1]], rel=1e-5)
+    digits_of_first = [seen.scores[f"digit {d}"][0, 0] for d in range(10)]
+    assert max(digits_of_first) == pytest.approx(seen.scores["validation"][0, 0])
     assert (tmp_path / "mnist" / "mnist.png").stat().st_size > 10_000
 
 
@@ -56,48 +69,53 @@ def test_rows_with_a_wrong_digit_are_the_hard_ones(rows):
     assert (hard[:, :20].mean(axis=1) > 0.7).all() and np.abs(hard).max() <= 3
 
 
-def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path):
-    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 20, 50)
+def small_problem(rows, steps, n_repeats=2):
+    """Networks 784-4-10 trained on all training rows and judged on the test rows."""
+    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", steps, 50)
     y = rows.train.y
+    networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[y][None], n_repeats, seed=3)
+    judged = rows_of_repeats(networks.place(rows.test.X[None]), rows.test.y[None], n_repeats)
+    return Problem.of(networks, np.arange(10), rows_of_repeats(None, y[None], n_repeats), judged, judged)
 
-    def networks():
-        return RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[y][None], 2, seed=3)
 
-    arm = Moew(np.eye(10)[y][None], 1.0, GpBucb(), greater_is_better=False, seed=1)
+def end(done):
+    raise OutOfTimeError("time is up")
 
-    def stop(done):
-        if done == 2:
-            raise OutOfTimeError("time is up")
 
-    def go(path, on_batch=None):
-        trained = networks()
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path, n_jobs):
+    arm = Learned(np.eye(10)[rows.train.y][None], 1.0, GpBucb(), seed=1)
 
-        def evaluate(params):
-            predicted = trained.classes(params, rows.test.X[None])
-            return {"validation": mnist.worst_digit(predicted, rows.test.y)["worst"]}
-
-        return run(trained, arm, evaluate, n_batches=3, batch_size=4, path=path, on_batch=on_batch)
+    def go(path, on_batch=None, jobs=1):
+        return run(
+            small_problem(rows, 20),
+            arm,
+            Judge(mnist.EVALUATOR),
+            n_batches=3,
+            batch_size=4,
+            path=path,
+            n_jobs=jobs,
+            on_batch=on_batch,
+        )
 
     whole = go(tmp_path / "whole.npz")
-    with pytest.raises(OutOfTimeError):
-        go(tmp_path / "parts.npz", stop)
+    for done in (1, 2):
+        with pytest.raises(OutOfTimeError):
+            go(tmp_path / "parts.npz", end, n_jobs)
+        assert Seen.load(tmp_path / "parts.npz").n == 4 * done
     parts = go(tmp_path / "parts.npz")
     np.testing.assert_array_equal(parts.alphas, whole.alphas)
-    np.testing.assert_array_equal(parts.scores["validation"], whole.scores["validation"])
+    for name in ("validation", "test"):
+        np.testing.assert_array_equal(parts.scores[name], whole.scores[name])
 
 
 def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
-    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 5, 50)
-    networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[rows.train.y][None], 2, seed=3)
-
-    def end(done):
-        raise OutOfTimeError("time is up")
+    problem = small_problem(rows, 5)
 
     def go(Z, n_batches, stop=False):
-        arm = Moew(Z[None], 1.0, None, greater_is_better=False, seed=1)
-        scores = {"validation": np.zeros((2, 3))}
+        arm = Learned(Z[None], 1.0, None, seed=1)
         sizes = {"n_batches": n_batches, "batch_size": 3, "path": tmp_path / "state.npz"}
-        return run(networks, arm, lambda params: scores, **sizes, on_batch=end if stop else None)
+        return run(problem, arm, Judge(mnist.EVALUATOR), **sizes, on_batch=end if stop else None)
 
     Z = np.eye(10)[rows.train.y]
     kept = tmp_path / "state.embedding.npy"
@@ -110,14 +128,32 @@ def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
     assert go(Z, 3).n == 9  # and nothing is lost
 
 
-def test_repeats_share_rows_but_not_their_chance(rows):
-    spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", 5, 50)
-    networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[rows.train.y][None], 3, seed=0)
-    params = networks.train(Plain().weights(networks, 0, np.empty((3, 2, 0))), 0)
-    outputs = networks.outputs(params, rows.test.X[None])
-    assert outputs.shape == (3, 2, 300, 10)
-    assert len({outputs[r, k].tobytes() for r in range(3) for k in range(2)}) == 6
-    np.testing.assert_array_equal(networks.classes(params, rows.test.X[None]), outputs.argmax(axis=3))
+@pytest.mark.parametrize("arm", [Fixed(), RandomRows(seed=5)])
+def test_repeats_share_rows_but_not_their_chance(rows, tmp_path, arm):
+    found = []
+
+    def outputs(problem, repeat, model, predictions):
+        found.append(model.decision_function(problem.test[repeat].X).tobytes())
+        return {}
+
+    judge = Judge(mnist.EVALUATOR, outputs)
+    run(small_problem(rows, 5, 3), arm, judge, n_batches=1, batch_size=2, path=tmp_path / "state.npz")
+    assert len(set(found)) == 6
+
+
+def test_a_score_that_is_undefined_is_missing_and_nothing_else_is_lost(rows, tmp_path):
+    problem = small_problem(rows, 5)
+
+    def fails_once(problem, repeat, model, predictions):
+        if repeat == 0 and not found:
+            found.append(model)
+            raise UndefinedMetricError("no such rows")
+        return {"test": 1.0}
+
+    found = []
+    judge = Judge(mnist.EVALUATOR, fails_once)
+    seen = run(problem, Fixed(), judge, n_batches=1, batch_size=2, path=tmp_path / "state.npz")
+    np.testing.assert_array_equal(seen.scores["test"], [[np.nan, 1.0], [1.0, 1.0]])
 
 
 def test_the_choice_never_falls_on_nan_and_takes_the_first_of_equals():

@@ -7,11 +7,10 @@ import csv
 import numpy as np
 import pytest
 
+from experiments import pages
+from experiments._experiment import Options, Run
+from experiments._searches import Fixed, Judge, run
 from moew.datasets import Dataset, TrainValidTest
-from moew.decision import ShareSelected
-from moew.metrics import mean_of_selected
-from moew.paper import pages
-from moew.paper._experiment import Options, Run
 
 
 def posts(n, seed):
@@ -49,29 +48,35 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(rows, tmp_path):
     assert both[pages.STATED][0.4, "uniform"].scores["test"].shape == (2, 40)
 
 
-def test_the_scores_are_in_0_to_1_and_differ_by_share(rows):
-    data = pages.Pages(Options(repeats=1, steps=20), rows)
-    networks = data.networks(pages.STATED, 1)
-    scores = data.evaluate(networks, networks.train(networks.uniform_weights(2), 0))
-    assert len(scores) == 2 * len(pages.SHARES)
-    assert all(((values >= 0) & (values <= 1)).all() for values in scores.values())
-    assert (scores["test 5 %"] != scores["test 40 %"]).all()
+def test_the_scores_are_in_0_to_1_and_differ_by_share(rows, tmp_path):
+    options = Options(repeats=2, steps=20, out=tmp_path)
+    found = pages.search_all(
+        Run("pages", options), pages.Pages(options, rows), pages.STATED, ("uniform",), n_batches=1
+    )
+    tests = {share: found[share, "uniform"].scores["test"] for share in pages.SHARES}
+    assert all(((values >= 0) & (values <= 1)).all() for values in tests.values())
+    assert (tests[0.05] != tests[0.4]).all()
 
 
-@pytest.mark.parametrize("share", pages.SHARES)
-def test_the_metric_is_the_packages_own(share):
-    rng = np.random.default_rng(0)
-    scores, grades = rng.normal(size=(2, 3, 77)), rng.random(77)
-    found = pages.mean_of_selected(scores, grades, share)
-    for r in range(2):
-        for k in range(3):
-            decided = ShareSelected(share, on="each").decide(scores[r, k], {})
-            assert found[r, k] == pytest.approx(mean_of_selected()(grades, decided.astype(int)))
-
-
-def test_ties_count_by_their_mean_and_diverged_networks_by_none():
-    grades = np.array([1.0, 0.6, 0.2, 0.0, 0.0])
-    scores = np.array([[[3.0, 2.0, 2.0, 1.0, 0.0], [np.nan] * 5]])
-    found = pages.mean_of_selected(scores, grades, 0.4)
-    assert found[0, 0] == pytest.approx((1.0 + 0.4) / 2)
-    assert np.isnan(found[0, 1])
+def test_uniform_models_are_judged_at_a_share_as_those_of_its_search(rows, tmp_path):
+    data = pages.Pages(Options(repeats=2, steps=20), rows)
+    problem = data.problem(pages.STATED, 2)
+    for share in pages.SHARES:
+        judged = run(
+            problem,
+            Fixed(),
+            Judge(pages.EVALUATORS[share]),
+            n_batches=1,
+            batch_size=3,
+            path=tmp_path / f"{share}.npz",
+        )
+        every = run(
+            problem,
+            Fixed(),
+            Judge(pages.EVALUATORS[0.4], pages.at_every_share),
+            n_batches=1,
+            batch_size=3,
+            path=tmp_path / f"every {share}.npz",
+        )
+        for name, values in pages.at_share(every.scores, share).items():
+            np.testing.assert_array_equal(values, judged.scores[name])

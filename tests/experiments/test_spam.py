@@ -1,4 +1,4 @@
-"""A small version of the spam experiment, on made-up clients; and its parts against the package's own."""
+"""A small version of the spam experiment, on made-up clients; and its parts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import csv
 import numpy as np
 import pytest
 
-from moew import metrics
+from experiments import _normalised as normalised
+from experiments import spam
+from experiments._experiment import Options, Run
+from experiments._searches import label_shift
 from moew._util.margins import margin
 from moew.datasets import Dataset
-from moew.decision import ShareSelected
-from moew.paper import _normalised as normalised
-from moew.paper import spam
-from moew.paper._experiment import Options, Run
+from moew.models.networks import TrainedNetworks
 
 SIZES = (200, 300, 400)
 
@@ -61,26 +61,25 @@ def test_importance_weights_bring_the_training_share_to_that_of_the_test(clients
     marked = rows.importance < 1  # marked rows are rarer in the test
     shares = (rows.importance * marked).sum(axis=1) / rows.importance.sum(axis=1)
     assert shares == pytest.approx(spam.SHARES[study][1])
-    positives = (rows.label_shift * rows.train.y).mean(axis=1)
-    np.testing.assert_allclose(positives, rows.validation.y.mean(axis=1), rtol=1e-5)
+    for r in range(2):
+        y, y_val = rows.train.y[r], rows.validation.y[r]
+        pi = label_shift(r).fit_weights(None, y, None, y_val, task="classification")
+        assert (pi * y).mean() == pytest.approx(y_val.mean())
 
 
-def test_threshold_and_metric_are_the_packages_own():
-    rng = np.random.default_rng(3)
-    R, K, m = 2, 3, 90
-    scores, y = rng.normal(size=(R, K, m)), (rng.random((R, m)) < 0.3).astype(float)
-    part = spam.Part(np.empty((R, m, 0)), y, rng.normal(1, 1, (R, m)), rng.random((R, m)))
-    found = spam.value_per_harm(scores, spam.threshold_of(scores, 0.05), part)
-    for r in range(R):
-        for k in range(K):
-            rule = ShareSelected(0.05).fit(scores[r, k], None, {})
-            decided = rule.decide(scores[r, k], {}).astype(int)
-            expected = metrics.value_per_harm()(y[r], decided, {"value": part.value[r], "harm": part.harm[r]})
-            assert found[r, k] == pytest.approx(expected)
-    perfect = spam.value_per_harm(y[:, None], np.full((R, 1), 0.5), part)  # harms nobody
-    columns = {"value": part.value[0], "harm": part.harm[0]}
-    expected = metrics.value_per_harm()(y[0], y[0].astype(int), columns)
-    assert perfect[0, 0] == pytest.approx(expected)
+def test_what_is_recorded_is_the_metric_of_models_and_rows_at_hand(clients):
+    """The threshold blocks 5 % of the validation rows, and the same threshold decides on the test rows."""
+    rows = spam.Spam(Options(repeats=2, steps=30), clients, 1, SIZES)
+    problem = rows.problem(2)
+    weights = np.ones((2, 3, SIZES[0]), np.float32)
+    trained = TrainedNetworks(problem.networks, problem.networks.train(weights, 0), problem.classes)
+    model, data = trained.model(1, 2), problem.data[1]
+    predictions = spam.JUDGE.evaluator.predictions([model], data)
+    found = spam.JUDGE.recorded(problem, 1, model, predictions)["test"]
+    threshold = np.sort(model.decision_function(data.validation.X))[-16:-14].mean(dtype=float)  # 15 of 300
+    blocked = model.decision_function(problem.test[1].X) > threshold
+    y, value, harm = rows.test.y[1], rows.test.value[1], rows.test.harm[1]
+    assert found == pytest.approx((value * y)[blocked].sum() / (harm * (1 - y))[blocked].sum())
 
 
 def test_normalised_scores_are_ratios_of_means():

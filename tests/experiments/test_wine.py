@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments import _experiment, _wine_plan, wine
+from experiments._experiment import Options, Run
+from experiments._scaling import standardized
+from experiments._searches import Seen
+from experiments._wine_rows import JUDGE, Wine, most_frequent_flags
+from experiments._wine_tables import spread
 from moew.datasets import Dataset
 from moew.exceptions import DataFileError, InvalidInputError
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper import _experiment, _wine_plan, wine
-from moew.paper._experiment import Options, Run
-from moew.paper._scaling import standardized
-from moew.paper._searches import Seen
-from moew.paper._wine_rows import Wine, most_frequent_flags, worst_range
-from moew.paper._wine_tables import spread
 
 PLAN = _wine_plan.Plan((8, 10), (0.0, 95.0), n_batches=1, long_batches=2, like_paper=True)
 
@@ -68,12 +68,13 @@ def test_fewer_batches_are_the_first_of_more(small):
     assert seen.n == 2 * _wine_plan.BATCH_SIZE
     for batches in (1, 2):
         kept = seen.scores["validation"][:, : batches * _wine_plan.BATCH_SIZE]
-        np.testing.assert_array_equal(picks[_wine_plan.UNIFORM, batches]["validation"], kept.min(axis=1))
+        picked = picks[_wine_plan.UNIFORM, batches]["validation"]
+        np.testing.assert_array_equal(picked, 100 * kept.min(axis=1))  # in percent
 
 
 def test_what_is_done_is_not_done_again(small, monkeypatch):
     this, found = small
-    monkeypatch.setattr(Wine, "model", None)
+    monkeypatch.setattr(Wine, "problem", None)
     monkeypatch.setattr(Wine, "embedding", None)
     again = wine.search_all(this, "wine", Wine(this.options, wines(600), 100), PLAN)
     assert list(again) == list(found) == [setting.name for setting in PLAN.settings()]
@@ -96,32 +97,27 @@ def test_the_experiment_returns_the_tables_and_keeps_the_raw_numbers(small, monk
         lines = list(csv.DictReader(file))
     one = next(line for line in lines if line["setting"] == "wine moew, B=1" and line["repeat"] == "1")
     best = found[_wine_plan.MOEW].best(greater_is_better=False)
-    assert float(one["test"]) == pytest.approx(found[_wine_plan.MOEW].scores["test"][1, best[1]], rel=1e-5)
+    expected = 100 * found[_wine_plan.MOEW].scores["test"][1, best[1]]
+    assert float(one["test"]) == pytest.approx(expected, rel=1e-5)
     assert (this.folder / "wine.png").stat().st_size > 10_000
 
 
 def test_the_metric_is_that_of_a_plain_program():
     rng = np.random.default_rng(0)
     price = np.r_[17, 18, 25, 26, 42, 43, 5, 400, rng.integers(4, 90, 92)].astype(float)
-    answers = rng.normal(3.3, 0.5, (1, 2, 100)).astype(np.float32)
+    answers = rng.normal(3.3, 0.5, 100).astype(np.float32)
     cheapest_first = [price <= 17, (price > 17) & (price <= 25), (price > 25) & (price <= 42), price > 42]
-    for k in range(2):
-        errors = [
-            100 * np.mean([abs(np.exp(float(answers[0, k, i])) / price[i] - 1) for i in np.flatnonzero(rows)])
-            for rows in cheapest_first
-        ]
-        assert worst_range(answers, price[None])[0, k] == pytest.approx(max(errors))
-
-
-def test_a_model_that_diverged_scores_no_number_that_could_win():
-    price = np.array([[10.0, 20.0, 30.0, 50.0]])
-    scores = worst_range(np.array([[[np.nan] * 4, [1e9] * 4]]), price)
-    assert not np.isfinite(scores).any()
+    errors = [
+        np.mean([abs(np.exp(float(answers[i])) / price[i] - 1) for i in np.flatnonzero(rows)])
+        for rows in cheapest_first
+    ]
+    assert JUDGE.evaluator.metric(np.log(price), answers) == pytest.approx(max(errors))
 
 
 def test_a_range_without_wines_is_refused():
+    data = wines(100)
     with pytest.raises(InvalidInputError, match="all ranges"):
-        worst_range(np.zeros((1, 1, 3)), np.array([[10.0, 20.0, 30.0]]))
+        Wine(Options(repeats=2), replace(data, columns={"price": np.full(100, 20.0)})).problem(False, 2)
 
 
 @given(st.integers(0, 1000))
@@ -226,7 +222,7 @@ def test_every_batch_of_candidates_meets_the_mini_batches_in_another_order():
 def test_the_spread_tells_batches_from_models_within():
     rng = np.random.default_rng(0)
     batches = rng.normal(0, 5, (4, 30, 1)) + rng.normal(0, 2, (4, 30, _wine_plan.BATCH_SIZE)) + 60
-    seen = Seen(np.zeros((4, 30 * _wine_plan.BATCH_SIZE, 0)), {"test": batches.reshape(4, -1)})
+    seen = Seen(np.zeros((4, 30 * _wine_plan.BATCH_SIZE, 0)), {"test": batches.reshape(4, -1) / 100})
     told = spread("uniform", seen, 30 * _wine_plan.BATCH_SIZE)
     mean, within, _, between = (float(number) for number in re.findall(r"[\d.]+", told.replace(",", "")))
     assert abs(mean - 60) < 2 and abs(within - 2) < 0.2 and abs(between - 5) < 1

@@ -20,11 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from moew._util.seeds import integer_seed
-from moew.datasets import TrainTest, load_mnist
-from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._experiment import Options, Prepared, Run
-from moew.paper._mnist_tables import (
+from experiments._experiment import Options, Prepared, Run
+from experiments._mnist_tables import (
     ARMS,
     DIGIT_ALONE,
     FITTED,
@@ -34,9 +31,24 @@ from moew.paper._mnist_tables import (
     WIDE,
     report,
 )
-from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Evaluate, Moew, Plain, RandomRows, Seen, paper_searches
+from experiments._scaling import standardized
+from experiments._searches import (
+    Arm,
+    Fixed,
+    Judge,
+    Learned,
+    Problem,
+    RandomRows,
+    Seen,
+    paper_samplers,
+    rows_of_repeats,
+)
+from moew._util.seeds import integer_seed
+from moew.datasets import TrainTest, load_mnist
+from moew.metrics import Predictions, accuracy, worst_class_error
+from moew.models.networks import NetworkSpec, RepeatedNetworks
 from moew.samplers import GpBucb
+from moew.search._evaluate import Evaluator
 from moew.types import FloatArray, IntArray
 
 HIDDEN = (10, 20, 30, 40, 50)
@@ -45,13 +57,15 @@ N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20
 # By rows left out of training (`benchmarks/paper_settings.py mnist`).
 PAPER_RADIUS, OUR_RADIUS, TIMES_DIFFICULTY = 1.0, 0.5, 10.0
 SECOND_HIDDEN = (10, 50)
+EVALUATOR = Evaluator(worst_class_error(), None, np.arange(10))
 
 
-def worst_digit(predicted: IntArray, truth: IntArray) -> dict[str, FloatArray]:
-    """Error in percent (R, K) of each digit, and of the worst, for predictions (R, K, m)."""
-    wrong = predicted != truth.astype(predicted.dtype)
-    errors = [100.0 * wrong[..., truth == digit].mean(axis=2) for digit in range(10)]
-    return {"worst": np.max(errors, axis=0), **{f"digit {d}": errors[d] for d in range(10)}}
+def digit_by_digit(problem: Problem, repeat: int, model: Any, predictions: Predictions) -> dict[str, float]:
+    """The test score, and the validation error of each digit."""
+    validation, decided = problem.data[repeat].validation, predictions.arrays["decision"]
+    rows = [validation.y == digit for digit in range(10)]
+    errors = {f"digit {d}": 1 - accuracy()(validation.y[of], decided[of]) for d, of in enumerate(rows)}
+    return {**Judge(EVALUATOR).recorded(problem, repeat, model, predictions), **errors}
 
 
 def in_order(n_rows: int, batch: int, steps: int) -> IntArray:
@@ -78,42 +92,40 @@ class Mnist:
         seed = integer_seed(o.seed, "mnist", hidden)
         return RepeatedNetworks(spec, self.X[None], one_hot, repeats, seed, batches=batches, device=o.device)
 
-    def evaluation(self, networks: RepeatedNetworks, by_digit: bool) -> Evaluate:
-        """Validation and test error of networks, and the validation error of each digit where wanted."""
-        X_val, X_test = (networks.place(X[None]) for X in (self.X_val, self.X_test))
-
-        def evaluate(params: Any) -> dict[str, FloatArray]:
-            validation = worst_digit(networks.classes(params, X_val), self.y_val)
-            test = worst_digit(networks.classes(params, X_test), self.y_test)["worst"]
-            return {"validation": validation.pop("worst"), "test": test, **(validation if by_digit else {})}
-
-        return evaluate
+    def problem(self, networks: RepeatedNetworks) -> Problem:
+        """The networks and the rows, which all repeats share."""
+        R = networks.n_repeats
+        validation, test = (
+            rows_of_repeats(networks.place(X[None]), y[None], R)
+            for X, y in ((self.X_val, self.y_val), (self.X_test, self.y_test))
+        )
+        training = rows_of_repeats(None, self.y[None], R)
+        return Problem.of(networks, EVALUATOR.classes, training, validation, test)
 
     def prepared(
         self, networks: Callable[[], RepeatedNetworks], name: str, hidden: int, uniform: Seen | None
     ) -> Prepared:
         made = networks()
-        evaluate = self.evaluation(made, by_digit=name == "uniform")
-        return Prepared(made, self.arm(made, name, hidden, uniform), evaluate)
+        judge = Judge(EVALUATOR, digit_by_digit if name == "uniform" else None)
+        return Prepared(self.problem(made), self.arm(made, name, hidden, uniform), judge)
 
     def arm(self, networks: RepeatedNetworks, name: str, hidden: int, uniform: Seen | None) -> Arm:
         """One of all arms; the noise of the paper's GP is that of the uniform models, which come first."""
         Z = np.eye(10)[self.y][None]
         seed = integer_seed(self.options.seed, name, hidden)
-        shared: dict[str, Any] = {"greater_is_better": False, "seed": seed, "n_jobs": self.options.n_jobs}
         if name in ("uniform", SOFTMAX_UNIFORM):
-            return Plain()
+            return Fixed()
         if name == "random weights":
-            return RandomRows()
+            return RandomRows(seed=seed)
         if name == "moew, random alphas":
-            return Moew(Z, PAPER_RADIUS, None, **shared)
+            return Learned(Z, PAPER_RADIUS, None, seed)
         if name in ("moew", SOFTMAX_OURS):
-            return Moew(self.our_embedding(networks), OUR_RADIUS, GpBucb(), **shared)
+            return Learned(self.our_embedding(networks), OUR_RADIUS, GpBucb(), seed)
         if name in DIGIT_ALONE:
-            return Moew(standardized(Z), DIGIT_ALONE[name], GpBucb(), **shared)
+            return Learned(standardized(Z), DIGIT_ALONE[name], GpBucb(), seed)
         if name == FITTED:
-            return Moew(Z, PAPER_RADIUS, GpBucb(width="fit", noise=1e-4 * 100**2, targets="raw"), **shared)
-        return Moew(Z, PAPER_RADIUS, paper_searches(uniform), **shared)
+            return Learned(Z, PAPER_RADIUS, GpBucb(width="fit", noise=1e-4, targets="raw"), seed)
+        return Learned(Z, PAPER_RADIUS, paper_samplers(uniform), seed)
 
     def our_embedding(self, networks: RepeatedNetworks) -> FloatArray:
         """The digit and the difficulty of each row (R, n, 11)."""
@@ -123,7 +135,8 @@ class Mnist:
 
     def difficulty(self, networks: RepeatedNetworks) -> FloatArray:
         """By how much another digit leads the right one in a network of equal weights, scaled (R, n, 1)."""
-        params = networks.train(networks.uniform_weights(1), N_BATCHES)  # first parameters of its own
+        weights = np.ones((networks.n_repeats, 1, len(self.y)), np.float32)
+        params = networks.train(weights, N_BATCHES)  # initial parameters of its own
         outputs = networks.outputs(params, networks.place(self.X[None]))[:, 0]
         right = np.eye(10, dtype=bool)[self.y]
         lead = np.where(right, -np.inf, outputs).max(axis=2) - outputs[:, right]

@@ -28,10 +28,9 @@ has all of them. In short:
 
 from __future__ import annotations
 
-from moew.datasets import load_crime
-from moew.paper._crime_settings import PAPER, VARIANTS, settings
-from moew.paper._crime_study import Searches, Setting
-from moew.paper._crime_tables import (
+from experiments._crime_settings import PAPER, VARIANTS, settings
+from experiments._crime_study import Searches, Setting
+from experiments._crime_tables import (
     Results,
     Scores,
     draw,
@@ -40,7 +39,8 @@ from moew.paper._crime_tables import (
     spread_table,
     variant_table,
 )
-from moew.paper._experiment import Options, Run
+from experiments._experiment import Options, Run
+from moew.datasets import load_crime
 
 
 def main_results(searches: Searches, repeats: int) -> Results:

@@ -1,12 +1,13 @@
-"""Figure 1: training and test data differ, and the metric is not the loss. Run `moew paper toy`.
+"""Figure 1 of the paper: training and test data differ, and the metric is not the loss.
 
 Training features are Beta(2, 1)², validation and test features Beta(1, 2)², the boundary is the diagonal,
-the metric is precision at 95 % recall. The paper states neither its label noise nor its model; what is
-chosen here, and why, is in docs/figure-1.md.
+the metric is precision at 95 % recall. What the paper leaves open is chosen in docs/figure-1.md.
+`moew demo` and `python -m experiments toy` run it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,23 +17,40 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, NetworkClassifier
+from moew._util.beside_paper import Line, table, write_values
 from moew._util.margins import margin
 from moew._util.seeds import generator, integer_seed
+from moew._util.whole_files import write_whole
+from moew.data import UserRows
+from moew.datasets import draw_figure_1, figure_1_probability
 from moew.embedding import ColumnsEmbedding
 from moew.metrics import precision_at_recall
-from moew.paper._experiment import Line, Options, Run, table
-from moew.paper._files import write_whole
-from moew.search._contest import Contest
-from moew.search._prepare import Given
+from moew.search._compare import choices_of, choices_with_weights
+from moew.search._prepare import prepare
 from moew.types import BoolArray, FloatArray
 from moew.weighting import WeightFunction
 
-ABOVE, BELOW = 0.52, 0.34  # P(y = 1 | x) above the diagonal, and its factor of x₁² below
 N_TRAIN, N_VALIDATION, N_TEST = 5_000, 2_000, 100_000
 RADIUS, N_BATCHES, BATCH_SIZE = 1.0, 5, 10
+REPEATS, STEPS = 30, 2_000  # unless other numbers are asked for
 PAPER = {"uniform": 20.8, "importance (exact)": 21.8, "moew": 23.2, "Bayes-optimal": 25.0}
-Rows = tuple[FloatArray, BoolArray]
 GRID = 101  # points a side of the contour panels
+Rows = tuple[FloatArray, BoolArray]
+
+
+@dataclass(frozen=True)
+class Figure1Settings:
+    """What is trained, a "logistic" regression or a "network", and where alphas come from.
+
+    `steps`, `device` and `precision` are the network's.
+    """
+
+    seed: int = 0
+    model: str = "logistic"
+    sampler: str = "gp_bucb"
+    steps: int = STEPS
+    device: str | None = None
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -58,80 +76,121 @@ class Repeat:
             return cls(precision, float(kept["best"]), float(kept["honest"]), kept["log_weights"])
 
 
-def probability(X: FloatArray) -> FloatArray:
-    """P(y = 1 | x) (n,) of rows X (n, 2)."""
-    return np.where(X.sum(axis=1) > 1, ABOVE, BELOW * X[:, 0] ** 2)
+def run_figure_1(
+    folder: Path,
+    repeats: int = REPEATS,
+    settings: Figure1Settings | None = None,
+    *,
+    n_jobs: int = 1,
+    on_repeat: Callable[[int], None] | None = None,
+) -> str:
+    """Run or go on, and return the table and where the figure and the raw numbers are.
+
+    The folder gets figure-1.png, toy.csv, toy.txt and what is done so far. `on_repeat` is told after each
+    repeat, or some of them at a time, how many are done; what it raises ends the run.
+    """
+    settings = settings or Figure1Settings()
+    done = run_repeats(folder, repeats, settings, n_jobs, on_repeat)
+    methods = list(done[0].precision)
+    values = {method: np.array([repeat.precision[method] for repeat in done]) for method in methods}
+    numbers, picture = folder / "toy.csv", folder / "figure-1.png"
+    write_values(numbers, [(f"{settings.model} {settings.sampler}", values)])
+    draw_figure(done, settings.seed, picture)
+    lines = [Line(method, values[method], True, PAPER.get(method)) for method in methods]
+    text = f"{table('Test precision at 95 % recall, in percent', lines)}\n\n{remarks(done)}"
+    (folder / "toy.txt").write_text(f"{text}\n", encoding="utf-8")
+    return f"{text}\n\nThe figure: {picture}\nThe numbers: {numbers}"
 
 
-def draw(rng: np.random.Generator, n: int, a: float, b: float) -> Rows:
-    """n labelled rows with features from Beta(a, b)²."""
-    X = rng.beta(a, b, (n, 2))
-    return X, rng.random(n) < probability(X)
+def run_repeats(
+    folder: Path,
+    repeats: int,
+    settings: Figure1Settings,
+    n_jobs: int = 1,
+    on_repeat: Callable[[int], None] | None = None,
+) -> list[Repeat]:
+    """All repeats, some at a time; each depends on the settings and its number only, and is kept."""
+    s = settings
+    state = folder / "state" / f"seed={s.seed}-steps={s.steps}-{s.precision}"
+    paths = [state / f"{s.model}-{s.sampler}-{number}.npz" for number in range(repeats)]
+    missing = [number for number, path in enumerate(paths) if not path.exists()]
+    at_once = effective_n_jobs(n_jobs)
+    for start in range(0, len(missing), at_once):
+        numbers = missing[start : start + at_once]
+        jobs = (delayed(run_repeat)(number, settings) for number in numbers)
+        for number, repeat in zip(numbers, Parallel(n_jobs=n_jobs)(jobs), strict=True):
+            repeat.save(paths[number])
+        if on_repeat is not None:
+            on_repeat(repeats - len(missing) + start + len(numbers))
+    return [Repeat.load(path) for path in paths]
+
+
+def run_repeat(number: int, settings: Figure1Settings) -> Repeat:
+    """All methods on fresh data, at the same number of trained models, tested on the same rows."""
+    rng = generator(settings.seed, "toy", number)
+    train, validation, test = draw_parts(rng)
+    search = make_search(settings, integer_seed(settings.seed, "search", number))
+    prepared = [prepare(search.settings, UserRows(*train), UserRows(*validation), UserRows(*test))]
+    exact = np.prod((1 - train[0]) / train[0], axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
+    (moew,), (uniform,), (random,), (importance,) = (
+        choices_of(method, prepared) for method in ("moew", "uniform", "random", "importance")
+    )
+    shares = {
+        "select everything": float(test[1].mean()),
+        "uniform": uniform.test,
+        "random": random.test,
+        "importance (exact)": choices_with_weights(prepared, [exact / exact.mean()])[0].test,
+        "importance (estimated)": importance.test,
+        "moew": moew.test,
+        "random directions": untrained(rng, validation, test),
+        "Bayes-optimal": precision_at_recall(0.95)(test[1], figure_1_probability(test[0])),
+    }
+    result = moew.fitted.result
+    return Repeat(
+        {method: 100 * share for method, share in shares.items()},
+        100 * result.best_score,
+        100 * result.honest_score,
+        log_weights(moew.fitted.weighting.weight_function(result.best_alpha)),
+    )
+
+
+def first_search(settings: Figure1Settings | None = None) -> tuple[ExampleWeightSearch, Rows, Rows]:
+    """The search of the first repeat, not fitted, and the training and validation rows it is made for."""
+    settings = settings or Figure1Settings()
+    train, validation, _ = draw_parts(generator(settings.seed, "toy", 0))
+    return make_search(settings, integer_seed(settings.seed, "search", 0)), train, validation
 
 
 def draw_parts(rng: np.random.Generator) -> tuple[Rows, Rows, Rows]:
     """Training, validation and test rows of one repeat."""
-    return draw(rng, N_TRAIN, 2, 1), draw(rng, N_VALIDATION, 1, 2), draw(rng, N_TEST, 1, 2)
-
-
-def first_search(options: Options) -> tuple[ExampleWeightSearch, Rows, Rows]:
-    """The search of the first repeat, not fitted, and the training and validation rows it is made for."""
-    train, validation, _ = draw_parts(generator(options.seed, "toy", 0))
     return (
-        make_search(options, "logistic", "gp_bucb", integer_seed(options.seed, "search", 0)),
-        train,
-        validation,
+        draw_figure_1(rng, N_TRAIN, 2, 1),
+        draw_figure_1(rng, N_VALIDATION, 1, 2),
+        draw_figure_1(rng, N_TEST, 1, 2),
     )
 
 
-def make_search(options: Options, model: str, search: str, seed: int) -> ExampleWeightSearch:
+def make_search(settings: Figure1Settings, seed: int) -> ExampleWeightSearch:
     """The search of the demo, with logistic regression or a network 2-20-10-1 inside."""
     network = NetworkClassifier(
         (20, 10),
-        steps=options.steps,
+        steps=settings.steps,
         batch_size=250,
         learning_rate=0.01,
-        device=options.device,
-        precision=options.precision,
+        device=settings.device,
+        precision=settings.precision,
     )
     return ExampleWeightSearch(
-        LogisticRegression() if model == "logistic" else network,
+        LogisticRegression() if settings.model == "logistic" else network,
         metric=precision_at_recall(0.95),
         embedding=ColumnsEmbedding([0, 1]),
         base_weights="label_shift",
-        sampler=search,
+        sampler=settings.sampler,
         radius=RADIUS,
         n_batches=N_BATCHES,
         batch_size=BATCH_SIZE,
         show_progress=False,
         random_state=seed,
-    )
-
-
-def run_repeat(number: int, options: Options, model: str, search: str) -> Repeat:
-    """All methods on fresh data, at the same number of trained models, tested on the same rows."""
-    seed = options.seed
-    rng = generator(seed, "toy", number)
-    train, validation, test = draw_parts(rng)
-    own = make_search(options, model, search, integer_seed(seed, "search", number))
-    contest = Contest(own, Given(*train), Given(*validation), Given(*test))
-    exact = np.prod((1 - train[0]) / train[0], axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
-    moew = contest.answer("moew")
-    shares = {
-        "select everything": float(test[1].mean()),
-        "uniform": contest.answer("uniform").test,
-        "random": contest.answer("random").test,
-        "importance (exact)": contest.answer_fixed(exact / exact.mean()).test,
-        "importance (estimated)": contest.answer("importance").test,
-        "moew": moew.test,
-        "random directions": untrained(rng, validation, test),
-        "Bayes-optimal": precision_at_recall(0.95)(test[1], probability(test[0])),
-    }
-    return Repeat(
-        {method: 100 * share for method, share in shares.items()},
-        100 * moew.fitted.best_score_,
-        100 * moew.fitted.honest_score_,
-        log_weights(moew.fitted.weight_function_),
     )
 
 
@@ -178,6 +237,7 @@ def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
     """The paper's four panels; the contours are the geometric mean of the winners' weights."""
     import matplotlib as mpl
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -185,7 +245,7 @@ def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
     rng = generator(seed, "figure")
     samples = (("Training distribution", 2, 1), ("Validation and test distribution", 1, 2))
     for axis, (title, a, b) in zip(axes[0], samples, strict=True):
-        X, y = draw(rng, 1_000, a, b)
+        X, y = draw_figure_1(rng, 1_000, a, b)
         axis.scatter(*X[~y].T, s=7, color="black", label="negative")
         axis.scatter(*X[y].T, s=7, color="#D55E00", label="positive")
         axis.set_title(title)
@@ -205,34 +265,3 @@ def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
         axis.set_ylabel("$x_2$")
     figure.savefig(path, dpi=120)
     plt.close(figure)
-
-
-def run(this: Run, model: str, search: str) -> list[Repeat]:
-    """All repeats, some at a time; each depends on the options and its number only, and is kept."""
-    o = this.options
-    paths = [this.state(f"{model} {search} {number}") for number in range(o.repeats)]
-    missing = [number for number, path in enumerate(paths) if not path.exists()]
-    tick = this.tick(f"{model} {search}", o.repeats, "repeat")
-    at_once = effective_n_jobs(o.n_jobs)
-    for start in range(0, len(missing), at_once):
-        numbers = missing[start : start + at_once]
-        jobs = (delayed(run_repeat)(number, o, model, search) for number in numbers)
-        for number, repeat in zip(numbers, Parallel(n_jobs=o.n_jobs)(jobs), strict=True):
-            repeat.save(paths[number])
-        tick(o.repeats - len(missing) + start + len(numbers))
-    return [Repeat.load(path) for path in paths]
-
-
-def main(options: Options, model: str = "logistic", search: str = "gp_bucb") -> str:
-    """Run or go on, and return the table; the figure and raw numbers go to the folder."""
-    this = Run("toy", options, model=model, search=search)
-    repeats = run(this, model, search)
-    methods = list(repeats[0].precision)
-    values = {method: np.array([repeat.precision[method] for repeat in repeats]) for method in methods}
-    numbers = this.write_values([(f"{model} {search}", values)])
-    picture = this.folder / "figure-1.png"
-    draw_figure(repeats, options.seed, picture)
-    lines = [Line(method, values[method], True, PAPER.get(method)) for method in methods]
-    precisions = table("Test precision at 95 % recall, in percent", lines)
-    text = this.conclude(f"{precisions}\n\n{remarks(repeats)}")
-    return f"{text}\n\nThe figure: {picture}\nThe numbers: {numbers}"

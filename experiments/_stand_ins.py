@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments._autoencoder import middle_layer
+from experiments._experiment import Options
+from experiments._searches import Problem
 from moew._util.margins import margin
-from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._autoencoder import middle_layer
-from moew.paper._experiment import Options
+from moew.models.networks import NetworkSpec, RepeatedNetworks, TrainedNetworks
+from moew.search._evaluate import Evaluator
 from moew.types import FloatArray
 
 HIDDEN, ENCODER_HIDDEN, N_DIMS = (20, 10), 100, 3
@@ -29,6 +31,7 @@ class Training:
     batch_size: int = 100
 
 
+CLASSES = np.array([0, 1])
 GRID = tuple(Training(loss, rate) for loss in ("hinge", "logistic") for rate in (0.001, 0.01))
 
 
@@ -59,6 +62,21 @@ def embedding(X: FloatArray, y: FloatArray, n_repeats: int, seed: int, options: 
     label = inputs.shape[2] - 1
     return middle_layer(
         inputs, ENCODER_HIDDEN, N_DIMS, (label,), n_repeats=n_repeats, seed=seed, options=options
+    )
+
+
+def uniform_values(problem: Problem, evaluator: Evaluator, k: int) -> FloatArray:
+    """The validation metric (R, K) of networks with uniform weights."""
+    weights = np.ones((len(problem.data), k, len(problem.data[0].training)), np.float32)
+    trained = TrainedNetworks(problem.networks, problem.networks.train(weights, 0), problem.classes)
+    return np.array(
+        [
+            [
+                evaluator.value(evaluator.predictions([trained.model(r, i)], data), data.validation)
+                for i in range(k)
+            ]
+            for r, data in enumerate(problem.data)
+        ]
     )
 
 

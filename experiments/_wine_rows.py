@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from experiments._autoencoder import middle_layer
+from experiments._experiment import Options
+from experiments._scaling import like, standardized
+from experiments._searches import Judge, Problem, rows_of_repeats
 from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
+from moew.metrics import worst_band_relative_error
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._autoencoder import middle_layer
-from moew.paper._experiment import Options
-from moew.paper._scaling import like, standardized
-from moew.paper._searches import Evaluate
+from moew.search._evaluate import Evaluator
 from moew.types import BoolArray, FloatArray
 
 HIDDEN = (20, 10)  # of the model 40-20-10-1
 HIDDEN_OF_AUTOENCODER = 100
 ROWS_A_STEP, N_FLAGS = 1_000, 39
 SHARES = (0.7, 0.1)  # of training and validation: the paper's 85k and 12k of 121k
-PRICES = (17.0, 25.0, 42.0)  # a range ends with its price
+# A range ends with 17, 25 and 42 dollars. Prices are whole dollars, and half a dollar more gives the same
+# ranges whichever way exp(log(17)) is rounded.
+PRICES = (17.5, 25.5, 42.5)
+JUDGE = Judge(Evaluator(worst_band_relative_error(PRICES, inverse="exp"), None, None))
 
 
 def range_flags(price: FloatArray) -> BoolArray:
     """Which of the ranges each price (R, m) is in, (R, m, 4)."""
     return np.asarray(np.searchsorted(PRICES, price)[..., None] == np.arange(len(PRICES) + 1))
-
-
-def worst_range(answers: FloatArray, price: FloatArray) -> FloatArray:
-    """Mean |ŷ/y − 1| in percent of the worst range of prices (R, K), for log ŷ (R, K, m) and y (R, m)."""
-    ranges = range_flags(price)
-    if not ranges.any(axis=1).all():
-        raise InvalidInputError(f"each split needs prices in all ranges, which end at {PRICES} dollars.")
-    worst = np.empty(answers.shape[:2])
-    with np.errstate(over="ignore", invalid="ignore"):  # a model that diverged scores NaN or inf
-        for r, inside in enumerate(ranges):  # all repeats at once would need gigabytes
-            errors = np.abs(np.exp(answers[r].astype(np.float64)) / price[r] - 1)
-            worst[r] = np.max([errors[:, rows].mean(axis=1) for rows in inside.T], axis=0)
-    return 100.0 * worst
 
 
 def most_frequent_flags(data: Dataset, n_flags: int = N_FLAGS) -> Dataset:
@@ -71,7 +62,7 @@ class Wine:
     def __init__(self, options: Options, data: Dataset, rows_a_step: int = ROWS_A_STEP) -> None:
         self.options, self.rows_a_step = options, rows_a_step
         self._embeddings: dict[tuple[str, int, int], FloatArray] = {}  # the last one
-        self._models: dict[tuple[bool, int], tuple[RepeatedNetworks, Evaluate]] = {}
+        self._problems: dict[tuple[bool, int], Problem] = {}
         n = len(data.y)
         orders = np.stack(
             [generator(options.seed, "split", r).permutation(n) for r in range(options.repeats)]
@@ -90,16 +81,25 @@ class Wine:
         points = like(self.train.X[:repeats, :, -1:], X[..., -1:])
         return np.concatenate([X[..., :-1], points], axis=2)
 
-    def model(self, scaled: bool, repeats: int) -> tuple[RepeatedNetworks, Evaluate]:
-        """What all arms train, and how it is judged; `scaled` is about its points. Made once."""
-        if (scaled, repeats) not in self._models:
+    def problem(self, scaled: bool, repeats: int) -> Problem:
+        """The model that all arms train, and its rows; `scaled` is about its points. Made once."""
+        if not all(range_flags(part.price).any(axis=1).all() for part in (self.validation, self.test)):
+            raise InvalidInputError(
+                "each split needs prices in all ranges, which end at 17, 25 and 42 dollars."
+            )
+        if (scaled, repeats) not in self._problems:
             o, X = self.options, self.features(self.train, scaled, repeats)
             sizes, seed = (X.shape[2], *HIDDEN, 1), integer_seed(o.seed, "wine model")
             spec = NetworkSpec(sizes, "sigmoid", "squared", o.steps, self.rows_a_step, precision=o.precision)
             y = self.train.y[:repeats, :, None]
             networks = RepeatedNetworks(spec, X, y, repeats, seed, device=o.device)
-            self._models[scaled, repeats] = networks, self._evaluation(networks, scaled)
-        return self._models[scaled, repeats]
+            validation, test = (
+                rows_of_repeats(networks.place(self.features(part, scaled, repeats)), part.y, repeats)
+                for part in (self.validation, self.test)
+            )
+            training = rows_of_repeats(None, self.train.y, repeats)
+            self._problems[scaled, repeats] = Problem.of(networks, None, training, validation, test)
+        return self._problems[scaled, repeats]
 
     def metric_columns(self, repeats: int) -> FloatArray:
         """Our embedding (R, n, 5): standardised flags of the price ranges, which the metric is made of, and
@@ -129,18 +129,3 @@ class Wine:
             options=self.options,
             batch_size=self.rows_a_step,
         )
-
-    def _evaluation(self, networks: RepeatedNetworks, scaled: bool) -> Evaluate:
-        R = networks.n_repeats
-        rows = {
-            name: (networks.place(self.features(part, scaled, R)), part.price[:R])
-            for name, part in (("validation", self.validation), ("test", self.test))
-        }
-
-        def evaluate(params: Any) -> dict[str, FloatArray]:
-            return {
-                name: worst_range(networks.outputs(params, X)[..., 0], price)
-                for name, (X, price) in rows.items()
-            }
-
-        return evaluate

@@ -12,7 +12,7 @@ the paper: there is no row for it, and no π. Counts are taken as their logarith
 
 There are two trainings: what the paper says of all its classifiers (hinge loss, rate 0.001), and what is best
 with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were chosen that way too:
-`python -c "from moew.paper import pages; print(pages.choose_settings())"`, with 3,000 steps. The
+`python -c "from experiments import pages; print(pages.choose_settings())"`, with 3,000 steps. The
 second has a row for networks trained on the grades of the old posts themselves, which nobody has in the
 paper's setting: what there is to gain at all.
 """
@@ -27,15 +27,21 @@ from typing import Any
 
 import numpy as np
 
-from moew._util.seeds import integer_seed
-from moew.datasets import TrainValidTest, load_blog
-from moew.models.networks import RepeatedNetworks
-from moew.paper import _normalised as normalised
-from moew.paper._experiment import PAPER_ARM, Options, Prepared, Run, chosen
-from moew.paper._scaling import like, standardized
-from moew.paper._searches import Moew, Plain, Seen, paper_searches
-from moew.paper._stand_ins import (
+from experiments import _normalised as normalised
+from experiments._experiment import PAPER_ARM, Options, Prepared, Run, chosen
+from experiments._scaling import like, standardized
+from experiments._searches import (
+    Fixed,
+    Judge,
+    Learned,
+    Problem,
+    Seen,
+    paper_samplers,
+    rows_of_repeats,
+)
+from experiments._stand_ins import (
     BATCH_SIZE,
+    CLASSES,
     GRID,
     N_BATCHES,
     PAPER_RADIUS,
@@ -45,8 +51,13 @@ from moew.paper._stand_ins import (
     classifiers,
     embedding,
     signed_log,
+    uniform_values,
 )
+from moew._util.seeds import integer_seed
+from moew.datasets import TrainValidTest, load_blog
+from moew.metrics import Predictions, mean_of_selected
 from moew.samplers import GpBucb
+from moew.search._evaluate import Evaluator
 from moew.types import FloatArray
 
 SHARES = (0.4, 0.2, 0.1, 0.05)
@@ -62,21 +73,7 @@ TRAININGS = {STATED: Training("hinge", 0.001), CHOSEN: Training("logistic", 0.01
 ARMS_OF = {STATED: (*ARMS, SECOND), CHOSEN: (*ARMS, CEILING)}
 _GAIN, _MARGIN = 100 * 0.7176 / 0.7113, 100 * 0.0004 / 0.7113
 PAPER = dict.fromkeys(ARMS[1:], (_GAIN, _MARGIN))
-
-
-def mean_of_selected(scores: FloatArray, grades: FloatArray, share: float) -> FloatArray:
-    """Mean grade (R, K) of the share of the rows with the highest scores (R, K, m), of grades (m,).
-
-    Rows that tie at the threshold count by their mean: what drawing lots among them gives on average.
-    """
-    m = scores.shape[2]
-    count = max(1, int(np.floor(share * m + 0.5)))
-    threshold = np.partition(scores, m - count, axis=2)[..., m - count, None]
-    above, level = scores > threshold, scores == threshold
-    n_level = level.sum(axis=2)
-    of_level = (level @ grades) / np.maximum(n_level, 1)
-    mean = (above @ grades + (count - above.sum(axis=2)) * of_level) / count
-    return np.where(n_level > 0, mean, np.nan)  # nothing equals NaN: the training diverged
+EVALUATORS = {share: Evaluator(mean_of_selected(share=share), None, CLASSES) for share in SHARES}
 
 
 def shown(share: float) -> str:
@@ -96,12 +93,18 @@ class Pages:
             part.columns["graded"] / most for part in (data.train, data.valid, data.test)
         )
 
-    def networks(self, training: str, n_repeats: int, on_grades: bool = False) -> RepeatedNetworks:
+    def problem(self, training: str, n_repeats: int, on_grades: bool = False) -> Problem:
+        """Networks trained on the labels or on the grades of the old posts, and rows with grades."""
         seed = integer_seed(self.options.seed, "pages")
         how, y = TRAININGS[training], self.y
         if on_grades:
             how, y = replace(how, loss="squared"), self.grades[None].astype(np.float32)
-        return classifiers(how, self.X, y, n_repeats, seed, self.options)
+        networks = classifiers(how, self.X, y, n_repeats, seed, self.options)
+        validation, test = (
+            rows_of_repeats(networks.place(X), grades[None], n_repeats)
+            for X, grades in ((self.X_val, self.grades_val), (self.X_test, self.grades_test))
+        )
+        return Problem.of(networks, CLASSES, rows_of_repeats(None, self.y, n_repeats), validation, test)
 
     @cached_property
     def embedding(self) -> FloatArray:
@@ -113,34 +116,37 @@ class Pages:
         """One of ARMS_OF; models with fixed weights are the same for all shares."""
         o = self.options
         R = o.second_repeats if name == SECOND else o.repeats
-        networks = self.networks(training, R, name == CEILING)
+        problem = self.problem(training, R, name == CEILING)
         if uniform is None:
-            return Prepared(networks, Plain(), partial(self.evaluate, networks))
+            return Prepared(problem, Fixed(), Judge(EVALUATORS[SHARES[0]], at_every_share))
         arm = self.arm(f"{training} {name}", name, share, uniform)
-        return Prepared(networks, arm, partial(self.evaluate_at, share, networks))
+        return Prepared(problem, arm, Judge(EVALUATORS[share]))
 
-    def evaluate(self, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
-        """Scores at every share: "validation 40 %", "test 40 %" and so on."""
-        rows = (("validation", self.X_val, self.grades_val), ("test", self.X_test, self.grades_test))
-        scores: dict[str, FloatArray] = {}
-        for name, X, grades in rows:
-            outputs = networks.outputs(params, X)[..., 0]
-            scores |= {f"{name} {shown(share)}": mean_of_selected(outputs, grades, share) for share in SHARES}
-        return scores
-
-    def evaluate_at(self, share: float, networks: RepeatedNetworks, params: Any) -> dict[str, FloatArray]:
-        return at_share(self.evaluate(networks, params), share)
-
-    def arm(self, seed_name: str, name: str, share: float, uniform: Seen) -> Moew:
+    def arm(self, seed_name: str, name: str, share: float, uniform: Seen) -> Learned:
         """One that searches; the uniform models give the noise."""
         o, Z = self.options, self.embedding
-        shared: dict[str, Any] = {"greater_is_better": True, "n_jobs": o.n_jobs}
-        shared["seed"] = integer_seed(o.seed, f"pages {seed_name} {shown(share)}")
+        seed = integer_seed(o.seed, f"pages {seed_name} {shown(share)}")
         if name == "moew":
-            return Moew(standardized(Z), OUR_RADIUS, GpBucb(), **shared)
+            return Learned(standardized(Z), OUR_RADIUS, GpBucb(), seed)
         if name == SECOND:
-            return Moew(Z[: o.second_repeats], SECOND_RADIUS, paper_searches(uniform), **shared)
-        return Moew(Z, PAPER_RADIUS, paper_searches(uniform), **shared)
+            return Learned(Z[: o.second_repeats], SECOND_RADIUS, paper_samplers(uniform), seed)
+        return Learned(Z, PAPER_RADIUS, paper_samplers(uniform), seed)
+
+
+def at_every_share(problem: Problem, repeat: int, model: Any, predictions: Predictions) -> dict[str, float]:
+    """Scores at every share: "validation 40 %", "test 40 %" and so on."""
+    any_of_them = EVALUATORS[SHARES[0]]
+    final = any_of_them.final_model(model, predictions, problem.data[repeat])
+    test = problem.test[repeat]
+    both = (
+        ("validation", predictions, problem.data[repeat].validation),
+        ("test", any_of_them.predictions_on(final, test), test),
+    )
+    return {
+        f"{name} {shown(share)}": evaluator.value(predicted, rows)
+        for name, predicted, rows in both
+        for share, evaluator in EVALUATORS.items()
+    }
 
 
 def at_share(scores: Mapping[str, FloatArray], share: float) -> dict[str, FloatArray]:
@@ -209,9 +215,11 @@ def choose_settings(n_features: int = 6, steps: int = 3_000) -> str:
 
     def score(training: Training, subsets: list[list[int]], k: int) -> FloatArray:
         X, X_val = (np.stack([part[0][:, subset] for subset in subsets]) for part in (rows.X, rows.X_val))
-        networks = classifiers(training, X, rows.y, len(subsets), 0, options)
-        outputs = networks.outputs(networks.train(networks.uniform_weights(k), 0), X_val)[..., 0]
-        return mean_of_selected(outputs, rows.grades_val, SHARES[0])
+        n = len(subsets)
+        networks = classifiers(training, X, rows.y, n, 0, options)
+        validation = rows_of_repeats(networks.place(X_val), rows.grades_val[None], n)
+        problem = Problem.of(networks, CLASSES, rows_of_repeats(None, rows.y, n), validation, validation)
+        return uniform_values(problem, EVALUATORS[SHARES[0]], k)
 
     kept: list[int] = []
     while len(kept) < n_features:

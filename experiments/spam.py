@@ -10,11 +10,11 @@ training, 6,000 validation and 6,000 test rows, drawn anew in each repeat (the p
 has π(y) = p_V(y) / p_T(y) in both. Money is taken as its logarithm, and columns are scaled. Ours begins with
 what one would weight by without any search, the money at stake, as π (a row of its own: "money as weight"),
 and in place of the autoencoder it has three columns that the metric is made of. On halves of the validation
-rows (`python benchmarks/paper_settings.py spam`) the score in study 1 was 0.29 with uniform weights, 0.32
+rows (`python -m benchmarks.paper_settings spam`) the score in study 1 was 0.29 with uniform weights, 0.32
 with money, 0.34 with those columns, and 0.35 with both.
 
 TRAINING was fixed beforehand, on uniform weights and validation rows alone:
-`python -c "from moew.paper import spam; print(spam.choose_settings())"`. It is also what the paper says of
+`python -c "from experiments import spam; print(spam.choose_settings())"`. It is also what the paper says of
 all its classifiers (hinge loss, rate 0.001). Under that loss Shimodaira's weights harm in study 1: with 5 %
 positives nearly all outputs settle at −1, where the negatives cost nothing, and their order means little.
 With logistic loss those weights neither harm nor help.
@@ -24,19 +24,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from moew._util.seeds import generator, integer_seed
-from moew.datasets import Dataset, load_credit_default
-from moew.models.networks import RepeatedNetworks
-from moew.paper import _normalised as normalised
-from moew.paper._experiment import PAPER_ARM, Options, Prepared, Run, chosen
-from moew.paper._scaling import like, standardized
-from moew.paper._searches import Arm, Evaluate, Moew, Plain, Seen, label_shift, paper_searches
-from moew.paper._stand_ins import (
+from experiments import _normalised as normalised
+from experiments._experiment import PAPER_ARM, Options, Prepared, Run, chosen
+from experiments._scaling import like, standardized
+from experiments._searches import (
+    Arm,
+    Fixed,
+    Judge,
+    Learned,
+    Problem,
+    Seen,
+    given_weights,
+    label_shift,
+    paper_samplers,
+    rows_of_repeats,
+)
+from experiments._stand_ins import (
     BATCH_SIZE,
+    CLASSES,
     N_BATCHES,
     PAPER_RADIUS,
     SECOND_RADIUS,
@@ -45,14 +54,21 @@ from moew.paper._stand_ins import (
     classifiers,
     embedding,
     signed_log,
+    uniform_values,
 )
+from moew._util.seeds import generator, integer_seed
+from moew.datasets import Dataset, load_credit_default
+from moew.decision import ShareSelected
+from moew.metrics import value_per_harm
 from moew.samplers import GpBucb
+from moew.search._evaluate import Evaluator
 from moew.types import BoolArray, FloatArray, IntArray
 
 SIZES = (10_000, 6_000, 6_000)  # training, validation, test
 BLOCKED = 0.05
 SHARES = {1: (0.25, 0.05), 2: (0.50, 0.20)}  # of positives or of large providers: training, and the others
 TRAINING = Training("hinge", 0.001)
+JUDGE = Judge(Evaluator(value_per_harm(), ShareSelected(BLOCKED, on="validation"), CLASSES))
 OUR_RADIUS = 1.0  # `benchmarks/paper_settings.py spam`
 SECOND = "moew, GP-BUCB, R = 1"
 MONEY = "money as weight"
@@ -86,25 +102,6 @@ def draw_split(
     return parts
 
 
-def threshold_of(scores: FloatArray, share: float) -> FloatArray:
-    """(R, K): midway between the scores (R, K, m) that part the highest share from the rest."""
-    m = scores.shape[2]
-    first = m - max(1, int(np.floor(share * m + 0.5)))
-    parted = np.partition(scores, (first - 1, first), axis=2)
-    return np.asarray((parted[..., first - 1] + parted[..., first]) / 2)
-
-
-def value_per_harm(scores: FloatArray, threshold: FloatArray, part: Part) -> FloatArray:
-    """(R, K) of scores (R, K, m) and thresholds (R, K); no harm counts as the least possible."""
-    blocked = scores > threshold[..., None]
-    saved, done = (
-        np.matmul(blocked, column[..., None])[..., 0]
-        for column in (part.value * part.y, part.harm * (1 - part.y))
-    )
-    least = np.where((part.y == 0) & (part.harm > 0), part.harm, np.inf).min(axis=1)
-    return np.asarray(saved / np.where(done > 0, done, least[:, None]))
-
-
 def metric_columns(part: Part) -> FloatArray:
     """Our embedding (R, n, 3): what the metric is made of. The label, ±1; for a positive the logarithm of the
     value, for a negative that of the harm, standardised and cut at ±2."""
@@ -126,14 +123,13 @@ class Spam:
         ]
         rows = [np.stack(kind) for kind in zip(*splits, strict=True)]
         X = signed_log(data.X)
-        columns = [data.y.astype(np.float32), data.columns["BILL_AMT1"], data.columns["LIMIT_BAL"]]
+        columns = [data.y, data.columns["BILL_AMT1"], data.columns["LIMIT_BAL"]]
         self.train, self.validation, self.test = (
             Part(x, *(column[r] for column in columns))
             for x, r in ((like(X[rows[0]], X[r]), r) for r in rows)
         )
         before, after = SHARES[study]
         self.importance = np.where(marked[rows[0]], after / before, (1 - after) / (1 - before))
-        self.label_shift = label_shift(self.train.y == 1, self.validation.y == 1)
 
     @property
     def money(self) -> FloatArray:
@@ -141,54 +137,46 @@ class Spam:
         train = self.train
         return np.maximum(np.where(train.y == 1, train.value, train.harm), 1.0)
 
-    def networks(self, n_repeats: int, training: Training = TRAINING) -> RepeatedNetworks:
-        """Classifiers of the first so many repeats."""
+    def problem(self, n_repeats: int, training: Training = TRAINING) -> Problem:
+        """Classifiers of the first so many repeats, and their rows."""
         seed = integer_seed(self.options.seed, "spam", self.study)
         X, y = self.train.X[:n_repeats], self.train.y[:n_repeats]
-        return classifiers(training, X, y, n_repeats, seed, self.options)
-
-    def evaluation(self, networks: RepeatedNetworks) -> Evaluate:
-        parts = [Part(*(a[: networks.n_repeats] for a in part)) for part in (self.validation, self.test)]
-        placed = [networks.place(part.X) for part in parts]
-
-        def evaluate(params: Any) -> dict[str, FloatArray]:
-            scores = [networks.outputs(params, X)[..., 0] for X in placed]
-            threshold = threshold_of(scores[0], BLOCKED)
-            validation, test = (value_per_harm(s, threshold, p) for s, p in zip(scores, parts, strict=True))
-            return {"validation": validation, "test": test}
-
-        return evaluate
+        networks = classifiers(training, X, y.astype(np.float32), n_repeats, seed, self.options)
+        validation, test = (
+            rows_of_repeats(
+                networks.place(part.X[:n_repeats]), part.y, n_repeats, value=part.value, harm=part.harm
+            )
+            for part in (self.validation, self.test)
+        )
+        return Problem.of(networks, CLASSES, rows_of_repeats(None, y, n_repeats), validation, test)
 
     @cached_property
     def embedding(self) -> FloatArray:
         """The paper's, (R, n, 3)."""
         o = self.options
         seed = integer_seed(o.seed, "spam embedding", self.study)
-        return embedding(self.train.X, self.train.y, o.repeats, seed, o)
+        return embedding(self.train.X, self.train.y.astype(np.float32), o.repeats, seed, o)
 
     def prepared(self, name: str, uniform: Seen | None) -> Prepared:
         o = self.options
-        networks = self.networks(o.second_repeats if name == SECOND else o.repeats)
-        return Prepared(networks, self.arm(name, uniform), self.evaluation(networks))
+        problem = self.problem(o.second_repeats if name == SECOND else o.repeats)
+        return Prepared(problem, self.arm(name, uniform), JUDGE)
 
     def arm(self, name: str, uniform: Seen | None) -> Arm:
         """One of ARMS; `uniform` comes first, and gives the noise."""
         if name == "Shimodaira":
-            return Plain(self.importance)
+            return Fixed(given_weights(self.importance))
         if name == MONEY:
-            return Plain(self.money)
+            return Fixed(given_weights(self.money))
         if uniform is None:
-            return Plain()
+            return Fixed()
         o = self.options
-        shared: dict[str, Any] = {"greater_is_better": True, "n_jobs": o.n_jobs}
-        shared["seed"] = integer_seed(o.seed, name, self.study)
+        seed = integer_seed(o.seed, name, self.study)
         if name == "moew":
-            return Moew(metric_columns(self.train), OUR_RADIUS, GpBucb(), baseline=self.money, **shared)
+            return Learned(metric_columns(self.train), OUR_RADIUS, GpBucb(), seed, given_weights(self.money))
         R = o.second_repeats if name == SECOND else o.repeats
         radius = SECOND_RADIUS if name == SECOND else PAPER_RADIUS
-        return Moew(
-            self.embedding[:R], radius, paper_searches(uniform), baseline=self.label_shift[:R], **shared
-        )
+        return Learned(self.embedding[:R], radius, paper_samplers(uniform), seed, label_shift)
 
 
 def search_all(
@@ -228,12 +216,8 @@ def choose_settings(repeats: int = 8, steps: int = 10_000, seed: int = 77) -> st
     studies = [Spam(options, data, study) for study in SHARES]
 
     def score(training: Training) -> FloatArray:
-        values = []
-        for rows in studies:
-            networks = rows.networks(repeats, training)
-            params = networks.train(networks.uniform_weights(3), 0)
-            values.append(np.log(rows.evaluation(networks)(params)["validation"]))
-        return np.concatenate(values)
+        problems = [rows.problem(repeats, training) for rows in studies]
+        return np.concatenate([np.log(uniform_values(one, JUDGE.evaluator, 3)) for one in problems])
 
     return best_setting(score)
 

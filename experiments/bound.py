@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from moew._util.margins import margin
-from moew.paper._bound_problem import (
+from experiments._bound_problem import (
     N_GROUPS,
     Sums,
     mean_losses,
@@ -32,8 +31,9 @@ from moew.paper._bound_problem import (
     validated,
     worst_group,
 )
-from moew.paper._experiment import Options, Run
-from moew.paper._searches import Seen
+from experiments._experiment import Options, Run
+from experiments._searches import Seen
+from moew._util.margins import margin
 from moew.samplers import Ball, CoverSampler
 from moew.theory import Theorem2
 from moew.types import FloatArray
@@ -151,7 +151,7 @@ def draw(
     this: Run, theorems: dict[int, Theorem2], measured: dict[tuple[int, int], dict[str, FloatArray]]
 ) -> None:
     """One panel for each d: the bound and its first half above, what was measured below."""
-    from moew.paper._figures import band, new_figure, save
+    from experiments._figures import band, new_figure, save
 
     figure, axes = new_figure(1, len(theorems), (4.2 * len(theorems), 4.4))
     for axis, (d, theorem) in zip(np.atleast_1d(axes), theorems.items(), strict=True):

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from moew.paper._crime_settings import PAPER, known_arms, settings
-from moew.paper._crime_study import FILE_ORDERS, Searches, Setting
-from moew.paper._crime_thresholds import ONE_THRESHOLD
-from moew.paper._experiment import PAPER_ARM, Line, difference, table
+from experiments._crime_measures import ONE_THRESHOLD
+from experiments._crime_settings import PAPER, known_arms, settings
+from experiments._crime_study import FILE_ORDERS, Searches, Setting
+from experiments._experiment import PAPER_ARM, PERCENT
+from moew._util.beside_paper import Line, difference, table
 from moew.types import FloatArray
 
 Scores = dict[str, FloatArray]
@@ -86,7 +87,7 @@ def spread_table(searches: Searches, repeats: int) -> str:
     ]
     for rule in ONE_THRESHOLD:
         for kind in ("accuracy", "FPR violation", "FDR violation", "coverage violation"):
-            values = seen.scores[f"{rule}: test {kind}"]
+            values = PERCENT * seen.scores[f"{rule}: test {kind}"]
             means, within = values.mean(axis=1), values.std(axis=1, ddof=1)
             figures = (means.mean(), means.std(ddof=1), np.sqrt((within**2).mean()), within.max())
             share = "" if kind == "accuracy" else f" {(means >= 79.23).mean():6.0%}"
@@ -105,7 +106,7 @@ def file_order_table(searches: Searches, repeats: int) -> str:
     for order in FILE_ORDERS:
         seen = searches.of(Setting(search="none", splits=order), repeats)
         for rule in ("training accuracy", "zero"):
-            values = [seen.scores[f"{rule}: test {kind}"] for kind in kinds]
+            values = [PERCENT * seen.scores[f"{rule}: test {kind}"] for kind in kinds]
             cells = [f"{v.mean():9.2f} ({v.std(ddof=1):4.1f})" for v in values]
             shown.append(f"{order:32}{rule:20}" + "".join(f"{cell:>16}" for cell in cells))
     return "\n".join(shown)
@@ -113,7 +114,7 @@ def file_order_table(searches: Searches, repeats: int) -> str:
 
 def draw(path: Path, results: Results) -> None:
     """Violation against accuracy with margins, a panel for each table and approach."""
-    from moew.paper._figures import COLOURS, new_figure, save
+    from experiments._figures import COLOURS, new_figure, save
 
     figure, axes = new_figure(2, 2, (9, 8))
     colours = dict(zip(settings("shifted", "vanilla"), COLOURS, strict=False))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moew._util.margins import margin
-from moew.paper._experiment import Line, difference, table
-from moew.paper._searches import Seen
-from moew.paper._wine_plan import (
+from experiments._experiment import PERCENT
+from experiments._searches import Seen
+from experiments._wine_plan import (
     BATCH_SIZE,
     LONG_DIMS,
     MOEW,
@@ -23,6 +22,8 @@ from moew.paper._wine_plan import (
     as_paper,
     with_p,
 )
+from moew._util.beside_paper import Line, difference, table
+from moew._util.margins import margin
 
 
 def report(name: str, plan: Plan, picks: Picks) -> str:
@@ -58,8 +59,8 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
 
 
 def spread(name: str, seen: Seen, n_models: int) -> str:
-    """By how much models differ by chance alone, those of one batch and those of different ones."""
-    tests = seen.scores["test"][:, :n_models].reshape(len(seen.alphas), -1, BATCH_SIZE)
+    """By how much models differ by chance, in percent: those of one batch and those of different ones."""
+    tests = PERCENT * seen.scores["test"][:, :n_models].reshape(len(seen.alphas), -1, BATCH_SIZE)
     between, within = tests.mean(axis=2).std(axis=1, ddof=1), tests.std(axis=2, ddof=1)
     return (
         f"{name}, all models: mean {tests.mean():.2f}, standard deviation {within.mean():.2f} in a batch of "
@@ -69,7 +70,7 @@ def spread(name: str, seen: Seen, n_models: int) -> str:
 
 def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
     """Figure 4a: by d; Figure 4b, where the plan has more batches: by B; validation and test."""
-    from moew.paper._figures import COLOURS, band, new_figure, save
+    from experiments._figures import COLOURS, band, new_figure, save
 
     B, marks = plan.n_batches, plan.batches(UNIFORM)
     panels = [(list(plan.dims), [(as_paper(d), B) for d in plan.dims], [(UNIFORM, B)] * len(plan.dims))]

@@ -10,16 +10,30 @@ from typing import Any
 
 import numpy as np
 
+from experiments._autoencoder import middle_layer
+from experiments._crime_measures import CLASSES, MEASURES, N_GROUPS, RULES, all_measures
+from experiments._experiment import PERCENT, Options, Prepared, Run, chosen
+from experiments._scaling import standardized
+from experiments._searches import (
+    Arm,
+    BaseWeightsOf,
+    Fixed,
+    Judge,
+    Learned,
+    Problem,
+    Seen,
+    given_weights,
+    label_shift,
+    paper_samplers,
+    rows_of_repeats,
+    uniform_weights,
+)
 from moew._util.seeds import generator, integer_seed
 from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.models.networks import NetworkSpec, RepeatedNetworks
-from moew.paper._autoencoder import middle_layer
-from moew.paper._crime_thresholds import N_GROUPS, RULES, Scored, measure, thresholds
-from moew.paper._experiment import Options, Prepared, Run, chosen
-from moew.paper._scaling import standardized
-from moew.paper._searches import Arm, Moew, Plain, Seen, label_shift, paper_searches
 from moew.samplers import GpBucb
+from moew.search._evaluate import Evaluator
 from moew.types import FloatArray, IntArray
 
 SIZES = ((755, 239), (200, 300), (200, 300))  # large and small communities in training, validation, test
@@ -98,11 +112,11 @@ class Crime:
         shares = [float(large[rows].mean()) for rows in self.rows[:2]]
         ratios = (shares[1] / shares[0], (1 - shares[1]) / (1 - shares[0]))
         is_large = large[self.rows[0]]
-        self.pi = {
-            "none": None,
-            "ratio": np.where(is_large, *ratios),
-            "script": np.where(is_large, 0.16, 2.5),
-            "label": label_shift(*(data.y[rows] == 1 for rows in self.rows[:2])),
+        self.base_weights: dict[str, BaseWeightsOf] = {
+            "none": uniform_weights,
+            "ratio": given_weights(np.where(is_large, *ratios)),
+            "script": given_weights(np.where(is_large, 0.16, 2.5)),
+            "label": label_shift,
         }
 
     def _split(self, number: int, sizes: Sequence[tuple[int, int]]) -> list[IntArray]:
@@ -126,16 +140,21 @@ class Crime:
         ]
 
     @cached_property
-    def networks(self) -> RepeatedNetworks:
+    def problem(self) -> Problem:
+        """Linear classifiers, and the rows of all parts."""
         o, rows = self.options, self.rows[0]
         X, Y = self.data.X[rows], self.data.y[rows][..., None].astype(np.float32)
         spec = NetworkSpec((X.shape[2], 1), "sigmoid", "hinge", o.steps, 100, precision=o.precision)
         seed = integer_seed(o.seed, f"crime {self.study} linear")
-        return RepeatedNetworks(spec, X, Y, o.repeats, seed, device=o.device)
-
-    @cached_property
-    def _shared(self) -> list[Any]:
-        return [self.networks.place(self.data.X[rows]) for rows in self.rows]
+        networks = RepeatedNetworks(spec, X, Y, o.repeats, seed, device=o.device)
+        group = self.data.columns["group"]
+        parts = [
+            rows_of_repeats(
+                networks.place(self.data.X[part]), self.data.y[part], o.repeats, group=group[part]
+            )
+            for part in self.rows
+        ]
+        return Problem.of(networks, CLASSES, *parts)
 
     @property
     def our_embedding(self) -> FloatArray:
@@ -154,33 +173,25 @@ class Crime:
             xy, EMBEDDING_HIDDEN, EMBEDDING_DIMS, (label,), n_repeats=o.repeats, seed=seed, options=o
         )
 
-    def evaluate(self, setting: Setting, params: Any) -> dict[str, FloatArray]:
-        """All measures of all rules on validation and test; "validation" is what the search aims at."""
-        y, groups = self.data.y == 1, self.data.columns["group"]
-        training, validation, test = (
-            Scored(self.networks.outputs(params, X)[..., 0], y[rows], groups[rows])
-            for X, rows in zip(self._shared, self.rows, strict=True)
-        )
-        found: dict[str, FloatArray] = {}
-        for rule in RULES:
-            cuts = thresholds(rule, training, validation)
-            for name, part in (("validation", validation), ("test", test)):
-                found.update({f"{rule}: {name} {m}": v for m, v in measure(part, cuts).items()})
-        return {"validation": found[f"{setting.rule}: validation {setting.aim}"], **found}
-
-    def arm(self, setting: Setting, fixed: Seen | None, n_jobs: int) -> Arm:
+    def arm(self, setting: Setting, fixed: Seen | None) -> Arm:
         """How the setting weights; the noise of the paper's GP is that of the fixed weights' models."""
-        pi = self.pi[setting.pi]
+        base_weights = self.base_weights[setting.pi]
         if fixed is None:
-            return Plain(pi)
+            return Fixed(base_weights)
         seed = integer_seed(self.options.seed, f"crime {setting.label}")
-        search: Any = GpBucb()
+        samplers: Any = GpBucb()
         if setting.search == "paper":
-            search = paper_searches(aimed_at(fixed, setting))
+            samplers = paper_samplers(aimed_at(fixed, setting))
         elif setting.search == "fitted":
-            search = GpBucb(width="fit", noise=0.1 * 100**2, targets="raw")
+            samplers = GpBucb(width="fit", noise=0.1, targets="raw")
         Z = self.our_embedding if setting.search == "ours" else self.raw_embedding
-        return Moew(Z, setting.radius, search, setting.greater_is_better, seed, pi, n_jobs)
+        return Learned(Z, setting.radius, samplers, seed, base_weights)
+
+
+def judge_of(setting: Setting) -> Judge:
+    """What the setting aims at; everything else is recorded too."""
+    evaluator = Evaluator(MEASURES[setting.aim], RULES[setting.rule], CLASSES)
+    return Judge(evaluator, all_measures, setting.wrong_way)
 
 
 def aimed_at(seen: Seen, setting: Setting) -> Seen:
@@ -222,13 +233,13 @@ class Searches:
                 options, self.data[setting.features], setting.study, setting.splits, self.sizes
             )
         study = self._studies[key]
-        arm = study.arm(setting, fixed, self.this.options.n_jobs)
-        return Prepared(study.networks, arm, partial(study.evaluate, setting))
+        return Prepared(study.problem, study.arm(setting, fixed), judge_of(setting))
 
     def result(self, setting: Setting, repeats: int, aim: Setting | None = None) -> dict[str, FloatArray]:
-        """Of the model chosen for `aim` (None: the setting's): validation, test accuracy, violation (R,)."""
+        """Of the model chosen for `aim` (None: the setting's): validation, test accuracy, violation (R,), in
+        percent."""
         aim = setting if aim is None else aim
-        picks = chosen(aimed_at(self.of(setting, repeats), aim), aim.greater_is_better)
+        picks = chosen(aimed_at(self.of(setting, repeats), aim), aim.greater_is_better, unit=PERCENT)
         names = {"accuracy": "accuracy", "violation": aim.violation}
         shown = {name: picks[f"{aim.rule}: test {kind}"] for name, kind in names.items()}
         return {"validation": picks["validation"], **shown}

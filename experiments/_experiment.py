@@ -1,8 +1,7 @@
-"""What all experiments share: their options, time, files, tables and verdicts."""
+"""What all experiments share: their options, time and files."""
 
 from __future__ import annotations
 
-import csv
 import json
 import platform
 import re
@@ -13,14 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from moew._util.margins import margin
-from moew.models.networks import RepeatedNetworks
-from moew.paper._searches import Arm, Evaluate, OutOfTimeError, Seen, run
+from experiments._searches import Arm, Judge, OutOfTimeError, Problem, Seen, run
+from moew._util.beside_paper import write_values
 from moew.types import FloatArray
 
 SECOND_REPEATS = 20  # at most
+PERCENT = 100.0
 PAPER_ARM = "moew, GP-BUCB as in the paper"
 
 
@@ -43,41 +40,12 @@ class Options:
         return min(self.repeats, SECOND_REPEATS)
 
 
-@dataclass(frozen=True)
-class Line:
-    """One row of a table: the paper's figure, ours (repeats,), and which way is better."""
-
-    name: str
-    values: FloatArray
-    greater_is_better: bool
-    paper: float | None = None
-    paper_margin: float = 0.0
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.values))
-
-    @property
-    def margin(self) -> float:
-        return margin(self.values) if len(self.values) > 1 else float("nan")
-
-    @property
-    def verdict(self) -> str:
-        """Ours against the paper's: inside both margins, better or worse."""
-        if self.paper is None:
-            return ""
-        sign = 1.0 if self.greater_is_better else -1.0
-        gain = sign * (self.mean - self.paper)
-        within = float(np.hypot(self.margin, self.paper_margin))
-        return "inside the margin" if abs(gain) <= within else "better" if gain > 0 else "worse"
-
-
 class Prepared(NamedTuple):
-    """What a search trains, how it weights, and what its models score."""
+    """What a search trains, how it weights, and how its models are judged."""
 
-    networks: RepeatedNetworks
+    problem: Problem
     arm: Arm
-    evaluate: Evaluate
+    judge: Judge
 
 
 class Run:
@@ -121,22 +89,19 @@ class Run:
         path = self.state(setting)
         if path.exists() and (seen := Seen.load(path)).n >= n_batches * batch_size:
             return seen
-        on_batch = self.tick(setting, n_batches)
-        return run(*prepare(), n_batches=n_batches, batch_size=batch_size, path=path, on_batch=on_batch)
+        return run(
+            *prepare(),
+            n_batches=n_batches,
+            batch_size=batch_size,
+            path=path,
+            n_jobs=self.options.n_jobs,
+            on_batch=self.tick(setting, n_batches),
+        )
 
     def write_values(self, lines: Sequence[tuple[str, Mapping[str, FloatArray]]]) -> Path:
         """The raw numbers of every repeat: setting, repeat, one column for each score."""
-        names = list(dict.fromkeys(name for _, values in lines for name in values))
         path = self.folder / f"{self.name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["setting", "repeat", *names])
-            for setting, values in lines:
-                for r in range(len(next(iter(values.values())))):
-                    writer.writerow(
-                        [setting, r, *(f"{values[n][r]:.6g}" if n in values else "" for n in names)]
-                    )
+        write_values(path, lines)
         self._write_meta(time.monotonic() - self._start)
         return path
 
@@ -173,35 +138,11 @@ class Run:
         self._meta_path().write_text(json.dumps(meta, indent=1) + "\n")
 
 
-def chosen(seen: Seen, greater_is_better: bool, first: int | None = None) -> dict[str, FloatArray]:
-    """All scores (R,) of the candidate that each repeat would choose by validation."""
-    return seen.at(seen.best(greater_is_better, first))
-
-
-def table(title: str, lines: Sequence[Line], paper_is: str = "paper") -> str:
-    """The table as people read it; a row of fewer repeats than the others says so."""
-    repeats = max(len(line.values) for line in lines)
-    names = [
-        line.name if len(line.values) == repeats else f"{line.name} ({len(line.values)} repeats)"
-        for line in lines
-    ]
-    width = max(map(len, names))
-    shown = [f"{title}, {repeats} repeats", f"{'':{width}}  {paper_is:>15}  {'ours':>17}  verdict"]
-    for name, line in zip(names, lines, strict=True):
-        paper = "–" if line.paper is None else f"{line.paper:.2f}"
-        if line.paper is not None and line.paper_margin:
-            paper += f" ± {line.paper_margin:.2f}"
-        ours = f"{line.mean:8.2f} ± {line.margin:6.2f}"
-        shown.append(f"{name:{width}}  {paper:>15}  {ours}  {line.verdict}".rstrip())
-    return "\n".join(shown)
-
-
-def difference(name: str, ours: FloatArray, other: FloatArray, greater_is_better: bool) -> str:
-    """ours − other within each repeat that both have, with its margin and in how many it is better."""
-    both = min(len(ours), len(other))  # second settings have fewer repeats
-    gain = ours[:both] - other[:both]
-    better = int((gain > 0 if greater_is_better else gain < 0).sum())
-    return f"{name}: {gain.mean():+.2f} ± {margin(gain):.2f}, better in {better} of {len(gain)}"
+def chosen(
+    seen: Seen, greater_is_better: bool, first: int | None = None, unit: float = 1.0
+) -> dict[str, FloatArray]:
+    """All scores (R,) of the candidate that each repeat would choose by validation, times `unit`."""
+    return {name: unit * values for name, values in seen.at(seen.best(greater_is_better, first)).items()}
 
 
 def device_name(device: str | None) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from moew.paper._experiment import PAPER_ARM, Line, Run, chosen, difference, table
-from moew.paper._searches import Seen
+from experiments._experiment import PAPER_ARM, PERCENT, Run, chosen
+from experiments._searches import Seen
+from moew._util.beside_paper import Line, difference, table
 from moew.types import FloatArray
 
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")
@@ -22,7 +23,7 @@ Picks = dict[tuple[int, str], dict[str, FloatArray]]
 
 def report(this: Run, found: Found) -> str:
     """The table; raw numbers and figures go to the folder."""
-    picks = {key: chosen(seen, greater_is_better=False) for key, seen in found.items()}
+    picks = {key: chosen(seen, False, unit=PERCENT) for key, seen in found.items()}
     this.write_values([(f"h={h} {name}", values) for (h, name), values in picks.items()])
     sizes = list(dict.fromkeys(h for h, _ in found))
     parts = []
@@ -47,7 +48,7 @@ def report(this: Run, found: Found) -> str:
 
 def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
     """Figure 3a: test error by size, and less that of uniform; 3b: alpha by digit beside uniform's error."""
-    from moew.paper._figures import COLOURS, band, new_figure, save
+    from experiments._figures import COLOURS, band, new_figure, save
 
     figure, (left, middle, right) = new_figure(1, 3, (15, 5))
     for name, colour in zip(ARMS, COLOURS, strict=False):
@@ -72,7 +73,7 @@ def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
 
 def digits(axis: Any, shift: float, values: list[FloatArray], label: str, colour: str) -> None:
     """Means and margins of ten digits, and the axis in their colour."""
-    from moew.paper._figures import means_and_margins
+    from experiments._figures import means_and_margins
 
     means, margins = means_and_margins(values)
     axis.errorbar(np.arange(10) + shift, means, margins, fmt="o", capsize=3, color=colour)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments._experiment import Options, Run
+from experiments._searches import Seen
+from experiments._stand_ins import BATCH_SIZE, PAPER_RADIUS
+from experiments.pages import ARMS, SHARES, STATED, Pages, search_all
+from moew._util.beside_paper import Line, table
 from moew.datasets import load_blog
-from moew.paper._experiment import Line, Options, Run, table
-from moew.paper._searches import Seen
-from moew.paper._stand_ins import BATCH_SIZE, PAPER_RADIUS
-from moew.paper.pages import ARMS, SHARES, STATED, Pages, search_all
 from moew.types import FloatArray
 
 SHOWN = (0, 1, 3, 5, 7, 9)
@@ -54,7 +55,7 @@ def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = 
 
 def draw(this: Run, seen: Seen, shown: list[int], batch_size: int, radius: float) -> None:
     """The first repeat: its batches, both metrics over all candidates, and one metric against the other."""
-    from moew.paper._figures import COLOURS, new_figure, save
+    from experiments._figures import COLOURS, new_figure, save
 
     figure, axes = new_figure(3, 3, (10.5, 10.2))
     alphas = seen.alphas[0]

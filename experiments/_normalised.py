@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments._experiment import PAPER_ARM
+from moew._util.beside_paper import Line, table
 from moew._util.margins import margin
-from moew.paper._experiment import PAPER_ARM, Line, table
 from moew.types import FloatArray
 
 Scores = Mapping[str, FloatArray]  # of each arm, "uniform" first: test scores (repeats,)
@@ -58,7 +59,7 @@ def draw(
     path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], label: str, n_rows: int = 1
 ) -> None:
     """A panel for each table: our means with margins, and the paper's as hollow diamonds."""
-    from moew.paper._figures import COLOURS, new_figure, save
+    from experiments._figures import COLOURS, new_figure, save
 
     n_columns = len(titles) // n_rows
     figure, axes = new_figure(n_rows, n_columns, (2.2 + 3.2 * n_columns, 0.4 + 3.0 * n_rows))

@@ -27,11 +27,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from moew._util.seeds import integer_seed
-from moew.datasets import Dataset, load_wine, load_wine_full
-from moew.paper._experiment import Options, Prepared, Run, chosen
-from moew.paper._searches import Arm, Moew, Plain, Seen, paper_searches
-from moew.paper._wine_plan import (
+from experiments._experiment import PERCENT, Options, Prepared, Run, chosen
+from experiments._searches import Arm, Fixed, Learned, Seen, paper_samplers
+from experiments._wine_plan import (
     BATCH_SIZE,
     OUR_RADIUS,
     PAPER_RADIUS,
@@ -43,22 +41,22 @@ from moew.paper._wine_plan import (
     Plan,
     Setting,
 )
-from moew.paper._wine_rows import Wine, most_frequent_flags
-from moew.paper._wine_tables import draw, report, spread
+from experiments._wine_rows import JUDGE, Wine, most_frequent_flags
+from experiments._wine_tables import draw, report, spread
+from moew._util.seeds import integer_seed
+from moew.datasets import Dataset, load_wine, load_wine_full
 
 
 def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -> Arm:
     """How this setting weights; the noise of the paper's GP is that of the uniform models."""
     if setting.embedding is None:
-        return Plain()
+        return Fixed()
     paper, ours = setting.search is None, setting.embedding == "ours"
-    return Moew(
+    return Learned(
         wine.metric_columns(repeats) if ours else wine.embedding(setting.embedding, setting.n_dims, repeats),
         OUR_RADIUS if ours else PAPER_RADIUS,
-        paper_searches(uniform, setting.confidence, setting.confidence) if paper else setting.search,
-        greater_is_better=False,
-        seed=integer_seed(wine.options.seed, f"wine {setting.name}"),
-        n_jobs=wine.options.n_jobs,
+        paper_samplers(uniform, setting.confidence, setting.confidence) if paper else setting.search,
+        integer_seed(wine.options.seed, f"wine {setting.name}"),
     )
 
 
@@ -78,14 +76,14 @@ def search_all(this: Run, name: str, wine: Wine, plan: Plan) -> dict[str, Seen]:
 def prepared(wine: Wine, setting: Setting, uniform: Seen | None) -> Prepared:
     o = wine.options
     repeats = o.second_repeats if setting.few else o.repeats
-    networks, evaluate = wine.model(setting.scaled, repeats)
-    return Prepared(networks, make_arm(wine, setting, repeats, uniform), evaluate)
+    problem = wine.problem(setting.scaled, repeats)
+    return Prepared(problem, make_arm(wine, setting, repeats, uniform), JUDGE)
 
 
 def choose_all(found: dict[str, Seen], plan: Plan) -> Picks:
-    """The scores (R,) of what each search chooses by validation after B batches."""
+    """The scores (R,) in percent of what each search chooses by validation after B batches."""
     return {
-        (setting, batches): chosen(seen, greater_is_better=False, first=batches * BATCH_SIZE)
+        (setting, batches): chosen(seen, False, batches * BATCH_SIZE, PERCENT)
         for setting, seen in found.items()
         for batches in plan.batches(setting)
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from moew.paper._crime_study import Setting
-from moew.paper._crime_thresholds import ONE_THRESHOLD
-from moew.paper._experiment import PAPER_ARM
+from experiments._crime_measures import ONE_THRESHOLD
+from experiments._crime_study import Setting
+from experiments._experiment import PAPER_ARM
 
 POST = Setting(rule="post-shift", aim="accuracy")
 VANILLA = Setting()
@@ -28,12 +28,13 @@ PAPER = {
     ("shifted", "vanilla"): ((85.59, 0.05, 37.53, 0.40), (85.59, 0.06, 37.78, 0.39)),
     ("shifted", "post-shift"): ((72.46, 0.11, 6.63, 0.44), (72.33, 0.12, 4.61, 0.41)),
 }
+OTHER_THRESHOLDS = tuple(ONE_THRESHOLD)[1:]
 _FDR, _COVERAGE = (replace(VANILLA, aim=f"{kind} violation") for kind in ("FDR", "coverage"))
 VARIANTS: dict[str, Setting] = {
     "as above": VANILLA,
-    **{f"threshold: {rule}": replace(VANILLA, rule=rule) for rule in ONE_THRESHOLD[1:]},
+    **{f"threshold: {rule}": replace(VANILLA, rule=rule) for rule in OTHER_THRESHOLDS},
     "violation of FDR": _FDR,
-    **{f"violation of FDR, threshold: {rule}": replace(_FDR, rule=rule) for rule in ONE_THRESHOLD[1:]},
+    **{f"violation of FDR, threshold: {rule}": replace(_FDR, rule=rule) for rule in OTHER_THRESHOLDS},
     "violation of coverage": _COVERAGE,
     "violation of coverage, threshold: zero": replace(_COVERAGE, rule="zero"),
     "99 features": replace(VANILLA, features="complete"),

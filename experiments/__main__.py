@@ -1,0 +1,147 @@
+"""`python -m experiments NAME`: an experiment of the paper from the command line.
+
+Tables are printed; raw numbers, figures and what is done so far go to a folder. An interrupted command goes
+on where it stopped when run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from moew.exceptions import MoewError
+
+FAILED, OUT_OF_TIME, INTERRUPTED = 1, 3, 130
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What the command of an experiment says and offers; its module has `main(options, **more) -> str`.
+
+    more: names of options of its own, their choices (the first is the default), and help.
+    files: names of options that are files of the user's, and help.
+    """
+
+    summary: str
+    repeats: int = 100
+    steps: int = 10_000
+    more: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+
+EXPERIMENTS = {
+    "toy": Experiment(
+        "Figure 1: two features, shifted, precision at 95 % recall.",
+        repeats=30,
+        steps=2_000,
+        more={
+            "model": (("logistic", "network"), "What is trained; --steps are the network's."),
+            "sampler": (("gp_bucb", "random"), "Where alphas come from."),
+        },
+    ),
+    "sampling": Experiment("Figure 2: where GP-BUCB samples; validation against test."),
+    "mnist": Experiment("Figure 3: the worst digit's error, by size of the network."),
+    "wine": Experiment(
+        "Figure 4: the worst price range's error; d, B, p and q.",
+        files={"csv": "Kaggle's whole file, winemag-data-130k-v2.csv."},
+    ),
+    "crime": Experiment("Tables 1 and 2: fairness on few rows, IID and shifted."),
+    "spam": Experiment("Value saved per harm done, on credit default."),
+    "pages": Experiment("Graded quality of selected pages, on blog feedback."),
+    "bound": Experiment("Theorem 2 beside the search over an ε-cover (no networks)."),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """All experiments as subcommands."""
+    words = "Run an experiment of the paper. An interrupted command goes on where it stopped when run again."
+    made = argparse.ArgumentParser("python -m experiments", description=words)
+    commands = made.add_subparsers(dest="name", required=True, metavar="NAME")
+    for name, experiment in EXPERIMENTS.items():
+        command = commands.add_parser(
+            name,
+            help=experiment.summary.replace("%", "%%"),
+            description=experiment.summary,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        _add_options(command, experiment)
+    return made
+
+
+def _add_options(command: argparse.ArgumentParser, experiment: Experiment) -> None:
+    def option(name: str, kind: Callable[[str], Any], default: Any, words: str, **more: Any) -> None:
+        command.add_argument(f"--{name}", type=kind, default=default, help=words, **more)
+
+    option("repeats", _at_least(2), experiment.repeats, "Of the whole experiment, for margins.", metavar="N")
+    option("seed", _at_least(0), 0, "Of all chance.", metavar="N")
+    option("device", str, None, "None is what JAX would take.", choices=("cpu", "gpu"))
+    option("precision", str, "float32", "Of products.", choices=("float32", "tf32", "bfloat16"))
+    option("steps", _at_least(1), experiment.steps, "Of training each network.", metavar="N")
+    option("jobs", _at_least(1), 1, "Processes at a time.", metavar="N", dest="n_jobs")
+    option("minutes", _above_zero, None, "Stop cleanly after so many.", metavar="N")
+    option("out", Path, Path("out"), "Folder of all results.")
+    for name, (choices, words) in experiment.more.items():
+        option(name, str, choices[0], words, choices=choices)
+    for name, words in experiment.files.items():
+        option(name, _existing_file, None, words)
+
+
+def _existing_file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text}")
+    return Path(text)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, got {text}")
+        return int(text)
+
+    return integer
+
+
+def _above_zero(text: str) -> float:
+    if not float(text) > 0:
+        raise argparse.ArgumentTypeError(f"must be above 0, got {text}")
+    return float(text)
+
+
+def run(name: str, given: dict[str, Any], show: Callable[[str], Any]) -> tuple[int, str]:
+    """Run the experiment of that name; the exit status, and a line on what went wrong."""
+    if find_spec("matplotlib") is None:
+        return FAILED, "the experiments draw figures; install matplotlib with: pip install 'moew[plot]'"
+    from experiments._experiment import Options
+    from experiments._searches import OutOfTimeError
+
+    shared = {option.name for option in fields(Options)}
+    options = Options(**{key: value for key, value in given.items() if key in shared})
+    more = {key: value for key, value in given.items() if key not in shared}
+    try:
+        show(importlib.import_module(f"experiments.{name}").main(options, **more))
+    except OutOfTimeError as ended:
+        return OUT_OF_TIME, str(ended)
+    except KeyboardInterrupt:
+        return INTERRUPTED, "interrupted; run the same command again to go on"
+    except (MoewError, OSError, MemoryError) as error:  # anything else is a bug, and shows where
+        return FAILED, " ".join(f"{str(error) or type(error).__name__}".split())
+    return 0, ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line and run; the exit status."""
+    given = vars(parser().parse_args(arguments))
+    status, line = run(given.pop("name"), given, print)
+    if line:
+        print(f"experiments: {line}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""How the crime experiment decides and what it measures: the library's rules and metrics, and the readings of
+the paper that the library has not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from experiments._searches import Problem
+from moew.decision import EqualFalsePositiveRates, FixedThreshold, MostAccurate
+from moew.metrics import Predictions, accuracy, fpr_gap, make_metric, positive_score
+from moew.search._evaluate import Evaluator
+from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray
+
+N_GROUPS = 4
+COVERAGE = 0.278  # the authors'
+CLASSES = np.array([0, 1])
+
+
+@dataclass(frozen=True)
+class ScoresExceeded:
+    """Decides by the threshold that the share `coverage` of the training scores exceed, between two scores as
+    `np.percentile` takes it."""
+
+    coverage: float
+    threshold: float | None = None
+
+    of: ClassVar[Any] = "score"
+    fit_on: ClassVar[Any] = "train"
+    needs_labels: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
+        return (("all rows", self.threshold),)
+
+    def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
+        return replace(self, threshold=float(np.percentile(score, 100.0 * (1.0 - self.coverage))))
+
+    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
+        return np.asarray(score > np.float64(self.threshold))
+
+    def state(self) -> dict[str, Any]:
+        return {"kind": "ScoresExceeded", "coverage": self.coverage, "threshold": self.threshold}
+
+
+def _largest_gap(part: Array, whole: Array, group: Array) -> float:
+    """Between the groups with the highest and the lowest share of `part` (n,) in `whole` (n,), 0 for a group
+    without any."""
+    n_part, n_whole = (np.bincount(group[rows], minlength=N_GROUPS) for rows in (part, whole))
+    return float(np.ptp(n_part / np.maximum(n_whole, 1)))
+
+
+@make_metric(greater_is_better=False, name="false-discovery rate gap")
+def fdr_gap(y_true: Array, decision: Array, group: Array) -> float:
+    """The gap between the groups' shares of wrong ones among the positive decisions."""
+    return _largest_gap((decision == 1) & (y_true != 1), decision == 1, group)
+
+
+@make_metric(greater_is_better=False, name="coverage gap")
+def coverage_gap(y_true: Array, decision: Array, group: Array) -> float:
+    """The gap between the groups' shares of positive decisions."""
+    return _largest_gap(decision == 1, np.ones(len(y_true), dtype=np.bool_), group)
+
+
+ONE_THRESHOLD: dict[str, DecisionRule] = {
+    "training accuracy": MostAccurate(on="train", at="edge"),
+    "validation accuracy": MostAccurate(on="validation", at="edge"),
+    "zero": FixedThreshold(0.0),
+    "coverage": ScoresExceeded(COVERAGE),
+}
+RULES: dict[str, DecisionRule] = {
+    **ONE_THRESHOLD,
+    "post-shift": EqualFalsePositiveRates(COVERAGE, on="train", method="greedy"),
+}
+MEASURES = {
+    "accuracy": accuracy(),
+    "FPR violation": fpr_gap(),
+    "FDR violation": fdr_gap,
+    "coverage violation": coverage_gap,
+}
+
+
+def all_measures(problem: Problem, repeat: int, model: Any, predictions: Predictions) -> dict[str, float]:
+    """All measures with all rules on validation and test rows, such as "zero: test accuracy"."""
+    data = problem.data[repeat]
+    scored = replace(predictions, scores=positive_score(model, data.validation.X))
+    found: dict[str, float] = {}
+    for name, rule in RULES.items():
+        final = Evaluator(MEASURES["accuracy"], rule, CLASSES).final_model(model, scored, data)
+        for part, rows in (("validation", data.validation), ("test", problem.test[repeat])):
+            decided = final.decide(rows.X, rows.columns)
+            for kind, measure in MEASURES.items():
+                found[f"{name}: {part} {kind}"] = measure(rows.y, decided, rows.columns, pos_label=1)
+    return found

@@ -1,0 +1,382 @@
+"""R searches of networks side by side, kept in a file after every batch.
+
+An interrupted run goes on with the next batch and ends with the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from moew._util.seeds import integer_seed
+from moew._util.whole_files import write_whole
+from moew.data import Fold, LabelledRows, SearchData
+from moew.embedding import FunctionEmbedding
+from moew.exceptions import MoewError
+from moew.metrics import Predictions
+from moew.models.networks import PlacedRows, RepeatedNetworks
+from moew.samplers import Ball, GpBucb, RandomSampler
+from moew.search._evaluate import Evaluator
+from moew.search._loop import Search, search_side_by_side
+from moew.search._repeats import train_repeats
+from moew.search._study import Trial, WeightStudy
+from moew.types import Array, BaseWeights, FloatArray, IntArray, Labels, Sampler, Task, Weighting
+from moew.weighting import (
+    ExampleWeighting,
+    FixedWeighting,
+    FunctionBaseWeights,
+    LabelShift,
+    RandomWeighting,
+    UniformBaseWeights,
+)
+
+
+class OutOfTimeError(MoewError):
+    """The time given to the command is used up; what is done is kept."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The rows of R repeats and the networks that are trained on them.
+
+    `classes` (C,) are what classifiers predict, None for regressors.
+    """
+
+    networks: RepeatedNetworks
+    classes: Array | None
+    data: list[SearchData]
+    test: list[LabelledRows]
+
+    @classmethod
+    def of(
+        cls,
+        networks: RepeatedNetworks,
+        classes: Array | None,
+        training: list[LabelledRows],
+        validation: list[LabelledRows],
+        test: list[LabelledRows],
+    ) -> Problem:
+        """The problem of given rows, one entry a repeat."""
+        task: Task = "regression" if classes is None else "classification"
+        data = [
+            SearchData(task, *both, (Fold(None, np.arange(len(both[1]))),))
+            for both in zip(training, validation, strict=True)
+        ]
+        return cls(networks, classes, data, test)
+
+
+def rows_of_repeats(
+    placed: PlacedRows | None, y: Labels, n_repeats: int, **columns: Array
+) -> list[LabelledRows]:
+    """The rows of each repeat: y and columns (R or 1, n), and `placed` features, None where no part of the
+    search looks at them."""
+
+    def of(values: Array, repeat: int) -> Array:
+        return np.asarray(values[repeat if len(values) > 1 else 0])
+
+    return [
+        LabelledRows(
+            None if placed is None else placed.of_repeat(r),
+            of(y, r),
+            columns={name: of(values, r) for name, values in columns.items()},
+        )
+        for r in range(n_repeats)
+    ]
+
+
+Scores = Callable[[Problem, int, Any, Predictions], Mapping[str, float]]
+"""(problem, repeat, model, its validation predictions) → what is recorded of a candidate, by name."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What a search looks for, and what else is recorded of every candidate (None: its test score)."""
+
+    evaluator: Evaluator
+    scores: Scores | None = None
+    wrong_way: bool = False  # look for the worst
+
+    @property
+    def greater_is_better(self) -> bool:
+        return self.evaluator.metric.greater_is_better != self.wrong_way
+
+    def recorded(
+        self, problem: Problem, repeat: int, model: Any, predictions: Predictions
+    ) -> Mapping[str, float]:
+        """The candidate's other scores."""
+        if self.scores is not None:
+            return self.scores(problem, repeat, model, predictions)
+        final = self.evaluator.final_model(model, predictions, problem.data[repeat])
+        return {"test": self.evaluator.value_on(final, problem.test[repeat])}
+
+
+BaseWeightsOf = Callable[[int], BaseWeights]
+"""The base weights π of a repeat, not fitted."""
+
+
+def given_weights(pi: FloatArray) -> BaseWeightsOf:
+    """Base weights (R, n) that are known."""
+    return lambda repeat: FunctionBaseWeights(lambda *_: pi[repeat])
+
+
+def uniform_weights(_repeat: int) -> BaseWeights:
+    """π = 1 in every repeat."""
+    return UniformBaseWeights()
+
+
+def label_shift(_repeat: int) -> BaseWeights:
+    """The paper's π(y) = p_V(y) / p_T(y), from shares as they are."""
+    return LabelShift(smoothing=0.0)
+
+
+class Arm(Protocol):
+    """One way to weight: a row of the paper's tables."""
+
+    @property
+    def radius(self) -> float: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def mark(self) -> FloatArray:
+        """By what to know again the embedding that the alphas belong to."""
+        ...
+
+    def weighting(self, repeat: int, data: SearchData) -> Weighting: ...
+
+    def sampler(self, repeat: int) -> Sampler: ...
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The weights π without a search: candidates differ in their initial parameters alone."""
+
+    base_weights: BaseWeightsOf = uniform_weights
+    radius: float = 1.0
+    seed: int = 0
+    mark: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def weighting(self, repeat: int, data: SearchData) -> Weighting:
+        pi = self.base_weights(repeat).fit_weights(
+            data.training.X, data.training.y, data.validation.X, data.validation.y, task=data.task
+        )
+        return FixedWeighting(pi / pi.mean())
+
+    def sampler(self, repeat: int) -> Sampler:
+        return RandomSampler()
+
+
+@dataclass(frozen=True)
+class RandomRows(Fixed):
+    """The paper's random weights of rows."""
+
+    def weighting(self, repeat: int, data: SearchData) -> Weighting:
+        return RandomWeighting(len(data.training), None, integer_seed(self.seed, "rows", repeat))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Weights that are searched for: embeddings Z (R or 1, n, d), α in a ball, and where alphas come from
+    (None: at random; several: one for each repeat)."""
+
+    Z: FloatArray
+    radius: float
+    samplers: Sampler | Sequence[Sampler] | None
+    seed: int
+    base_weights: BaseWeightsOf = uniform_weights
+
+    @property
+    def mark(self) -> FloatArray:
+        """The radius, means and deviations (R or 1, 1 + 2d)."""
+        radius = np.full((len(self.Z), 1), self.radius)
+        return np.hstack([radius, self.Z.mean(axis=1), self.Z.std(axis=1)]).astype(np.float32)
+
+    def weighting(self, repeat: int, data: SearchData) -> Weighting:
+        Z = self.Z[repeat if len(self.Z) > 1 else 0]
+        embedding = FunctionEmbedding(lambda *_: Z, standardize=False)
+        return ExampleWeighting(embedding, self.base_weights(repeat)).fit(
+            data.training.X, data.training.y, data.validation.X, data.validation.y, task=data.task
+        )
+
+    def sampler(self, repeat: int) -> Sampler:
+        if self.samplers is None:
+            return RandomSampler()
+        return self.samplers[repeat] if isinstance(self.samplers, Sequence) else self.samplers
+
+
+@dataclass
+class Seen:
+    """What is known of all repeats: alphas (R, n, d) and scores by name (R, n), NaN where there is none.
+
+    "validation" is what the search was told, in the metric's own units.
+    """
+
+    alphas: FloatArray
+    scores: dict[str, FloatArray] = field(default_factory=dict)
+    mark: FloatArray = field(default_factory=lambda: np.empty(0))  # of the embedding
+
+    @property
+    def n(self) -> int:
+        return int(self.alphas.shape[1])
+
+    def room_for(self, alphas: FloatArray) -> None:
+        """Append alphas (R, k, d), without scores so far."""
+        self.alphas = np.concatenate([self.alphas, alphas], axis=1)
+        self.scores = {name: self._as_long(values) for name, values in self.scores.items()}
+
+    def record(self, repeat: int, number: int, scores: Mapping[str, float]) -> None:
+        """Note the scores of one candidate."""
+        for name, value in scores.items():
+            if name not in self.scores:
+                self.scores[name] = self._as_long(np.empty((len(self.alphas), 0)))
+            self.scores[name][repeat, number] = value
+
+    def _as_long(self, values: FloatArray) -> FloatArray:
+        missing = np.full((len(self.alphas), self.n - values.shape[1]), np.nan)
+        return np.concatenate([values, missing], axis=1)
+
+    def best(self, greater_is_better: bool, first: int | None = None) -> IntArray:
+        """Which candidate of each repeat (R,) has the best validation score, among the first so many.
+
+        NaN never wins; the earlier one wins a tie.
+        """
+        values = self.scores["validation"][:, :first]
+        worst = -np.inf if greater_is_better else np.inf
+        filled = np.where(np.isfinite(values), values, worst)
+        return np.asarray(filled.argmax(axis=1) if greater_is_better else filled.argmin(axis=1))
+
+    def at(self, chosen: IntArray) -> dict[str, FloatArray]:
+        """All scores (R,) of the chosen candidates (R,)."""
+        return {name: values[np.arange(len(chosen)), chosen] for name, values in self.scores.items()}
+
+    def winners(self, greater_is_better: bool) -> FloatArray:
+        """The best candidate's alpha of each repeat (R, d)."""
+        best = self.best(greater_is_better)
+        return self.alphas[np.arange(len(best)), best]
+
+    def save(self, path: Path) -> None:
+        """Write to `path`, whole or not at all."""
+        arrays: dict[str, Any] = {"alphas": self.alphas, "mark": self.mark, **self.scores}
+        write_whole(path, lambda new: np.savez_compressed(new, **arrays))
+
+    @classmethod
+    def load(cls, path: Path) -> Seen:
+        with np.load(path, allow_pickle=False) as kept:
+            arrays = {name: kept[name] for name in kept.files}
+        return cls(arrays.pop("alphas"), mark=arrays.pop("mark"), scores=arrays)
+
+
+def paper_samplers(uniform: Seen | None, p: float = 68.3, q: float = 68.3) -> tuple[GpBucb, ...]:
+    """GP-BUCB as in the paper, for each repeat: width R, and as noise that of its uniform models' metric."""
+    if uniform is None:
+        raise MoewError("the uniform models come first: their scores give the noise.")
+    scores = uniform.scores["validation"]
+    noise = np.nanvar(np.where(np.isfinite(scores), scores, np.nan), axis=1, ddof=1)  # those that diverged
+    return tuple(GpBucb(p, q, width="domain", noise=float(one)) for one in noise)
+
+
+def run(
+    problem: Problem,
+    arm: Arm,
+    judge: Judge,
+    *,
+    n_batches: int,
+    batch_size: int,
+    path: Path,
+    n_jobs: int = 1,
+    on_batch: Callable[[int], None] | None = None,
+) -> Seen:
+    """B batches of K candidates for all repeats; goes on from what `path` holds.
+
+    `on_batch` is told after each batch how many are done; it may raise `OutOfTimeError`.
+    """
+    embedding = path.with_suffix(".embedding.npy")
+    arm = _kept_embedding(arm, embedding, begun=path.exists())
+    searches = _searches(problem, arm, judge, batch_size)
+    seen = _begun(path, arm, searches)
+
+    def on_trial(repeat: int, trial: Trial, models: list[Any], predictions: Predictions) -> None:
+        seen.record(repeat, trial.number, {"validation": trial.value})
+        try:
+            scores = judge.recorded(problem, repeat, models[0], predictions)
+        except MoewError:  # the model diverged, or the metric is undefined on the test rows
+            return
+        seen.record(repeat, trial.number, scores)
+
+    train = train_repeats(problem.networks, searches, problem.classes, n_jobs)
+
+    def train_batch(batch: int, asked: Sequence[Sequence[Trial]]) -> Any:
+        seen.room_for(np.stack([[trial.alpha for trial in trials] for trials in asked]))
+        return train(batch, asked)
+
+    def keep(done: int) -> None:
+        seen.save(path)
+        if on_batch is not None:
+            on_batch(done)
+
+    search_side_by_side(
+        searches,
+        n_batches=n_batches,
+        batch_size=batch_size,
+        show_progress=False,
+        train=train_batch,
+        on_trial=on_trial,
+        on_batch=keep,
+        keep=False,
+        n_jobs=n_jobs,
+    )
+    embedding.unlink(missing_ok=True)
+    return seen
+
+
+def _searches(problem: Problem, arm: Arm, judge: Judge, batch_size: int) -> list[Search]:
+    """The search of each repeat, with a study in memory."""
+    searches = []
+    for repeat, data in enumerate(problem.data):
+        weighting = arm.weighting(repeat, data)
+        study = WeightStudy(
+            None,
+            Ball(weighting.n_dims, arm.radius),
+            sampler=arm.sampler(repeat),
+            greater_is_better=judge.greater_is_better,
+            n_initial=batch_size,
+            alpha_zero_repeats=0,
+            seed=integer_seed(arm.seed, "repeat", repeat),
+        )
+        searches.append(Search(study, data, None, weighting, judge.evaluator))
+    return searches
+
+
+def _begun(path: Path, arm: Arm, searches: Sequence[Search]) -> Seen:
+    """What `path` holds, told to the studies; nothing where there is no such file."""
+    if not path.exists():
+        return Seen(np.empty((len(searches), 0, searches[0].weighting.n_dims)), mark=arm.mark)
+    seen = Seen.load(path)
+    if seen.mark.shape != arm.mark.shape or not np.allclose(seen.mark, arm.mark, rtol=0.01, atol=0.001):
+        raise MoewError(
+            f"{path} was begun with another embedding or radius, and its alphas mean nothing here; bring "
+            f"{path.with_suffix('.embedding.npy').name} back, or remove the file to begin again."
+        )
+    for repeat, search in enumerate(searches):
+        for trial in search.study.ask_with(seen.alphas[repeat]):
+            search.study.tell(trial.number, seen.scores["validation"][repeat, trial.number])
+    return seen
+
+
+def _kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
+    """The arm with the embedding that its search began with, at `path` until that is done.
+
+    Trained anew, it may be another: a GPU rounds otherwise when its compiler chooses other products.
+    """
+    if not isinstance(arm, Learned):
+        return arm
+    if begun:
+        return replace(arm, Z=np.load(path)) if path.exists() else arm
+    write_whole(path, partial(np.save, arr=arm.Z))
+    return arm
