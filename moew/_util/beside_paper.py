@@ -6,11 +6,14 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moew._util.margins import margin
-from moew.types import FloatArray
+
+FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
