@@ -101,7 +101,7 @@ def advice(data: Mapping[str, Any]) -> str:
         "candidates might find more; a model that is flexible enough may have nothing to gain.",
         "unknown": "Give more validation rows, so that the metric is defined on parts of them."
         if data["metric"]["honest"]
-        else 'Ask for an honest score (honest="halves"), or compare on test rows.',
+        else "Ask for an honest score, or compare on test rows.",
     }[data["verdict"]["kind"]]
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from moew._util.seeds import generator, integer_seed
 from moew._util.state import State
-from moew.exceptions import InvalidInputError, SearchFailedError
+from moew.exceptions import Argument, InPython, InvalidInputError, SearchFailedError
 from moew.samplers import resolve_sampler
 from moew.types import Domain, FloatArray, Labels, Rows, Sampler
 
@@ -319,7 +319,11 @@ class WeightStudy:
         if self._record(number).finished:
             raise InvalidInputError(
                 f"candidate {number} was told by another process: only one fit at a time may use a study. "
-                "Use another study_name or storage, or share the study through WeightStudy.",
+                "Use another ",
+                InPython("study_name or "),
+                Argument("storage"),
+                InPython(", or share the study through WeightStudy"),
+                ".",
                 argument="storage",
             )
         self._store.keep(number, content())
