@@ -24,6 +24,7 @@ from moew.samplers import Ball, GpBucb, RandomSampler
 from moew.search._evaluate import Evaluator
 from moew.search._loop import Search, search_side_by_side
 from moew.search._repeats import train_repeats
+from moew.search._select import select_best
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, BaseWeights, FloatArray, IntArray, Labels, Sampler, Task, Weighting
 from moew.weighting import (
@@ -242,14 +243,9 @@ class Seen:
         return np.concatenate([values, missing], axis=1)
 
     def best(self, greater_is_better: bool, first: int | None = None) -> IntArray:
-        """Which candidate of each repeat (R,) has the best validation score, among the first so many.
-
-        NaN never wins; the earlier one wins a tie.
-        """
+        """Which candidate of each repeat (R,) has the best validation score, among the first so many."""
         values = self.scores["validation"][:, :first]
-        worst = -np.inf if greater_is_better else np.inf
-        filled = np.where(np.isfinite(values), values, worst)
-        return np.asarray(filled.argmax(axis=1) if greater_is_better else filled.argmin(axis=1))
+        return np.array([select_best(of_repeat, greater_is_better) for of_repeat in values])
 
     def at(self, chosen: IntArray) -> dict[str, FloatArray]:
         """All scores (R,) of the chosen candidates (R,)."""
