@@ -29,8 +29,14 @@ class Argument:
         return f"{self.name}={self.value!r}" if self.has_value else self.name
 
 
-class InPython(str):
+@dataclass(frozen=True)
+class InPython:
     """A part of a message that helps only in Python code; every other face leaves it out."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
@@ -42,14 +48,14 @@ class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
     argument : the name of the argument that the message is about, None where it is about no single one
     """
 
-    def __init__(self, *parts: str | Argument, argument: str | None = None) -> None:
+    def __init__(self, *parts: str | Argument | InPython, argument: str | None = None) -> None:
         super().__init__("".join(map(str, parts)))
         self.parts = parts
         self.argument = argument
 
     def worded(self, say: Callable[[Argument], str]) -> str:
         """The message with every argument as `say` puts it, and without what helps only in Python."""
-        kept = (part for part in self.parts if not isinstance(part, InPython))
+        kept = [part for part in self.parts if not isinstance(part, InPython)]
         return "".join(say(part) if isinstance(part, Argument) else part for part in kept)
 
 
