@@ -207,3 +207,32 @@ def test_resolve_decision():
 def test_every_rule_keeps_the_protocol(rule):
     assert isinstance(rule, DecisionRule)
     assert rule.fit_on in ("train", "validation", None)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.booleans()), min_size=1, max_size=30).filter(
+        lambda rows: any(positive for _, positive in rows)
+    )
+)
+def test_a_threshold_at_the_edge_decides_the_same_on_its_own_rows(rows):
+    score, positive = np.array([float(s) for s, _ in rows]), np.array([p for _, p in rows])
+    middle, edge = (MostAccurate(at=at).fit(score, positive, {}) for at in ("middle", "edge"))
+    np.testing.assert_array_equal(middle.decide(score, {}), edge.decide(score, {}))
+    assert edge.threshold_ in (*score, -np.inf)
+
+
+def test_rules_by_name():
+    assert resolve_decision("select=0.05@train") == ShareSelected(0.05, on="train")
+    assert resolve_decision("threshold=0.4") == FixedThreshold(0.4, of="probability")
+    assert resolve_decision("accurate") == MostAccurate()
+    for wrong, message in (
+        ("median", "none of threshold=0.5"),
+        ("accurate=3", "none of"),
+        ("select", "none of"),
+        ("score=0@train", "not fitted"),
+        ("recall=0.9@each", "say @train or @validation"),
+        ("select=few", "needs a number"),
+    ):
+        with pytest.raises(InvalidInputError, match=message) as caught:
+            resolve_decision(wrong)
+        assert caught.value.argument == "decision"

@@ -22,6 +22,7 @@ from moew.metrics import (
     mean_of_selected,
     precision_at_recall,
     r_squared,
+    resolve_metric,
     value_per_harm,
     worst_band_relative_error,
     worst_class_error,
@@ -263,3 +264,26 @@ def test_many_candidates_at_once_get_the_value_each_gets_alone(metric, names, se
 def test_a_metric_that_takes_one_candidate_at_a_time_says_so():
     metric = precision_at_recall()
     assert not metric.takes_many and metric.values(np.zeros((2, 3)), np.ones(3)) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12), st.floats(0.01, 1))
+def test_the_mean_of_a_top_share_is_what_drawing_lots_among_ties_gives(rows, share):
+    scores, grades = np.array([float(s) for s, _ in rows]), np.array([g for _, g in rows])
+    count = max(1, int(np.floor(share * len(rows) + 0.5)))
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(400):
+        order = np.lexsort((rng.random(len(rows)), -scores))
+        drawn.append(grades[order[:count]].mean())
+    value = mean_of_selected(share=share)(grades, scores)
+    assert value == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / 20 + 1e-9)
+
+
+def test_metrics_by_name():
+    assert resolve_metric("precision_at_recall=0.8").name == "precision at 80% recall"
+    assert resolve_metric("mean_of_selected=0.4") == mean_of_selected(share=0.4)
+    assert resolve_metric("worst_band_relative_error=1,2") == worst_band_relative_error((1.0, 2.0))
+    for wrong, message in (("r_squared=3", "takes no number"), ("precision_at_recall=high", "needs numbers")):
+        with pytest.raises(InvalidInputError, match=message) as caught:
+            resolve_metric(wrong)
+        assert caught.value.argument == "metric"

@@ -360,3 +360,10 @@ def test_resolve_copies_ours_and_takes_the_users_as_they_are():
 def test_resolve_refuses_other_things_and_lists_what_is_allowed(thing):
     with pytest.raises(InvalidInputError, match="'covariate_shift', 'label_shift', 'uniform'"):
         resolve_base_weights(thing)
+
+
+def test_without_smoothing_the_label_shift_is_the_ratio_of_the_shares():
+    y, y_val = np.repeat([0, 1], [30, 10]), np.repeat([0, 1], [5, 15])
+    exact = LabelShift(smoothing=0.0).fit(None, y, None, y_val, task="classification")
+    np.testing.assert_allclose(exact.weights(None, [0, 1]), [0.25 / 0.75, 0.75 / 0.25], rtol=1e-12)
+    assert through_json(exact).get_params() == exact.get_params()
