@@ -60,7 +60,10 @@ def map_chunks(
     label: Column | None = None,
     chunk_rows: int = CHUNK_ROWS,
 ) -> Iterator[Result]:
-    """Yield `function(X, y)` for each chunk of `source`; a function is an embedding's `transform`, say."""
+    """Yield `function(X, y)` for each chunk of `source`.
+
+    The function is, for example, an embedding's `transform` or a weight function.
+    """
     for X, y in iter_chunks(source, label=label, chunk_rows=chunk_rows):
         yield function(X, y)
 
