@@ -153,7 +153,7 @@ class DecisionRule(Protocol):
 
     @property
     def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
-        """(group of rows, its threshold) for each group; the threshold is None if there is none or not yet."""
+        """(group of rows, its threshold) for each group; the threshold is None if there is none yet."""
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A copy fitted on the scores (n,) and the labels (n,) of the rows named by `fit_on`."""
