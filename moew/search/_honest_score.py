@@ -132,7 +132,7 @@ class _Halves:
         self.n_undefined = 0
 
     def draw(self) -> None:
-        """Draw a pair; count it as undefined if a half cannot choose, or the choice has no value on the other.
+        """Draw a pair; count it as undefined if a half cannot choose or its choice has no value on the other.
 
         Both halves of a pair are used, so that for a mean of rows (accuracy) the average over halves is
         exactly the score on all rows, and only the effect of the choice remains.

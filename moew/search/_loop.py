@@ -43,7 +43,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All trials, their predictions on the validation rows, and the models of the best and the first trial."""
+    """All trials, their predictions on the validation rows, and the models of the best and of trial 0."""
 
     trials: list[Trial]
     predictions: dict[int, Predictions]

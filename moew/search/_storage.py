@@ -160,8 +160,8 @@ def resolve_storage(storage: Storage) -> str | BaseStorage | None:
 
 
 def _journal(path: Path) -> BaseStorage:
-    """Optuna's journal at `path`. A last record that was cut off while writing is removed, or it would corrupt
-    the next."""
+    """Optuna's journal at `path`. A last record that was cut off while writing is removed, since it would
+    corrupt the next."""
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 

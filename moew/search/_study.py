@@ -1,7 +1,7 @@
 """The study: ask for candidates, train them anywhere, tell their values.
 
 A candidate gets its number first and its alpha second, in the order of the numbers, whichever process asks:
-before a number gets its alpha, every lower number has one, and those still in training count as hallucinated
+before a number gets its alpha, every lower number has one, and those still in training count as pretended
 observations (Algorithm 2). An alpha depends only on lower numbers and their values, and every random choice
 derives from (seed, purpose, number). So results do not depend on how many models are trained at a time or on
 an interruption.

@@ -249,7 +249,16 @@ def test_no_list_of_names_is_kept_twice():
     """The command line names a part's name where it is a default; lists are the registries'."""
     names = [*EMBEDDINGS, *BASE_WEIGHTS, *SAMPLERS, *METRICS, *DECISION_RULES]
     defaults = {"autoencoder", "label_shift", "gp_bucb"}
-    also = {"accuracy", "label", "random", "uniform", "score", "threshold", "select", "recall"}  # other words, too
+    also = {
+        "accuracy",
+        "label",
+        "random",
+        "uniform",
+        "score",
+        "threshold",
+        "select",
+        "recall",
+    }  # other words, too
     for path in Path(cli.__file__).parent.rglob("*.py"):
         constants = {n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)}
         assert constants & (set(names) - defaults - also) == set(), path
