@@ -1,7 +1,7 @@
-"""`python -m experiments NAME`: an experiment of the paper from the command line.
+"""`python -m experiments NAME`: run an experiment of the paper from the command line.
 
-Tables are printed; raw numbers, figures and what is done so far go to a folder. An interrupted command goes
-on where it stopped when run again.
+Tables are printed; raw numbers, figures and intermediate results go to a folder. An interrupted command
+continues where it stopped when run again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FAILED, OUT_OF_TIME, INTERRUPTED = 1, 3, 130
 
 @dataclass(frozen=True)
 class Experiment:
-    """What the command of an experiment says and offers; its module has `main(options, **more) -> str`.
+    """An experiment's command: help, defaults and options; its module has `main(options, **more) -> str`.
 
-    more: names of options of its own, their choices (the first is the default), and help.
-    files: names of options that are files of the user's, and help.
+    more: names of its own options, their choices (the first is the default), and help.
+    files: names of options that take a file of the user, and help.
     """
 
     summary: str
@@ -59,7 +59,7 @@ EXPERIMENTS = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """All experiments as subcommands."""
+    """The command line parser, with all experiments as subcommands."""
     words = "Run an experiment of the paper. An interrupted command goes on where it stopped when run again."
     made = argparse.ArgumentParser("python -m experiments", description=words)
     commands = made.add_subparsers(dest="name", required=True, metavar="NAME")
@@ -114,7 +114,7 @@ def _above_zero(text: str) -> float:
 
 
 def run(name: str, given: dict[str, Any], show: Callable[[str], Any]) -> tuple[int, str]:
-    """Run the experiment of that name; the exit status, and a line on what went wrong."""
+    """Run the experiment of that name; returns the exit status, and a line that says what went wrong."""
     if find_spec("matplotlib") is None:
         return FAILED, "the experiments draw figures; install matplotlib with: pip install 'moew[plot]'"
     from experiments._experiment import Options
@@ -129,13 +129,13 @@ def run(name: str, given: dict[str, Any], show: Callable[[str], Any]) -> tuple[i
         return OUT_OF_TIME, str(ended)
     except KeyboardInterrupt:
         return INTERRUPTED, "interrupted; run the same command again to go on"
-    except (MoewError, OSError, MemoryError) as error:  # anything else is a bug, and shows where
+    except (MoewError, OSError, MemoryError) as error:  # anything else is a bug and keeps its traceback
         return FAILED, " ".join(f"{str(error) or type(error).__name__}".split())
     return 0, ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command line and run; the exit status."""
+    """Read the command line and run; returns the exit status."""
     given = vars(parser().parse_args(arguments))
     status, line = run(given.pop("name"), given, print)
     if line:

@@ -1,4 +1,4 @@
-"""A problem on which Theorem 2 can be checked exactly: four groups, least squares, the worst one's error."""
+"""A problem on which Theorem 2 can be checked exactly: four groups, least squares, worst group's error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 2**20  # scores computed at a time
 
 @dataclass(frozen=True)
 class Sums:
-    """Of each group's training rows with intercept: Σ x·xᵀ (4, 3, 3) and Σ x·y (4, 3)."""
+    """Sums over each group's training rows with intercept: Σ x·xᵀ (4, 3, 3) and Σ x·y (4, 3)."""
 
     squares: FloatArray
     products: FloatArray
@@ -33,6 +33,7 @@ def draw_rows(rng: np.random.Generator, counts: IntArray) -> list[FloatArray]:
 
 
 def training_sums(seed: int) -> Sums:
+    """Draw the training rows and sum them by group."""
     rng = generator(seed, "bound training")
     rows = draw_rows(rng, rng.multinomial(N_TRAIN, TRAINING_SHARES))
     products = [X.T @ np.full(len(X), label) for X, label in zip(rows, GROUPS[:, 0], strict=True)]
@@ -40,7 +41,7 @@ def training_sums(seed: int) -> Sums:
 
 
 def embedding(d: int) -> FloatArray:
-    """z (4, d) of the groups."""
+    """The embedding z (4, d) of the groups."""
     return np.column_stack([GROUPS, GROUPS.prod(axis=1)])[:, :d].astype(np.float64)
 
 
@@ -52,7 +53,7 @@ def train(sums: Sums, alphas: FloatArray) -> FloatArray:
 
 
 def mean_losses(classifiers: FloatArray) -> FloatArray:
-    """φ (n, 4), exactly: the probability that a row is of the group and decided wrongly."""
+    """The exact φ (n, 4): the probability that a row is of the group and is decided wrongly."""
     return np.asarray(ndtr(-GROUPS[:, 0] * _scores_of_centres(classifiers)) / N_GROUPS)
 
 
@@ -67,7 +68,7 @@ def worst_group(losses: FloatArray) -> FloatArray:
 
 
 def steepness(sums: Sums, alphas: FloatArray) -> float:
-    """The largest |∂φ_g/∂α| over groups and alphas (n, d): L_φ, where these are dense.
+    """The largest |∂φ_g/∂α| over groups and alphas (n, d): L_φ, if the alphas are dense.
 
     ∂θ/∂α comes from differentiating the normal equations.
     """

@@ -1,5 +1,5 @@
-"""How the crime experiment decides and what it measures: the library's rules and metrics, and the readings of
-the paper that the library has not."""
+"""Decision rules and metrics of the crime experiment: the library's, and those that only other readings of
+the paper need."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CLASSES = np.array([0, 1])
 
 @dataclass(frozen=True)
 class ScoresExceeded:
-    """Decides by the threshold that the share `coverage` of the training scores exceed, between two scores as
-    `np.percentile` takes it."""
+    """A decision rule whose threshold is exceeded by the share `coverage` of the training scores;
+    `np.percentile` interpolates it."""
 
     coverage: float
     threshold: float | None = None
@@ -47,15 +47,15 @@ class ScoresExceeded:
 
 
 def _largest_gap(part: Array, whole: Array, group: Array) -> float:
-    """Between the groups with the highest and the lowest share of `part` (n,) in `whole` (n,), 0 for a group
-    without any."""
+    """The gap between the highest and the lowest share of `part` (n,) in `whole` (n,) among the groups; the
+    share of a group without any is 0."""
     n_part, n_whole = (np.bincount(group[rows], minlength=N_GROUPS) for rows in (part, whole))
     return float(np.ptp(n_part / np.maximum(n_whole, 1)))
 
 
 @make_metric(greater_is_better=False, name="false-discovery rate gap")
 def fdr_gap(y_true: Array, decision: Array, group: Array) -> float:
-    """The gap between the groups' shares of wrong ones among the positive decisions."""
+    """The gap between the groups' shares of wrong decisions among the positive ones."""
     return _largest_gap((decision == 1) & (y_true != 1), decision == 1, group)
 
 
@@ -84,7 +84,7 @@ MEASURES = {
 
 
 def all_measures(problem: Problem, repeat: int, model: Any, predictions: Predictions) -> dict[str, float]:
-    """All measures with all rules on validation and test rows, such as "zero: test accuracy"."""
+    """All measures, with all rules, on validation and test rows; keys are such as "zero: test accuracy"."""
     data = problem.data[repeat]
     scored = replace(predictions, scores=positive_score(model, data.validation.X))
     found: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What the crime experiment tries: the rows of Tables 1 and 2, ours, and other readings of the paper."""
+"""Settings of the crime experiment: the rows of Tables 1 and 2, ours, and other readings of the paper."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from experiments._experiment import PAPER_ARM
 
 POST = Setting(rule="post-shift", aim="accuracy")
 VANILLA = Setting()
-# Ours weight groups × label. By validation (`benchmarks/paper_settings.py crime`): a wider ball buys less
-# violation for less accuracy, and nothing raises the accuracy of post-shift.
+# Ours weight by group × label. By validation (`benchmarks/paper_settings.py crime`): a larger radius gives
+# less violation and less accuracy, and nothing raises the accuracy of post-shift.
 OURS = {
     "vanilla": {
         "moew": replace(VANILLA, search="ours", radius=1.0),
@@ -19,9 +19,9 @@ OURS = {
     },
     "post-shift": {"moew": replace(POST, search="ours", radius=0.5)},
 }
-# In the shifted study, by validation too: the ratio of the shares helps vanilla and harms post-shift.
+# In the shifted study, also by validation: the ratio of the shares helps vanilla and harms post-shift.
 OUR_PI = {"vanilla": "ratio", "post-shift": "none"}
-# Accuracy and violation with their margins: of uniform weights (shifted: Shimodaira's), and of MOEW.
+# Accuracy and violation, each with its margin, of uniform weights (shifted: Shimodaira's) and of MOEW.
 PAPER = {
     ("iid", "vanilla"): ((86.82, 0.07, 79.23, 2.35), (86.84, 0.12, 57.74, 4.64)),
     ("iid", "post-shift"): ((79.12, 0.12, 12.26, 0.30), (79.95, 0.17, 10.06, 0.54)),
@@ -64,7 +64,7 @@ VARIANTS: dict[str, Setting] = {
 
 
 def settings(study: str, approach: str) -> dict[str, Setting]:
-    """The rows of one table."""
+    """The settings of the rows of one table, by name."""
     paper = VANILLA if approach == "vanilla" else POST
     arms = {"uniform": replace(paper, study=study, search="none")}
     if study == "shifted":
@@ -75,5 +75,5 @@ def settings(study: str, approach: str) -> dict[str, Setting]:
 
 
 def known_arms(study: str) -> tuple[str, str]:
-    """Those that the paper has figures of: fixed weights and its own."""
+    """The arms that the paper has figures for: fixed weights and its own."""
     return ("Shimodaira" if study == "shifted" else "uniform"), PAPER_ARM

@@ -1,4 +1,4 @@
-"""The searches of the crime experiment: their settings, the rows of R splits, what is trained on them."""
+"""The searches of the crime experiment: settings, the rows of R splits, and the models trained on them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FILE_ORDERS = tuple(", ".join(order) for order in permutations(PARTS))
 
 
 def file_order(order: str, sizes: Sequence[int]) -> list[IntArray]:
-    """Training, validation and test rows as they lie in the file, in one of FILE_ORDERS."""
+    """Training, validation and test rows as consecutive rows of the file, in one of FILE_ORDERS."""
     size, start, rows = dict(zip(PARTS, sizes, strict=True)), 0, {}
     for part in order.split(", "):
         rows[part] = np.arange(start, start + size[part])
@@ -56,7 +56,7 @@ def file_order(order: str, sizes: Sequence[int]) -> list[IntArray]:
 
 @dataclass(frozen=True)
 class Setting:
-    """One search. `search` is "none" (fixed weights), "paper", "fitted" (GP) or "ours"."""
+    """The settings of one search; `search` is "none" (fixed weights), "paper", "fitted" (GP) or "ours"."""
 
     study: str = "iid"
     search: str = "paper"
@@ -65,11 +65,12 @@ class Setting:
     radius: float = 1.0
     pi: str = "none"  # "ratio": 0.526 and 2.5; "script": 0.16 and 2.5; "label": p_V(y) / p_T(y)
     features: str = "script"
-    splits: str = "random"  # "one" for all repeats, or one of FILE_ORDERS
+    splits: str = "random"  # "random", "one" for all repeats, or one of FILE_ORDERS
     wrong_way: bool = False  # minimise accuracy, as the released script does
 
     @property
     def greater_is_better(self) -> bool:
+        """Whether the search maximises what it aims at."""
         return (self.aim == "accuracy") != self.wrong_way
 
     @property
@@ -84,20 +85,20 @@ class Setting:
 
     @property
     def models(self) -> Setting:
-        """The setting without what does not matter to its models: fixed weights aim at nothing."""
+        """The setting without what its models do not depend on: with fixed weights, rule, aim and radius."""
         if self.search != "none":
             return self
         return Setting(self.study, "none", pi=self.pi, features=self.features, splits=self.splits)
 
     @property
     def label(self) -> str:
-        """A name for files: what differs from the default."""
+        """A name for files: the values that differ from the defaults."""
         given = [f"{n}={v}" for n, v in vars(self).items() if v != getattr(Setting(), n)]
         return " ".join(given) or "paper"
 
 
 class Crime:
-    """One study's rows in R splits, its networks and its embeddings."""
+    """One study: its rows in R splits, its networks and its embeddings."""
 
     def __init__(
         self, options: Options, data: Dataset, study: str, splits: str = "random", sizes: Any = SIZES
@@ -141,7 +142,7 @@ class Crime:
 
     @cached_property
     def problem(self) -> Problem:
-        """Linear classifiers, and the rows of all parts."""
+        """Linear classifiers, and the training, validation and test rows."""
         o, rows = self.options, self.rows[0]
         X, Y = self.data.X[rows], self.data.y[rows][..., None].astype(np.float32)
         spec = NetworkSpec((X.shape[2], 1), "sigmoid", "hinge", o.steps, 100, precision=o.precision)
@@ -158,13 +159,13 @@ class Crime:
 
     @property
     def our_embedding(self) -> FloatArray:
-        """What the metric is made of, (R, n, 8): standardised flags of group and label together."""
+        """Our embedding (R, n, 8), of what the metric depends on: standardised flags of group × label."""
         rows = self.rows[0]
         return standardized(np.eye(2 * N_GROUPS)[2 * self.data.columns["group"][rows] + self.data.y[rows]])
 
     @cached_property
     def raw_embedding(self) -> FloatArray:
-        """The middle layer (R, n, 4) of an autoencoder of features and label as they are."""
+        """The middle layer (R, n, 4) of an autoencoder of features and label, not scaled."""
         features, labels = self.data.X[self.rows[0]], self.data.y[self.rows[0]][..., None]
         xy = np.concatenate([features, labels], axis=2).astype(np.float32)
         o, label = self.options, xy.shape[2] - 1
@@ -174,7 +175,7 @@ class Crime:
         )
 
     def arm(self, setting: Setting, fixed: Seen | None) -> Arm:
-        """How the setting weights; the noise of the paper's GP is that of the fixed weights' models."""
+        """The arm of a setting; the noise of the paper's GP is that of the models with fixed weights."""
         base_weights = self.base_weights[setting.pi]
         if fixed is None:
             return Fixed(base_weights)
@@ -189,19 +190,19 @@ class Crime:
 
 
 def judge_of(setting: Setting) -> Judge:
-    """What the setting aims at; everything else is recorded too."""
+    """The judge for what the setting aims at; all other measures are recorded, too."""
     evaluator = Evaluator(MEASURES[setting.aim], RULES[setting.rule], CLASSES)
     return Judge(evaluator, all_measures, setting.wrong_way)
 
 
 def aimed_at(seen: Seen, setting: Setting) -> Seen:
-    """The same models, judged on validation rows by what the setting aims at."""
+    """The same models, with the setting's aim as their validation score."""
     values = seen.scores[f"{setting.rule}: validation {setting.aim}"]
     return Seen(seen.alphas, {**seen.scores, "validation": values})
 
 
 class Searches:
-    """Settings and their models: trained when first asked for, or taken from the folder."""
+    """The models of all settings: trained when first needed, or read from the folder."""
 
     def __init__(
         self, this: Run, data: Mapping[str, Dataset], sizes: Any = SIZES, n_batches: int = N_BATCHES
@@ -211,7 +212,7 @@ class Searches:
         self._seen: dict[Any, Seen] = {}
 
     def of(self, setting: Setting, repeats: int) -> Seen:
-        """The setting's models in the first so many repeats."""
+        """The setting's models in the first `repeats` repeats."""
         setting = setting.models
         for (known, n), seen in self._seen.items():
             if known == setting and n >= repeats:
@@ -236,8 +237,8 @@ class Searches:
         return Prepared(study.problem, study.arm(setting, fixed), judge_of(setting))
 
     def result(self, setting: Setting, repeats: int, aim: Setting | None = None) -> dict[str, FloatArray]:
-        """Of the model chosen for `aim` (None: the setting's): validation, test accuracy, violation (R,), in
-        percent."""
+        """Validation score, test accuracy and violation (R,), in percent, of the model chosen for `aim`
+        (None: the setting itself)."""
         aim = setting if aim is None else aim
         picks = chosen(aimed_at(self.of(setting, repeats), aim), aim.greater_is_better, unit=PERCENT)
         names = {"accuracy": "accuracy", "violation": aim.violation}

@@ -15,9 +15,9 @@ from moew._util.beside_paper import Line, difference, table
 from moew.types import FloatArray
 
 Scores = dict[str, FloatArray]
-"""Of a chosen model: validation, test accuracy and violation (R,)."""
+"""Validation score, test accuracy and violation (R,) of a chosen model."""
 Results = dict[tuple[str, str], dict[str, Scores]]
-"""By study and approach: the scores of each arm."""
+"""The scores of each arm, by study and approach."""
 
 
 def main_tables(results: Results) -> str:
@@ -46,7 +46,7 @@ def main_tables(results: Results) -> str:
 
 
 def variant_table(results: dict[str, tuple[Setting, Scores, Scores]]) -> str:
-    """All readings beside the paper's figures; the nearest has the least sum of the four differences."""
+    """All readings beside the paper's figures; the nearest has the smallest sum of the four differences."""
     width, kinds = max(map(len, results)), ("accuracy", "violation")
     heads = [f"{arm} {kind}" for arm in ("fixed", "moew") for kind in kinds]
     heads = [f"{head:>17}" for head in (*heads, *(f"diff. {kind}" for kind in kinds))]
@@ -78,7 +78,7 @@ def _reading(setting: Setting) -> tuple[str, str]:
 
 
 def spread_table(searches: Searches, repeats: int) -> str:
-    """How far uniform models' test figures differ between splits, and between the models of one split."""
+    """The spread of uniform models' test figures between splits, and between the models of one split."""
     seen = searches.of(settings("iid", "vanilla")["uniform"], repeats)
     shown = [
         "iid, uniform weights, all models: mean; standard deviation between splits, within one, within that",
@@ -96,8 +96,8 @@ def spread_table(searches: Searches, repeats: int) -> str:
 
 
 def file_order_table(searches: Searches, repeats: int) -> str:
-    """Uniform models on splits in the order of the file: the mean test figure, and within the split its
-    standard deviation."""
+    """Uniform models on splits in the order of the file: mean and standard deviation of the test figures
+    within each split."""
     kinds = ("accuracy", "FPR violation", "FDR violation")
     shown = [
         "iid, uniform weights, one split in the order of the file: mean and standard deviation within it"

@@ -1,4 +1,4 @@
-"""What all experiments share: their options, time and files."""
+"""What all experiments share: options, time limit and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments._searches import Arm, Judge, OutOfTimeError, Problem, Seen, run
 from moew._util.beside_paper import write_values
 from moew.types import FloatArray
 
-SECOND_REPEATS = 20  # at most
+SECOND_REPEATS = 20  # at most, of second settings
 PERCENT = 100.0
 PAPER_ARM = "moew, GP-BUCB as in the paper"
 
@@ -32,16 +32,16 @@ class Options:
     out: Path = Path("out")
     steps: int = 10_000
     n_jobs: int = 1
-    minutes: float | None = None  # stop after so many, cleanly, between two batches
+    minutes: float | None = None  # time limit; the command stops between two batches
 
     @property
     def second_repeats(self) -> int:
-        """Of settings beside the paper's main ones."""
+        """The number of repeats of second settings, beside the paper's main ones."""
         return min(self.repeats, SECOND_REPEATS)
 
 
 class Prepared(NamedTuple):
-    """What a search trains, how it weights, and how its models are judged."""
+    """A search: what is trained, how rows are weighted, and how models are judged."""
 
     problem: Problem
     arm: Arm
@@ -49,7 +49,7 @@ class Prepared(NamedTuple):
 
 
 class Run:
-    """One command: where its files go, how long it may take, what it has to say."""
+    """One run of a command: its files, its time limit and its progress messages."""
 
     def __init__(self, name: str, options: Options, **more: str) -> None:
         """`more` are options of this experiment alone."""
@@ -58,17 +58,17 @@ class Run:
         self._start = time.monotonic()
         meta = self._read_meta()
         self._before = meta.get("seconds", 0.0) if meta.get("options") == self._kept_options() else 0.0
-        self._meta_is_due = not meta  # and after every batch; a run that finds all done says nothing new
+        self._meta_is_due = not meta  # also after every batch; not if everything was done before
 
     def state(self, setting: str) -> Path:
-        """Where the candidates of one setting are kept; runs with other options keep theirs elsewhere."""
+        """The file for the candidates of one setting; runs with other options have other files."""
         o = self.options
         run = f"seed={o.seed} repeats={o.repeats} steps={o.steps} {o.precision}"
         names = (re.sub("[^a-z0-9=.]+", "-", text.lower()) for text in (run, f"{setting}.npz"))
         return self.folder.joinpath("state", *names)
 
     def tick(self, setting: str, n_batches: int, unit: str = "batch") -> Any:
-        """What `run` calls after each batch: a line of progress, and an end when time is up."""
+        """The `on_batch` of `run`: prints a line of progress, and stops when the time is up."""
 
         def on_batch(done: int) -> None:
             elapsed = time.monotonic() - self._start
@@ -85,7 +85,7 @@ class Run:
     def search(
         self, setting: str, prepare: Callable[[], Prepared], *, n_batches: int, batch_size: int
     ) -> Seen:
-        """All candidates of one setting; where the folder holds them all, nothing is prepared."""
+        """All candidates of one setting; if the folder has them all, nothing is prepared or trained."""
         path = self.state(setting)
         if path.exists() and (seen := Seen.load(path)).n >= n_batches * batch_size:
             return seen
@@ -99,19 +99,19 @@ class Run:
         )
 
     def write_values(self, lines: Sequence[tuple[str, Mapping[str, FloatArray]]]) -> Path:
-        """The raw numbers of every repeat: setting, repeat, one column for each score."""
+        """Write the scores of every repeat as CSV: setting, repeat, one column for each score."""
         path = self.folder / f"{self.name}.csv"
         write_values(path, lines)
         self._write_meta(time.monotonic() - self._start)
         return path
 
     def conclude(self, text: str) -> str:
-        """Keep the tables beside the raw numbers, and return them."""
+        """Write the tables beside the raw numbers, and return them."""
         (self.folder / f"{self.name}.txt").write_text(f"{text.strip()}\n")
         return text
 
     def _kept_options(self) -> dict[str, Any]:
-        """Those that results depend on."""
+        """The options that results depend on."""
         shared = asdict(self.options)
         return {n: v for n, v in shared.items() if n not in ("out", "n_jobs", "minutes")} | self._more
 
@@ -123,7 +123,7 @@ class Run:
         return dict(json.loads(path.read_text())) if path.exists() else {}
 
     def _write_meta(self, elapsed: float) -> None:
-        """The command's options, versions, device and the seconds of all its runs together."""
+        """Write the command's options, versions, device and the seconds of all its runs together."""
         if not self._meta_is_due:
             return
         meta = {
@@ -141,11 +141,12 @@ class Run:
 def chosen(
     seen: Seen, greater_is_better: bool, first: int | None = None, unit: float = 1.0
 ) -> dict[str, FloatArray]:
-    """All scores (R,) of the candidate that each repeat would choose by validation, times `unit`."""
+    """All scores (R,) of the candidate that each repeat chooses by validation, times `unit`."""
     return {name: unit * values for name, values in seen.at(seen.best(greater_is_better, first)).items()}
 
 
 def device_name(device: str | None) -> str:
+    """The name of the device that the networks are trained on."""
     from moew.models.networks import name_of_device
 
     return name_of_device(device)

@@ -1,4 +1,4 @@
-"""How the experiments' figures look: colours that colour-blind people can tell apart, bands of 95 %."""
+"""The experiments' figures: colours that colour-blind people can tell apart, bands of 95 % margins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_figure(rows: int, columns: int, size: tuple[float, float], **more: Any) 
 
 
 def band(axis: Any, x: Sequence[float], values: Sequence[FloatArray], label: str, **style: Any) -> None:
-    """A line through the means over the repeats, in a band of their 95 % margins."""
+    """Draw a line through the means over the repeats, in a band of their 95 % margins."""
     means, margins = means_and_margins(values)
     (line,) = axis.plot(list(x), means, marker="o", markersize=4, label=label, **style)
     axis.fill_between(
@@ -35,13 +35,13 @@ def band(axis: Any, x: Sequence[float], values: Sequence[FloatArray], label: str
 
 
 def means_and_margins(values: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Of each of `values` the mean and its 95 % margin, 0 where there is one repeat."""
+    """The mean and its 95 % margin of each of `values`; the margin of one repeat is 0."""
     margins = [margin(v) if len(v) > 1 else 0.0 for v in values]
     return np.array([np.mean(v) for v in values]), np.array(margins)
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write the picture and let go of it."""
+    """Write the figure to `path` and close it."""
     import matplotlib.pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)

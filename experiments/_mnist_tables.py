@@ -47,7 +47,7 @@ def report(this: Run, found: Found) -> str:
 
 
 def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
-    """Figure 3a: test error by size, and less that of uniform; 3b: alpha by digit beside uniform's error."""
+    """Draw Figure 3a, test error by size and its difference to uniform, and 3b, alpha and error by digit."""
     from experiments._figures import COLOURS, band, new_figure, save
 
     figure, (left, middle, right) = new_figure(1, 3, (15, 5))
@@ -72,7 +72,7 @@ def draw(this: Run, found: Found, picks: Picks, sizes: list[int]) -> None:
 
 
 def digits(axis: Any, shift: float, values: list[FloatArray], label: str, colour: str) -> None:
-    """Means and margins of ten digits, and the axis in their colour."""
+    """Draw means and margins of ten digits, and colour the axis like them."""
     from experiments._figures import means_and_margins
 
     means, margins = means_and_margins(values)

@@ -1,4 +1,4 @@
-"""Scores over the average score of uniform weights, as the paper's spam table has them."""
+"""Scores divided by the mean score of uniform weights, as in the paper's spam table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from moew._util.beside_paper import Line, table
 from moew._util.margins import margin
 from moew.types import FloatArray
 
-Scores = Mapping[str, FloatArray]  # of each arm, "uniform" first: test scores (repeats,)
+Scores = Mapping[str, FloatArray]  # test scores (repeats,) of each arm, "uniform" first
 Figures = Mapping[str, tuple[float, float]]  # the paper's, with their margins
 
 
 def lines(scores: Scores, paper: Figures, unit: float = 1.0) -> list[Line]:
-    """Every arm over the mean of uniform in the same repeats, times `unit`: higher is better.
+    """Every arm divided by the mean of uniform in the same repeats, times `unit`; higher is better.
 
     "We have normalized the reported scores so that the average uniformly weighted test metric is 1.0": the
-    ratio of the means, with the margin of the arm's own mean, so that uniform has one too.
+    ratio of the means, with the margin of the arm's own mean, so that uniform has a margin, too.
     """
     return [
         Line(name, unit * values / _same(scores, values).mean(), True, *paper.get(name, (None, 0.0)))
@@ -29,21 +29,21 @@ def lines(scores: Scores, paper: Figures, unit: float = 1.0) -> list[Line]:
 
 
 def _same(scores: Scores, values: FloatArray) -> FloatArray:
-    """The scores of uniform in the repeats of `values`: second settings have fewer, the first ones."""
+    """The scores of uniform in the repeats of `values`: second settings have only the first repeats."""
     return scores["uniform"][: len(values)]
 
 
 def ratio(values: FloatArray, uniform: FloatArray) -> tuple[float, float]:
-    """Mean of `values` (R,) over that of `uniform` (R,), and the margin of this ratio by the delta method.
+    """The ratio of the means of `values` (R,) and `uniform` (R,), and its margin by the delta method.
 
-    Both come from the same repeats, so what their splits share drops out.
+    Both come from the same repeats, so the effect of their common splits cancels.
     """
     quotient = float(values.mean() / uniform.mean())
     return quotient, margin((values - quotient * uniform) / uniform.mean())
 
 
 def section(title: str, scores: Scores, paper: Figures, unit: float = 1.0) -> str:
-    """One table, the plain means, and each arm's ratio to uniform within the repeats."""
+    """One table, the raw means, and each arm's ratio to uniform within the repeats."""
     parts = [table(title, lines(scores, paper, unit), "paper, own data")]
     parts += [f"{name}: {values.mean():.4g} ± {margin(values):.2g}, raw" for name, values in scores.items()]
     pairs = [(name, "uniform") for name in scores if name != "uniform"]
@@ -58,7 +58,7 @@ def section(title: str, scores: Scores, paper: Figures, unit: float = 1.0) -> st
 def draw(
     path: Path, titles: Sequence[str], all_lines: Sequence[list[Line]], label: str, n_rows: int = 1
 ) -> None:
-    """A panel for each table: our means with margins, and the paper's as hollow diamonds."""
+    """Draw a panel for each table: our means with margins, and the paper's as hollow diamonds."""
     from experiments._figures import COLOURS, new_figure, save
 
     n_columns = len(titles) // n_rows

@@ -1,6 +1,6 @@
-"""R searches of networks side by side, kept in a file after every batch.
+"""Run R searches of networks side by side, saved to a file after every batch.
 
-An interrupted run goes on with the next batch and ends with the same numbers.
+An interrupted run continues with the next batch and ends with the same numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from moew.weighting import (
 
 
 class OutOfTimeError(MoewError):
-    """The time given to the command is used up; what is done is kept."""
+    """The time limit of the command has passed; finished batches are kept."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Problem:
         validation: list[LabelledRows],
         test: list[LabelledRows],
     ) -> Problem:
-        """The problem of given rows, one entry a repeat."""
+        """The problem with these rows, one entry for each repeat."""
         task: Task = "regression" if classes is None else "classification"
         data = [
             SearchData(task, *both, (Fold(None, np.arange(len(both[1]))),))
@@ -74,8 +74,8 @@ class Problem:
 def rows_of_repeats(
     placed: PlacedRows | None, y: Labels, n_repeats: int, **columns: Array
 ) -> list[LabelledRows]:
-    """The rows of each repeat: y and columns (R or 1, n), and `placed` features, None where no part of the
-    search looks at them."""
+    """The rows of each repeat, from y and columns (R or 1, n) and `placed` features (None if no part of the
+    search uses them)."""
 
     def of(values: Array, repeat: int) -> Array:
         return np.asarray(values[repeat if len(values) > 1 else 0])
@@ -91,25 +91,26 @@ def rows_of_repeats(
 
 
 Scores = Callable[[Problem, int, Any, Predictions], Mapping[str, float]]
-"""(problem, repeat, model, its validation predictions) → what is recorded of a candidate, by name."""
+"""(problem, repeat, model, its validation predictions) → the scores to record for a candidate, by name."""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """What a search looks for, and what else is recorded of every candidate (None: its test score)."""
+    """What a search optimises, and the other scores to record for every candidate (None: its test score)."""
 
     evaluator: Evaluator
     scores: Scores | None = None
-    wrong_way: bool = False  # look for the worst
+    wrong_way: bool = False  # optimise in the wrong direction
 
     @property
     def greater_is_better(self) -> bool:
+        """Whether the search maximises the metric."""
         return self.evaluator.metric.greater_is_better != self.wrong_way
 
     def recorded(
         self, problem: Problem, repeat: int, model: Any, predictions: Predictions
     ) -> Mapping[str, float]:
-        """The candidate's other scores."""
+        """The other scores of a candidate, by name."""
         if self.scores is not None:
             return self.scores(problem, repeat, model, predictions)
         final = self.evaluator.final_model(model, predictions, problem.data[repeat])
@@ -121,7 +122,7 @@ BaseWeightsOf = Callable[[int], BaseWeights]
 
 
 def given_weights(pi: FloatArray) -> BaseWeightsOf:
-    """Base weights (R, n) that are known."""
+    """Base weights with known values (R, n)."""
     return lambda repeat: FunctionBaseWeights(lambda *_: pi[repeat])
 
 
@@ -131,7 +132,7 @@ def uniform_weights(_repeat: int) -> BaseWeights:
 
 
 def label_shift(_repeat: int) -> BaseWeights:
-    """The paper's π(y) = p_V(y) / p_T(y), from shares as they are."""
+    """The paper's π(y) = p_V(y) / p_T(y), from class shares without smoothing."""
     return LabelShift(smoothing=0.0)
 
 
@@ -139,24 +140,32 @@ class Arm(Protocol):
     """One way to weight: a row of the paper's tables."""
 
     @property
-    def radius(self) -> float: ...
+    def radius(self) -> float:
+        """The radius of the ball that α is searched in."""
+        ...
 
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """The seed of the searches."""
+        ...
 
     @property
     def mark(self) -> FloatArray:
-        """By what to know again the embedding that the alphas belong to."""
+        """A short summary of the embedding and radius, to check that stored alphas belong to them."""
         ...
 
-    def weighting(self, repeat: int, data: SearchData) -> Weighting: ...
+    def weighting(self, repeat: int, data: SearchData) -> Weighting:
+        """The weighting of a repeat."""
+        ...
 
-    def sampler(self, repeat: int) -> Sampler: ...
+    def sampler(self, repeat: int) -> Sampler:
+        """The sampler of a repeat."""
+        ...
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The weights π without a search: candidates differ in their initial parameters alone."""
+    """The weights π without a search: candidates differ only in their initial parameters."""
 
     base_weights: BaseWeightsOf = uniform_weights
     radius: float = 1.0
@@ -175,7 +184,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class RandomRows(Fixed):
-    """The paper's random weights of rows."""
+    """The paper's random weights, drawn for each row."""
 
     def weighting(self, repeat: int, data: SearchData) -> Weighting:
         return RandomWeighting(len(data.training), None, integer_seed(self.seed, "rows", repeat))
@@ -183,8 +192,8 @@ class RandomRows(Fixed):
 
 @dataclass(frozen=True)
 class Learned:
-    """Weights that are searched for: embeddings Z (R or 1, n, d), α in a ball, and where alphas come from
-    (None: at random; several: one for each repeat)."""
+    """Weights found by a search: embeddings Z (R or 1, n, d), the radius of the ball of α, and the sampler
+    (None: random; several: one for each repeat)."""
 
     Z: FloatArray
     radius: float
@@ -213,9 +222,9 @@ class Learned:
 
 @dataclass
 class Seen:
-    """What is known of all repeats: alphas (R, n, d) and scores by name (R, n), NaN where there is none.
+    """The candidates of all repeats: alphas (R, n, d) and scores by name (R, n), NaN where there is none.
 
-    "validation" is what the search was told, in the metric's own units.
+    "validation" is the score that the search was told, in the metric's own units.
     """
 
     alphas: FloatArray
@@ -224,15 +233,16 @@ class Seen:
 
     @property
     def n(self) -> int:
+        """The number of candidates of each repeat."""
         return int(self.alphas.shape[1])
 
     def room_for(self, alphas: FloatArray) -> None:
-        """Append alphas (R, k, d), without scores so far."""
+        """Append alphas (R, k, d), with no scores yet."""
         self.alphas = np.concatenate([self.alphas, alphas], axis=1)
         self.scores = {name: self._as_long(values) for name, values in self.scores.items()}
 
     def record(self, repeat: int, number: int, scores: Mapping[str, float]) -> None:
-        """Note the scores of one candidate."""
+        """Record the scores of one candidate."""
         for name, value in scores.items():
             if name not in self.scores:
                 self.scores[name] = self._as_long(np.empty((len(self.alphas), 0)))
@@ -243,7 +253,10 @@ class Seen:
         return np.concatenate([values, missing], axis=1)
 
     def best(self, greater_is_better: bool, first: int | None = None) -> IntArray:
-        """Which candidate of each repeat (R,) has the best validation score, among the first so many."""
+        """The number (R,) of the candidate with the best validation score, of the `first` ones (None: all).
+
+        NaN never wins; of equals the earlier one wins.
+        """
         values = self.scores["validation"][:, :first]
         return np.array([select_best(of_repeat, greater_is_better) for of_repeat in values])
 
@@ -252,28 +265,31 @@ class Seen:
         return {name: values[np.arange(len(chosen)), chosen] for name, values in self.scores.items()}
 
     def winners(self, greater_is_better: bool) -> FloatArray:
-        """The best candidate's alpha of each repeat (R, d)."""
+        """The alphas (R, d) of the best candidates of the repeats."""
         best = self.best(greater_is_better)
         return self.alphas[np.arange(len(best)), best]
 
     def save(self, path: Path) -> None:
-        """Write to `path`, whole or not at all."""
+        """Write to `path` atomically."""
         arrays: dict[str, Any] = {"alphas": self.alphas, "mark": self.mark, **self.scores}
         write_whole(path, lambda new: np.savez_compressed(new, **arrays))
 
     @classmethod
     def load(cls, path: Path) -> Seen:
+        """Read what `save` wrote."""
         with np.load(path, allow_pickle=False) as kept:
             arrays = {name: kept[name] for name in kept.files}
         return cls(arrays.pop("alphas"), mark=arrays.pop("mark"), scores=arrays)
 
 
 def paper_samplers(uniform: Seen | None, p: float = 68.3, q: float = 68.3) -> tuple[GpBucb, ...]:
-    """GP-BUCB as in the paper, for each repeat: width R, and as noise that of its uniform models' metric."""
+    """The paper's GP-BUCB for each repeat: width R, and the noise of its uniform models' metric."""
     if uniform is None:
         raise MoewError("the uniform models come first: their scores give the noise.")
     scores = uniform.scores["validation"]
-    noise = np.nanvar(np.where(np.isfinite(scores), scores, np.nan), axis=1, ddof=1)  # those that diverged
+    noise = np.nanvar(
+        np.where(np.isfinite(scores), scores, np.nan), axis=1, ddof=1
+    )  # without diverged models
     return tuple(GpBucb(p, q, width="domain", noise=float(one)) for one in noise)
 
 
@@ -288,9 +304,9 @@ def run(
     n_jobs: int = 1,
     on_batch: Callable[[int], None] | None = None,
 ) -> Seen:
-    """B batches of K candidates for all repeats; goes on from what `path` holds.
+    """Train B batches of K candidates for all repeats; continues from what `path` holds.
 
-    `on_batch` is told after each batch how many are done; it may raise `OutOfTimeError`.
+    `on_batch` is called after each batch with the number of batches done; it may raise `OutOfTimeError`.
     """
     embedding = path.with_suffix(".embedding.npy")
     arm = _kept_embedding(arm, embedding, begun=path.exists())
@@ -350,7 +366,7 @@ def _searches(problem: Problem, arm: Arm, judge: Judge, batch_size: int) -> list
 
 
 def _begun(path: Path, arm: Arm, searches: Sequence[Search]) -> Seen:
-    """What `path` holds, told to the studies; nothing where there is no such file."""
+    """The candidates in the file `path`, told to the studies; none if there is no such file."""
     if not path.exists():
         return Seen(np.empty((len(searches), 0, searches[0].weighting.n_dims)), mark=arm.mark)
     seen = Seen.load(path)
@@ -366,9 +382,9 @@ def _begun(path: Path, arm: Arm, searches: Sequence[Search]) -> Seen:
 
 
 def _kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
-    """The arm with the embedding that its search began with, at `path` until that is done.
+    """The arm with the embedding that its search began with, which is kept at `path` until the search ends.
 
-    Trained anew, it may be another: a GPU rounds otherwise when its compiler chooses other products.
+    Trained again it could differ: a GPU rounds differently if its compiler chooses other matrix products.
     """
     if not isinstance(arm, Learned):
         return arm

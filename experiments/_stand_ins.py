@@ -1,5 +1,5 @@
 """What spam and pages share: small classifiers on scaled columns, autoencoders of (x, y), and the choice of
-the training settings on uniform weights, which comes before any weighting."""
+the training settings with uniform weights, made before any weighting."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from moew.types import FloatArray
 
 HIDDEN, ENCODER_HIDDEN, N_DIMS = (20, 10), 100, 3
 N_BATCHES, BATCH_SIZE = 10, 20  # B and K
-# The paper gives no radius for these two; the authors' wine has an autoencoder of this shape, and 5.
+# The paper gives no radius for these two; the authors' wine script, with a like autoencoder, has 5.
 PAPER_RADIUS, SECOND_RADIUS = 5.0, 1.0
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a classifier is trained, besides Adam and the number of steps of the options."""
+    """How a classifier is trained, by Adam, for the number of steps in the options."""
 
     loss: str
     learning_rate: float
@@ -36,7 +36,7 @@ GRID = tuple(Training(loss, rate) for loss in ("hinge", "logistic") for rate in 
 
 
 def signed_log(X: FloatArray) -> FloatArray:
-    """sign(x) · log(1 + |x|): amounts and counts span many powers of ten."""
+    """sign(x) · log(1 + |x|), for amounts and counts, which span many powers of ten."""
     return np.sign(X) * np.log1p(np.abs(X))
 
 
@@ -81,7 +81,7 @@ def uniform_values(problem: Problem, evaluator: Evaluator, k: int) -> FloatArray
 
 
 def best_setting(score: Callable[[Training], FloatArray]) -> str:
-    """The comparison of GRID by the validation scores (R, K) of uniform networks, and which is best."""
+    """Compare the settings of GRID by the validation scores (R, K) of uniform networks; the best is named."""
     means: Mapping[Training, FloatArray] = {training: score(training).mean(axis=1) for training in GRID}
     lines = [f"{t}: {values.mean():.4f} ± {margin(values):.4f}" for t, values in means.items()]
     best = max(means, key=lambda training: float(means[training].mean()))

@@ -32,15 +32,15 @@ class Setting:
     n_dims: int = 0
     search: GpBucb | None = None  # None: the paper's
     confidence: float = ONE_DEVIATION  # the paper's p = q
-    scaled: bool = False  # the model's points
-    few: bool = False  # repeats
+    scaled: bool = False  # whether the model's points are scaled
+    few: bool = False  # whether it has fewer repeats
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is studied: dimensions d, p = q, and how many batches B the searches have: `long_batches` those of
-    uniform weights and LONG_DIMS. With the paper's features (`like_paper`) its figures stand beside ours, and
-    the second settings are tried."""
+    """What is studied: dimensions d, p = q, and the number of batches B (`long_batches` for uniform weights
+    and LONG_DIMS). With the paper's features (`like_paper`) its figures are shown beside ours, and the second
+    settings are tried."""
 
     dims: tuple[int, ...]
     confidences: tuple[float, ...] = ()
@@ -49,7 +49,7 @@ class Plan:
     like_paper: bool = False
 
     def settings(self) -> list[Setting]:
-        """All searches; uniform weights come first, since they give the noise."""
+        """All searches; uniform weights come first, since the noise is estimated from them."""
         ours = partial(Setting, embedding="ours", n_dims=OUR_DIMS, search=GpBucb())
         found = [Setting(UNIFORM)]
         found += [Setting(as_paper(d), "scripts", d) for d in self.dims]
@@ -62,7 +62,7 @@ class Plan:
         return found
 
     def batches(self, setting: str) -> list[int]:
-        """After how many batches B the choice of a search is reported; its last is all it has."""
+        """The numbers of batches B after which the choice of a search is reported; the last is its total."""
         if setting not in (UNIFORM, as_paper(LONG_DIMS)):
             return [self.n_batches]
         step = max(1, self.n_batches // 2)
@@ -70,10 +70,12 @@ class Plan:
 
 
 def as_paper(d: int) -> str:
+    """The name of the paper's setting with d dimensions."""
     return f"d={d} as in the paper"
 
 
 def with_p(p: float) -> str:
+    """The name of the paper's setting with p = q."""
     return f"p=q={p:g} as in the paper"
 
 
@@ -81,4 +83,4 @@ UNIFORM, MOEW = "uniform", "moew"
 SCALED_UNIFORM, SCALED_MOEW = f"{UNIFORM}, scaled points", f"{MOEW}, scaled points"
 WHOLE = Plan(tuple(range(2, 31, 2)), tuple(PAPER_CONFIDENCE), long_batches=50, like_paper=True)
 PART = Plan((2, 8, 10, 20))  # of "wine-full"
-Picks = dict[tuple[str, int], dict[str, FloatArray]]
+Picks = dict[tuple[str, int], dict[str, FloatArray]]  # by setting and B: scores (R,) by name

@@ -1,4 +1,4 @@
-"""The wine experiment's rows, split for each repeat; its metric, its model and its autoencoder."""
+"""The wine experiment's rows, split for each repeat, its metric, model and autoencoder."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ HIDDEN = (20, 10)  # of the model 40-20-10-1
 HIDDEN_OF_AUTOENCODER = 100
 ROWS_A_STEP, N_FLAGS = 1_000, 39
 SHARES = (0.7, 0.1)  # of training and validation: the paper's 85k and 12k of 121k
-# A range ends with 17, 25 and 42 dollars. Prices are whole dollars, and half a dollar more gives the same
-# ranges whichever way exp(log(17)) is rounded.
+# The ranges end at 17, 25 and 42 dollars. Prices are whole dollars; half a dollar is added so that rounding
+# of exp(log(17)) does not matter.
 PRICES = (17.5, 25.5, 42.5)
 JUDGE = Judge(Evaluator(worst_band_relative_error(PRICES, inverse="exp"), None, None))
 
 
 def range_flags(price: FloatArray) -> BoolArray:
-    """Which of the ranges each price (R, m) is in, (R, m, 4)."""
+    """Flags (R, m, 4): the range of each price (R, m)."""
     return np.asarray(np.searchsorted(PRICES, price)[..., None] == np.arange(len(PRICES) + 1))
 
 
 def most_frequent_flags(data: Dataset, n_flags: int = N_FLAGS) -> Dataset:
-    """Flags for the values of country and variety that most rows have, in front of the points."""
+    """Flags of the most frequent countries and varieties as features, before the points."""
     values = [
         (-count, name, value)
         for name in ("country", "variety")
@@ -61,7 +61,7 @@ class Wine:
 
     def __init__(self, options: Options, data: Dataset, rows_a_step: int = ROWS_A_STEP) -> None:
         self.options, self.rows_a_step = options, rows_a_step
-        self._embeddings: dict[tuple[str, int, int], FloatArray] = {}  # the last one
+        self._embeddings: dict[tuple[str, int, int], FloatArray] = {}  # only the last one
         self._problems: dict[tuple[bool, int], Problem] = {}
         n = len(data.y)
         orders = np.stack(
@@ -74,7 +74,7 @@ class Wine:
         )
 
     def features(self, part: Part, scaled: bool, repeats: int) -> FloatArray:
-        """X (R, m, D), the points with mean 0 and deviation 1 on the training rows where `scaled`."""
+        """X (R, m, D); if `scaled`, the points have mean 0 and deviation 1 on the training rows."""
         X = part.X[:repeats]
         if not scaled:
             return X
@@ -82,7 +82,7 @@ class Wine:
         return np.concatenate([X[..., :-1], points], axis=2)
 
     def problem(self, scaled: bool, repeats: int) -> Problem:
-        """The model that all arms train, and its rows; `scaled` is about its points. Made once."""
+        """The model that all arms train, with or without scaled points, and its rows. Made once."""
         if not all(range_flags(part.price).any(axis=1).all() for part in (self.validation, self.test)):
             raise InvalidInputError(
                 "each split needs prices in all ranges, which end at 17, 25 and 42 dollars."
@@ -102,7 +102,7 @@ class Wine:
         return self._problems[scaled, repeats]
 
     def metric_columns(self, repeats: int) -> FloatArray:
-        """Our embedding (R, n, 5): standardised flags of the price ranges, which the metric is made of, and
+        """Our embedding (R, n, 5): standardised flags of the price ranges, which the metric depends on, and
         the points."""
         flags, points = range_flags(self.train.price[:repeats]), self.train.X[:repeats, :, -1:]
         return standardized(np.concatenate([flags, points], axis=2))
@@ -114,8 +114,8 @@ class Wine:
         return self._embeddings[kind, n_dims, repeats]
 
     def _embedding(self, kind: str, n_dims: int, repeats: int) -> FloatArray:
-        """The middle layer of an autoencoder of (x, y), numbers as they are; the flags have squared loss in
-        the "scripts" and hinge loss in the "text"."""
+        """The middle layer of an autoencoder of (x, y), unscaled; the flags have squared loss in the
+        "scripts" and hinge loss in the "text"."""
         y = self.train.y[:repeats, :, None].astype(np.float32)
         inputs = np.concatenate([self.train.X[:repeats], y], axis=2)
         flags = () if kind == "scripts" else range(inputs.shape[2] - 2)  # points and price come last

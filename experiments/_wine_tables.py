@@ -44,7 +44,7 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
             values, rivals = (picks[one, B]["test"] for one in (setting, other))
             parts.append(difference(f"{setting} − {other}", values, rivals, greater_is_better=False))
     best = min(plan.dims, key=lambda d: float(picks[as_paper(d), B]["validation"].mean()))
-    rival = as_paper(best)  # the best of the paper's, by validation
+    rival = as_paper(best)  # the best of the paper's settings, by validation
     ours, theirs = (picks[setting, B]["test"] for setting in (MOEW, rival))
     parts.append(difference(f"{MOEW} − {rival}", ours, theirs, greater_is_better=False))
     if plan.confidences:
@@ -59,7 +59,7 @@ def report(name: str, plan: Plan, picks: Picks) -> str:
 
 
 def spread(name: str, seen: Seen, n_models: int) -> str:
-    """By how much models differ by chance, in percent: those of one batch and those of different ones."""
+    """The standard deviation of models by chance, in percent: within a batch, and between batches."""
     tests = PERCENT * seen.scores["test"][:, :n_models].reshape(len(seen.alphas), -1, BATCH_SIZE)
     between, within = tests.mean(axis=2).std(axis=1, ddof=1), tests.std(axis=2, ddof=1)
     return (
@@ -69,7 +69,7 @@ def spread(name: str, seen: Seen, n_models: int) -> str:
 
 
 def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
-    """Figure 4a: by d; Figure 4b, where the plan has more batches: by B; validation and test."""
+    """Draw Figure 4a, by d, and, if the plan has more batches, Figure 4b, by B; validation and test."""
     from experiments._figures import COLOURS, band, new_figure, save
 
     B, marks = plan.n_batches, plan.batches(UNIFORM)

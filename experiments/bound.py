@@ -1,15 +1,15 @@
-"""Theorem 2 beside what happens: the exhaustive search over an ε-cover, where everything can be computed.
+"""Theorem 2 compared with an exhaustive search over an ε-cover, on a problem that is solved exactly.
 
 Four groups of rows, (label, half), each normal around its own centre; a linear classifier by weighted least
 squares; the metric is the worst group's error. So the error of a classifier is known exactly (a normal
-tail), every point of the cover is trained exactly (the groups' sums are all that is needed), and L_φ is
-the largest of exact gradients. Training rows are drawn once, from other shares of the groups than validation;
-a repeat is a new validation set. The embedding are the first d of (label, half, label · half), in the unit
-ball, as in the theorem.
+tail), every point of the cover is trained exactly (only the groups' sums are needed), and L_φ is the largest
+of exact gradients. Training rows are drawn once, with other shares of the groups than validation; a repeat is
+a new validation set. The embedding is the first d of (label, half, label · half), with α in the unit ball, as
+in the theorem.
 
-The bound holds, and is loose: tens of times the largest regret of all repeats. What it gives away: √K, since
-a maximum moves no more than its largest argument; σ = ½ for losses that are rarely 1; a union over points
-whose errors are nearly the same; and twice the largest deviation, where the choice is among good points.
+The bound holds, and is loose: tens of times the largest regret of all repeats. The reasons: √K, although a
+maximum moves no more than its largest argument; σ = ½ for losses that are rarely 1; a union bound over points
+whose errors are nearly the same; and twice the largest deviation, although the choice is among good points.
 
 No network is trained: `device`, `precision` and `steps` change nothing.
 """
@@ -45,7 +45,7 @@ _LARGEST_COVER = 2_000_000
 
 
 def measure(options: Options, theorem: Theorem2, sums: Sums, n_rows: int) -> Seen:
-    """Each repeat's choice, its metric on validation and exactly, and the largest gap of the whole cover."""
+    """Each repeat's choice, its validation and its exact metric, and the largest gap over the whole cover."""
     alphas = CoverSampler(theorem.epsilon(n_rows), _LARGEST_COVER).points(Ball(theorem.n_dims, 1.0))
     classifiers = train(sums, alphas)
     exact = worst_group(mean_losses(classifiers))
@@ -71,7 +71,7 @@ def measure(options: Options, theorem: Theorem2, sums: Sums, n_rows: int) -> See
 
 
 def theorem_for(sums: Sums, d: int, n_rows: int) -> Theorem2:
-    """With L_φ as the largest gradient over the cover of `n_rows`."""
+    """Theorem 2 with L_φ as the largest gradient over the cover for `n_rows`."""
     epsilon = Theorem2(d, N_GROUPS, 0.5, float(N_GROUPS), 0.0, DELTA).epsilon(n_rows)
     points = CoverSampler(epsilon, _LARGEST_COVER).points(Ball(d, 1.0))
     return Theorem2(d, N_GROUPS, 0.5, float(N_GROUPS), steepness(sums, points), DELTA)
@@ -80,7 +80,7 @@ def theorem_for(sums: Sums, d: int, n_rows: int) -> Theorem2:
 def measure_all(
     this: Run, dims: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[dict[int, Theorem2], dict[tuple[int, int], Seen]]:
-    """Every d and N; what was done before is taken from the folder."""
+    """Measure every d and N; finished ones are read from the folder."""
     sums = training_sums(this.options.seed)
     theorems = {d: theorem_for(sums, d, min(sizes[-1], 2000)) for d in dims}
     found: dict[tuple[int, int], Seen] = {}
@@ -95,9 +95,9 @@ def measure_all(
 
 
 def gaps(found: dict[tuple[int, int], Seen]) -> dict[tuple[int, int], dict[str, FloatArray]]:
-    """In percent (R,): |validation − test| of the choice and the largest of the cover; what the choice costs.
+    """|validation − test| of the choice, its largest value over the cover, and the regret (R,), in percent.
 
-    The best of the ball is the best of all its covers.
+    The best point of the ball is taken to be the best of all its covers.
     """
     best = {
         d: max(seen.scores["best of the cover"][0, 0] for (e, _), seen in found.items() if e == d)
@@ -141,7 +141,7 @@ def report(this: Run, theorems: dict[int, Theorem2], found: dict[tuple[int, int]
 
 
 def looseness(theorem: Theorem2, measured: dict[tuple[int, int], dict[str, FloatArray]]) -> float:
-    """The bound over the largest regret of all repeats, with the most rows."""
+    """The bound divided by the largest regret of all repeats, for the largest N."""
     n = max(n for d, n in measured if d == theorem.n_dims)
     largest = measured[theorem.n_dims, n]["regret"].max()
     return float(100 * theorem.bound(n) / largest) if largest > 0 else float("inf")
@@ -150,7 +150,7 @@ def looseness(theorem: Theorem2, measured: dict[tuple[int, int], dict[str, Float
 def draw(
     this: Run, theorems: dict[int, Theorem2], measured: dict[tuple[int, int], dict[str, FloatArray]]
 ) -> None:
-    """One panel for each d: the bound and its first half above, what was measured below."""
+    """Draw a panel for each d: the two bounds, and the measured values below them."""
     from experiments._figures import band, new_figure, save
 
     figure, axes = new_figure(1, len(theorems), (4.2 * len(theorems), 4.4))
@@ -177,6 +177,6 @@ def draw(
 
 
 def main(options: Options) -> str:
-    """Run or go on, and return the table; the figure and raw numbers go to the folder."""
+    """Run or continue, and return the table; the figure and raw numbers go to the folder."""
     this = Run("bound", options)
     return this.conclude(report(this, *measure_all(this, DIMS, SIZES)))

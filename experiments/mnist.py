@@ -2,13 +2,13 @@
 
 The embedding is the digit itself (one-hot, 10 dimensions). Settings that the paper leaves open are the
 authors': mini-batches of 100 in the order of the file, sigmoid cross-entropy for each class, radius 1, no π,
-and the first 5,000 training rows for validation. So repeats differ in first parameters and candidates alone.
+and the first 5,000 training rows for validation. So repeats differ only in initial parameters and candidates.
 Where text and scripts differ there are second settings, for the smallest and the largest network with 20
-repeats: cross-entropy over the softmax (text), and a GP with fitted width and little noise (near the
-scripts', which also fit it to pretended points, within wider bounds, on log(1 + error)). "moew" has a second
-coordinate beside the digit, how hard a row is: where a model is flexible enough for every digit, the rows
-that it gets wrong are what is left to weight. It takes one more network for each repeat; it is shown with the
-digit alone and with the softmax, too.
+repeats: cross-entropy over the softmax (text), and a GP with fitted width and little noise (close to the
+scripts', which also fit it to pretended points, within wider bounds, on log(1 + error)). "moew" adds a
+coordinate to the digit, the difficulty of a row: if a model is flexible enough for every digit, weights can
+only help on the rows that it gets wrong. This takes one more network for each repeat. "moew" is also shown
+with the digit alone and with the softmax.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from moew.types import FloatArray, IntArray
 
 HIDDEN = (10, 20, 30, 40, 50)
 N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20
-# Ours adds to the digit, standardised, how hard a row is, ten times: so much further may α go that way.
-# By rows left out of training (`benchmarks/paper_settings.py mnist`).
+# Ours adds to the standardised digit ten times the difficulty of a row, so that α reaches ten times as far in
+# that direction. Chosen on rows left out of training (`benchmarks/paper_settings.py mnist`).
 PAPER_RADIUS, OUR_RADIUS, TIMES_DIFFICULTY = 1.0, 0.5, 10.0
 SECOND_HIDDEN = (10, 50)
 EVALUATOR = Evaluator(worst_class_error(), None, np.arange(10))
@@ -69,12 +69,12 @@ def digit_by_digit(problem: Problem, repeat: int, model: Any, predictions: Predi
 
 
 def in_order(n_rows: int, batch: int, steps: int) -> IntArray:
-    """Mini-batches (steps, 1, b) as they lie in the file, again and again."""
+    """Row numbers (steps, 1, b) of mini-batches in the order of the file, repeated as often as needed."""
     return (np.arange(steps * batch, dtype=np.int32) % n_rows).reshape(steps, 1, batch)
 
 
 class Mnist:
-    """The rows, and what is trained and measured on them."""
+    """The rows, and the searches on them."""
 
     def __init__(self, options: Options, data: TrainTest, n_validation: int = N_VALIDATION) -> None:
         self.options = options
@@ -83,6 +83,7 @@ class Mnist:
         self.X_test, self.y_test = data.test.X, data.test.y
 
     def networks(self, hidden: int, softmax: bool = False, few: bool = False) -> RepeatedNetworks:
+        """Networks 784-h-10 on the training rows."""
         o = self.options
         repeats = o.second_repeats if few else o.repeats
         loss = "softmax" if softmax else "sigmoid_cross_entropy"
@@ -105,12 +106,13 @@ class Mnist:
     def prepared(
         self, networks: Callable[[], RepeatedNetworks], name: str, hidden: int, uniform: Seen | None
     ) -> Prepared:
+        """The search of one arm."""
         made = networks()
         judge = Judge(EVALUATOR, digit_by_digit if name == "uniform" else None)
         return Prepared(self.problem(made), self.arm(made, name, hidden, uniform), judge)
 
     def arm(self, networks: RepeatedNetworks, name: str, hidden: int, uniform: Seen | None) -> Arm:
-        """One of all arms; the noise of the paper's GP is that of the uniform models, which come first."""
+        """The arm of that name; the uniform models come first and give the noise of the paper's GP."""
         Z = np.eye(10)[self.y][None]
         seed = integer_seed(self.options.seed, name, hidden)
         if name in ("uniform", SOFTMAX_UNIFORM):
@@ -128,15 +130,15 @@ class Mnist:
         return Learned(Z, PAPER_RADIUS, paper_samplers(uniform), seed)
 
     def our_embedding(self, networks: RepeatedNetworks) -> FloatArray:
-        """The digit and the difficulty of each row (R, n, 11)."""
+        """Our embedding (R, n, 11): the digit and the difficulty of each row."""
         hard = self.difficulty(networks)
         flags = np.broadcast_to(standardized(np.eye(10)[self.y][None]), (len(hard), len(self.y), 10))
         return np.dstack([flags, np.float32(TIMES_DIFFICULTY) * hard])
 
     def difficulty(self, networks: RepeatedNetworks) -> FloatArray:
-        """By how much another digit leads the right one in a network of equal weights, scaled (R, n, 1)."""
+        """The scaled lead (R, n, 1) of the best wrong digit over the right one, with equal weights."""
         weights = np.ones((networks.n_repeats, 1, len(self.y)), np.float32)
-        params = networks.train(weights, N_BATCHES)  # initial parameters of its own
+        params = networks.train(weights, N_BATCHES)  # a batch number of its own: other initial parameters
         outputs = networks.outputs(params, networks.place(self.X[None]))[:, 0]
         right = np.eye(10, dtype=bool)[self.y]
         lead = np.where(right, -np.inf, outputs).max(axis=2) - outputs[:, right]
@@ -150,7 +152,7 @@ def search_all(
     second: tuple[int, ...] = SECOND_HIDDEN,
     n_batches: int = N_BATCHES,
 ) -> dict[tuple[int, str], Seen]:
-    """Every arm for every size of the network; what was done before is taken from the folder."""
+    """Run every arm for every size of the network; finished ones are read from the folder."""
     found: dict[tuple[int, str], Seen] = {}
 
     def search(h: int, name: str, networks: Callable[[], RepeatedNetworks], uniform: str) -> None:
@@ -171,6 +173,6 @@ def search_all(
 
 
 def main(options: Options) -> str:
-    """Run or go on, and return the tables; figures and raw numbers go to the folder."""
+    """Run or continue, and return the tables; figures and raw numbers go to the folder."""
     this = Run("mnist", options)
     return this.conclude(report(this, search_all(this, Mnist(options, load_mnist()))))

@@ -1,20 +1,20 @@
-"""Web page quality: binary labels in the old data, graded ones in the new, and a share that is selected.
+"""Web page quality: binary labels in old data, graded ones in new data, and a share of rows is selected.
 
-The paper's data are not public. In their place: blog posts. Old ones (2010–11, 52,397 rows) say whether any
-comment came in the next 24 hours; new ones (February 2012 for validation, March 2012 for test) how many,
-graded on a log scale to [0, 1], where 1 is the most of any old post. The score is the mean grade of what is
-selected: of each month the share with the highest outputs. The paper selects 40 %; here that leaves little to
-gain (29 % of the test posts have any comment), so smaller shares have searches of their own.
+The paper's data are not public. The stand-in is blog posts. Old ones (2010–11, 52,397 rows) are labelled by
+whether any comment came in the next 24 hours; new ones (February 2012 for validation, March 2012 for test) by
+how many, graded on a log scale to [0, 1], where 1 is the most of any old post. The score is the mean grade of
+the selected posts: in each month the share with the highest outputs. The paper selects 40 %; here that leaves
+little to gain (29 % of the test posts have any comment), so smaller shares have their own searches.
 
-The months are fixed, as the paper's data are: repeats differ in first parameters, mini-batches, autoencoder
-and candidates, and margins say nothing of other months. Domain adaptation gives uniform weights here, says
-the paper: there is no row for it, and no π. Counts are taken as their logarithms, and columns are scaled.
+The months are fixed, as the paper's data are: repeats differ in initial parameters, mini-batches, autoencoder
+and candidates, and margins say nothing about other months. The paper says that domain adaptation gives
+uniform weights here: so there is no row for it, and no π. Counts enter as logarithms, and columns are scaled.
 
 There are two trainings: what the paper says of all its classifiers (hinge loss, rate 0.001), and what is best
-with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were chosen that way too:
-`python -c "from experiments import pages; print(pages.choose_settings())"`, with 3,000 steps. The
-second has a row for networks trained on the grades of the old posts themselves, which nobody has in the
-paper's setting: what there is to gain at all.
+with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were also chosen that way:
+`python -c "from experiments import pages; print(pages.choose_settings())"`, with 3,000 steps. The second
+training has a row for networks trained on the grades of the old posts, which are not available in the paper's
+setting: they show how much there is to gain at all.
 """
 
 from __future__ import annotations
@@ -77,11 +77,12 @@ EVALUATORS = {share: Evaluator(mean_of_selected(share=share), None, CLASSES) for
 
 
 def shown(share: float) -> str:
+    """The share in percent, as text."""
     return f"{100 * share:g} %"
 
 
 class Pages:
-    """The rows, and what is trained and measured on them."""
+    """The rows, and the searches on them."""
 
     def __init__(self, options: Options, data: TrainValidTest, features: tuple[str, ...] = FEATURES) -> None:
         self.options = options
@@ -94,7 +95,8 @@ class Pages:
         )
 
     def problem(self, training: str, n_repeats: int, on_grades: bool = False) -> Problem:
-        """Networks trained on the labels or on the grades of the old posts, and rows with grades."""
+        """Networks trained on the labels or on the grades of the old posts, and validation and test rows with
+        grades."""
         seed = integer_seed(self.options.seed, "pages")
         how, y = TRAININGS[training], self.y
         if on_grades:
@@ -108,12 +110,12 @@ class Pages:
 
     @cached_property
     def embedding(self) -> FloatArray:
-        """The paper's, (R, n, 3)."""
+        """The paper's embedding (R, n, 3)."""
         o = self.options
         return embedding(self.X, self.y, o.repeats, integer_seed(o.seed, "pages embedding"), o)
 
     def prepared(self, training: str, name: str, share: float = 0.0, uniform: Seen | None = None) -> Prepared:
-        """One of ARMS_OF; models with fixed weights are the same for all shares."""
+        """The search of one of ARMS_OF; models with fixed weights are the same for all shares."""
         o = self.options
         R = o.second_repeats if name == SECOND else o.repeats
         problem = self.problem(training, R, name == CEILING)
@@ -123,7 +125,7 @@ class Pages:
         return Prepared(problem, arm, Judge(EVALUATORS[share]))
 
     def arm(self, seed_name: str, name: str, share: float, uniform: Seen) -> Learned:
-        """One that searches; the uniform models give the noise."""
+        """An arm that searches; the noise is that of the uniform models."""
         o, Z = self.options, self.embedding
         seed = integer_seed(o.seed, f"pages {seed_name} {shown(share)}")
         if name == "moew":
@@ -134,7 +136,7 @@ class Pages:
 
 
 def at_every_share(problem: Problem, repeat: int, model: Any, predictions: Predictions) -> dict[str, float]:
-    """Scores at every share: "validation 40 %", "test 40 %" and so on."""
+    """The scores at every share: "validation 40 %", "test 40 %" and so on."""
     any_of_them = EVALUATORS[SHARES[0]]
     final = any_of_them.final_model(model, predictions, problem.data[repeat])
     test = problem.test[repeat]
@@ -162,7 +164,7 @@ def search_all(
     shares: Sequence[float] = SHARES,
     n_batches: int = N_BATCHES,
 ) -> dict[tuple[float, str], Seen]:
-    """The given arms, uniform first, for the given shares."""
+    """Run the given arms, uniform first, for the given shares."""
     sizes = {"n_batches": n_batches, "batch_size": BATCH_SIZE}
     fixed = {
         name: this.search(f"{training} {name}", partial(rows.prepared, training, name), **sizes)
@@ -182,7 +184,7 @@ def search_all(
 def report(this: Run, found: Mapping[str, Mapping[tuple[float, str], Seen]]) -> str:
     """A table for each training and share; raw numbers and the figure go to the folder.
 
-    The paper's figures belong to other data, so both are given in percent of uniform's mean.
+    The paper's figures are for other data, so both are given in percent of the mean of uniform weights.
     """
     picks = {
         (training, *key): chosen(seen, greater_is_better=True)
@@ -203,11 +205,11 @@ def report(this: Run, found: Mapping[str, Mapping[tuple[float, str], Seen]]) -> 
 
 
 def choose_settings(n_features: int = 6, steps: int = 3_000) -> str:
-    """Features one by one, then training settings, by the mean validation score at 40 % of uniform networks.
+    """Choose features one by one, then the training, by uniform networks' mean validation score at 40 %.
 
-    The features are chosen with the paper's loss and rate, all candidates of a step trained at once. With
-    10,000 steps the hinge loss leads to other features, on which every setting scores less (0.174 against
-    0.178): fewer steps it is.
+    The features are chosen with the paper's loss and rate; all feature sets of a step are trained at once.
+    With 10,000 steps the hinge loss leads to other features, on which every setting scores less (0.174
+    against 0.178), so fewer steps are used.
     """
     options, data = Options(1, steps=steps), load_blog()
     names = data.train.feature_names
@@ -230,7 +232,7 @@ def choose_settings(n_features: int = 6, steps: int = 3_000) -> str:
 
 
 def main(options: Options) -> str:
-    """Run or go on, and return the tables; figures and raw numbers go to the folder."""
+    """Run or continue, and return the tables; figures and raw numbers go to the folder."""
     this, rows = Run("pages", options), Pages(options, load_blog())
     found = {training: search_all(this, rows, training, arms) for training, arms in ARMS_OF.items()}
     return this.conclude(report(this, found))

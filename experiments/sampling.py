@@ -1,7 +1,7 @@
-"""Figure 2: where GP-BUCB samples, batch by batch, and how far the validation metric tells the test metric.
+"""Figure 2: where GP-BUCB samples in each batch, and how well the validation metric predicts the test metric.
 
-The paper's example is web page quality with 40 % selected, so this looks into that search of `pages`, and
-runs it first where its folder does not hold it.
+The paper's example is web page quality with 40 % selected, so this shows that search of `pages`, and runs it
+first if its folder does not have it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ PAPER_CORRELATION = 0.97
 
 
 def correlations(seen: Seen, first: int | None = None) -> FloatArray:
-    """Correlation (R,) of validation and test metric over the candidates, or over the first so many."""
+    """Correlation (R,) of validation and test metric over the candidates, or over the `first` ones."""
     validation, test = (seen.scores[name][:, :first] for name in ("validation", "test"))
     return np.array([np.corrcoef(v, t)[0, 1] for v, t in zip(validation, test, strict=True)])
 
 
 def distances(seen: Seen, batch: int, batch_size: int) -> FloatArray:
-    """Mean distance (R,) of a batch's alphas from the winner, of which a random batch has the most."""
+    """Mean distance (R,) of a batch's alphas from the winner; it is largest for a random batch."""
     winners = seen.winners(greater_is_better=True)[:, None]
     alphas = seen.alphas[:, batch * batch_size : (batch + 1) * batch_size]
     return np.asarray(np.linalg.norm(alphas - winners, axis=2).mean(axis=1))
@@ -54,7 +54,7 @@ def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = 
 
 
 def draw(this: Run, seen: Seen, shown: list[int], batch_size: int, radius: float) -> None:
-    """The first repeat: its batches, both metrics over all candidates, and one metric against the other."""
+    """Draw the first repeat: its batches, both metrics over all candidates, and one against the other."""
     from experiments._figures import COLOURS, new_figure, save
 
     figure, axes = new_figure(3, 3, (10.5, 10.2))
@@ -82,7 +82,7 @@ def draw(this: Run, seen: Seen, shown: list[int], batch_size: int, radius: float
 
 
 def main(options: Options) -> str:
-    """Run or go on, and return the tables; the figure and raw numbers go to the folder."""
+    """Run or continue, and return the tables; the figure and raw numbers go to the folder."""
     rows, share, arms = Pages(options, load_blog()), SHARES[0], ARMS[:2]
     found = search_all(Run("pages", options), rows, STATED, arms, shares=(share,))
     this = Run("sampling", options)

@@ -1,22 +1,22 @@
 """Spam blocking: value saved per harm done, under two shifts (the paper's table of spam).
 
-The paper's data are not public. In their place: 30,000 credit card clients. Blocking one who defaults saves
-BILL_AMT1, blocking one who does not harms by LIMIT_BAL, and those with LIMIT_BAL above 140,000 are the "large
-providers". The threshold blocks 5 % of the validation rows. Study 1: 25 % positives in training, 5 % in
-validation and test. Study 2: 50 % large in training, 20 % in validation and test. There is room for 10,000
-training, 6,000 validation and 6,000 test rows, drawn anew in each repeat (the paper: 180k, 10k, 30k).
+The paper's data are not public. The stand-in is 30,000 credit card clients. Blocking one who defaults saves
+BILL_AMT1, blocking one who does not does LIMIT_BAL of harm, and those with LIMIT_BAL above 140,000 are the
+"large providers". The threshold blocks 5 % of the validation rows. Study 1: 25 % positives in training, 5 %
+in validation and test. Study 2: 50 % large in training, 20 % in validation and test. That leaves 10,000
+training, 6,000 validation and 6,000 test rows, drawn again in each repeat (the paper: 180k, 10k, 30k).
 
 "Shimodaira" weights by the known shares: of the label in study 1, of the size in study 2. The paper's MOEW
-has π(y) = p_V(y) / p_T(y) in both. Money is taken as its logarithm, and columns are scaled. Ours begins with
-what one would weight by without any search, the money at stake, as π (a row of its own: "money as weight"),
-and in place of the autoencoder it has three columns that the metric is made of. On halves of the validation
-rows (`python -m benchmarks.paper_settings spam`) the score in study 1 was 0.29 with uniform weights, 0.32
-with money, 0.34 with those columns, and 0.35 with both.
+has π(y) = p_V(y) / p_T(y) in both. Money enters as its logarithm, and columns are scaled. Ours has as π
+what one would weight by without any search, the money at stake (also a row of its own: "money as weight"),
+and instead of the autoencoder three columns that the metric depends on. On halves of the validation rows
+(`python -m benchmarks.paper_settings spam`) the score in study 1 was 0.29 with uniform weights, 0.32 with
+money, 0.34 with those columns, and 0.35 with both.
 
-TRAINING was fixed beforehand, on uniform weights and validation rows alone:
+TRAINING was fixed beforehand, with uniform weights and validation rows only:
 `python -c "from experiments import spam; print(spam.choose_settings())"`. It is also what the paper says of
-all its classifiers (hinge loss, rate 0.001). Under that loss Shimodaira's weights harm in study 1: with 5 %
-positives nearly all outputs settle at −1, where the negatives cost nothing, and their order means little.
+all its classifiers (hinge loss, rate 0.001). With that loss Shimodaira's weights harm in study 1: with 5 %
+positives nearly all outputs settle at −1, where the negatives have no loss, and their order means little.
 With logistic loss those weights neither harm nor help.
 """
 
@@ -81,7 +81,7 @@ PAPER = {
 
 
 class Part(NamedTuple):
-    """Rows of one kind of all repeats: scaled X (R, n, D); labels, value saved and harm done (R, n)."""
+    """Training, validation or test rows of all repeats: scaled X (R, n, D); labels, value and harm (R, n)."""
 
     X: FloatArray
     y: FloatArray
@@ -92,7 +92,7 @@ class Part(NamedTuple):
 def draw_split(
     rng: np.random.Generator, marked: BoolArray, shares: tuple[float, float], sizes: tuple[int, int, int]
 ) -> list[IntArray]:
-    """Training, validation and test rows with the given shares of marked ones; none is in two of them."""
+    """Disjoint training, validation and test rows with the given shares of marked rows."""
     pools = [rng.permutation(np.flatnonzero(kind)) for kind in (marked, ~marked)]
     parts = []
     for size, share in zip(sizes, (shares[0], shares[1], shares[1]), strict=True):
@@ -103,14 +103,14 @@ def draw_split(
 
 
 def metric_columns(part: Part) -> FloatArray:
-    """Our embedding (R, n, 3): what the metric is made of. The label, ±1; for a positive the logarithm of the
-    value, for a negative that of the harm, standardised and cut at ±2."""
+    """Our embedding (R, n, 3), of what the metric depends on: the label, ±1; the logarithm of the value for a
+    positive, that of the harm for a negative, standardised and clipped at ±2."""
     money = standardized(signed_log(np.stack([part.value, part.harm], axis=2))).clip(-2, 2)
     return np.stack([2 * part.y - 1, part.y * money[..., 0], (1 - part.y) * money[..., 1]], axis=2)
 
 
 class Spam:
-    """The rows of one study in all repeats, and what is trained and measured on them."""
+    """The rows of one study in all repeats, and the searches on them."""
 
     def __init__(
         self, options: Options, data: Dataset, study: int, sizes: tuple[int, int, int] = SIZES
@@ -133,12 +133,12 @@ class Spam:
 
     @property
     def money(self) -> FloatArray:
-        """What a row can save or harm, (R, n), at least 1: what one would weight by without any search."""
+        """The money at stake in each row (R, n), at least 1: what one would weight by without any search."""
         train = self.train
         return np.maximum(np.where(train.y == 1, train.value, train.harm), 1.0)
 
     def problem(self, n_repeats: int, training: Training = TRAINING) -> Problem:
-        """Classifiers of the first so many repeats, and their rows."""
+        """Classifiers of the first `n_repeats` repeats, and their rows."""
         seed = integer_seed(self.options.seed, "spam", self.study)
         X, y = self.train.X[:n_repeats], self.train.y[:n_repeats]
         networks = classifiers(training, X, y.astype(np.float32), n_repeats, seed, self.options)
@@ -152,18 +152,19 @@ class Spam:
 
     @cached_property
     def embedding(self) -> FloatArray:
-        """The paper's, (R, n, 3)."""
+        """The paper's embedding (R, n, 3)."""
         o = self.options
         seed = integer_seed(o.seed, "spam embedding", self.study)
         return embedding(self.train.X, self.train.y.astype(np.float32), o.repeats, seed, o)
 
     def prepared(self, name: str, uniform: Seen | None) -> Prepared:
+        """The search of one of ARMS."""
         o = self.options
         problem = self.problem(o.second_repeats if name == SECOND else o.repeats)
         return Prepared(problem, self.arm(name, uniform), JUDGE)
 
     def arm(self, name: str, uniform: Seen | None) -> Arm:
-        """One of ARMS; `uniform` comes first, and gives the noise."""
+        """One of ARMS; the noise is that of the `uniform` models, which come first."""
         if name == "Shimodaira":
             return Fixed(given_weights(self.importance))
         if name == MONEY:
@@ -182,7 +183,7 @@ class Spam:
 def search_all(
     this: Run, data: Dataset, sizes: tuple[int, int, int] = SIZES, n_batches: int = N_BATCHES
 ) -> dict[tuple[int, str], Seen]:
-    """Every arm of both studies."""
+    """Run every arm of both studies."""
     found: dict[tuple[int, str], Seen] = {}
     for study in SHARES:
         rows = Spam(this.options, data, study, sizes)
@@ -211,7 +212,7 @@ def report(this: Run, found: Mapping[tuple[int, str], Seen]) -> str:
 
 
 def choose_settings(repeats: int = 8, steps: int = 10_000, seed: int = 77) -> str:
-    """Mean log validation score of uniform networks over splits of both studies, by training setting."""
+    """Compare training settings by the mean log validation score of uniform networks in both studies."""
     options, data = Options(repeats, seed, steps=steps), load_credit_default()
     studies = [Spam(options, data, study) for study in SHARES]
 
@@ -223,6 +224,6 @@ def choose_settings(repeats: int = 8, steps: int = 10_000, seed: int = 77) -> st
 
 
 def main(options: Options) -> str:
-    """Run or go on, and return the tables; figures and raw numbers go to the folder."""
+    """Run or continue, and return the tables; figures and raw numbers go to the folder."""
     this = Run("spam", options)
     return this.conclude(report(this, search_all(this, load_credit_default())))

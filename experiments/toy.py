@@ -7,7 +7,7 @@ from moew.cli._figure_1 import Figure1Settings, run_figure_1
 
 
 def main(options: Options, model: str = "logistic", sampler: str = "gp_bucb") -> str:
-    """Run or go on, and return the table; the figure and raw numbers go to the folder."""
+    """Run or continue, and return the table; the figure and raw numbers go to the folder."""
     o = options
     this = Run("toy", o, model=model, sampler=sampler)
     settings = Figure1Settings(o.seed, model, sampler, o.steps, o.device, o.precision)

@@ -1,24 +1,24 @@
-"""Figures 4a and 4b and the study of p and q: prices of wines, judged by the price range that fares worst.
+"""Figures 4a and 4b and the study of p and q: wine prices, judged by the price range with the largest error.
 
 Two datasets. "wine" has the paper's 40 features (39 words and the points) for the 9,315 rows whose reviews
-are at hand; "wine-full" has the paper's rows, 120,975, but no words: the points and 39 flags, of the
-countries and varieties met most often. With `--csv` Kaggle's own file takes the place of both: the paper's
-rows and words. Every repeat has its own split, 70/10/20 percent.
+are available; "wine-full" has the paper's rows, 120,975, but no words: the points and 39 flags of the most
+frequent countries and varieties. With `--csv` Kaggle's own file replaces both: the paper's rows and words.
+Every repeat has its own split, 70/10/20 percent.
 
 The paper says 40-20-10-1, squared loss on the log price, an autoencoder 41-100-d-100-41, K = 20, p = q = 68.3
-and a kernel as wide as the ball. The authors' scripts add mini-batches of 1000, radius 5, and numbers as they
-are: points (80 to 100) beside flags. So the points alone saturate most of the model's first layer, and models
-with equal weights differ much by nothing but their first parameters. Where text and scripts differ there is a
-second row, with 20 repeats: hinge loss for the autoencoder's flags (text) in place of squared; a GP with
-fitted width and noise 1e-4 (scripts) in place of width R and the noise of the uniform models.
+and a kernel as wide as the ball. The authors' scripts add mini-batches of 1000, radius 5, and unscaled
+numbers: points (80 to 100) beside flags. So the points alone saturate most of the model's first layer, and
+models with equal weights differ much only because of their initial parameters. Where text and scripts differ
+there is a second row, with 20 repeats: hinge loss for the autoencoder's flags (text) instead of squared; a GP
+with fitted width and noise 1e-4 (scripts) instead of width R and the noise of the uniform models.
 
-All rows train the same model, the authors', but for the two with "scaled points": what one would change
-first, for uniform weights too. "moew" has another embedding (flags of the price ranges, and the points: what
-the metric is made of, and what the model struggles with), radius and GP, and no more.
+All rows train the same model, the authors', except the two with "scaled points", the first thing one would
+change, also for uniform weights. "moew" differs only in its embedding (flags of the price ranges, which the
+metric depends on, and the points, which the model has difficulty with), its radius and its GP.
 
 Networks trained together share their mini-batches, which leave all of them some percent too high or too low
 (with equal weights and four networks each, the metric of three repeats was 58–65, 81–85 and 58–64 %). So the
-best of many batches of candidates has lucky mini-batches too, for every row of the table.
+best of many batches of candidates also has lucky mini-batches, in every row of the table.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from moew.datasets import Dataset, load_wine, load_wine_full
 
 
 def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -> Arm:
-    """How this setting weights; the noise of the paper's GP is that of the uniform models."""
+    """The arm of a setting; the noise of the paper's GP is that of the uniform models."""
     if setting.embedding is None:
         return Fixed()
     paper, ours = setting.search is None, setting.embedding == "ours"
@@ -61,7 +61,7 @@ def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -
 
 
 def search_all(this: Run, name: str, wine: Wine, plan: Plan) -> dict[str, Seen]:
-    """Every setting of the plan; what was done before is taken from the folder."""
+    """Run every setting of the plan; finished ones are read from the folder."""
     found: dict[str, Seen] = {}
     for setting in plan.settings():
         found[setting.name] = this.search(
@@ -74,6 +74,7 @@ def search_all(this: Run, name: str, wine: Wine, plan: Plan) -> dict[str, Seen]:
 
 
 def prepared(wine: Wine, setting: Setting, uniform: Seen | None) -> Prepared:
+    """The search of a setting."""
     o = wine.options
     repeats = o.second_repeats if setting.few else o.repeats
     problem = wine.problem(setting.scaled, repeats)
@@ -81,7 +82,7 @@ def prepared(wine: Wine, setting: Setting, uniform: Seen | None) -> Prepared:
 
 
 def choose_all(found: dict[str, Seen], plan: Plan) -> Picks:
-    """The scores (R,) in percent of what each search chooses by validation after B batches."""
+    """The scores (R,), in percent, of what each search chooses by validation after B batches."""
     return {
         (setting, batches): chosen(seen, False, batches * BATCH_SIZE, PERCENT)
         for setting, seen in found.items()
@@ -90,7 +91,7 @@ def choose_all(found: dict[str, Seen], plan: Plan) -> Picks:
 
 
 def datasets(csv: Path | None) -> Iterator[tuple[str, Dataset, Plan]]:
-    """Names, rows and plans: the two at hand, or the file that the user has."""
+    """Names, rows and plans: the two datasets above, or the user's file."""
     if csv is None:
         yield "wine", load_wine(), WHOLE
         yield "wine-full", most_frequent_flags(load_wine_full()), PART
@@ -100,7 +101,7 @@ def datasets(csv: Path | None) -> Iterator[tuple[str, Dataset, Plan]]:
 
 
 def main(options: Options, csv: Path | None = None) -> str:
-    """Run or go on, and return the tables; figures and raw numbers go to the folder."""
+    """Run or continue, and return the tables; figures and raw numbers go to the folder."""
     this = Run("wine", options)
     texts, values = [], []
     for name, data, plan in datasets(csv):

@@ -1,7 +1,7 @@
 """Errors and warnings that carry the argument they are about.
 
-A message names arguments as `Argument`s, so that each face of the library says them in its own words: Python
-as `decision=None`, the command line as its option. What helps only in Python is a part of its own, too.
+A message names arguments as `Argument`s, so that Python can show them as `decision=None` and the command line
+as its option. Text that helps only in Python is marked as `InPython`.
 
     raise InvalidInputError(Argument("radius"), " must be a positive number, got -1.", argument="radius")
 """
@@ -31,7 +31,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class InPython:
-    """A part of a message that helps only in Python code; every other face leaves it out."""
+    """A part of a message that helps only in Python code; the command line leaves it out."""
 
     text: str
 
@@ -40,12 +40,12 @@ class InPython:
 
 
 class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
-    """A message in parts, some of which are arguments.
+    """A message made of parts, some of which are arguments.
 
     Parameters
     ----------
-    parts : texts and arguments, which together are the message
-    argument : the name of the argument that the message is about, None where it is about no single one
+    parts : texts and arguments that make up the message
+    argument : the name of the argument that the message is about, None if it is about no single one
     """
 
     def __init__(self, *parts: str | Argument | InPython, argument: str | None = None) -> None:
@@ -54,7 +54,7 @@ class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
         self.argument = argument
 
     def worded(self, say: Callable[[Argument], str]) -> str:
-        """The message with every argument as `say` puts it, and without what helps only in Python."""
+        """The message with every argument written by `say`, without the parts that help only in Python."""
         kept = [part for part in self.parts if not isinstance(part, InPython)]
         return "".join(say(part) if isinstance(part, Argument) else part for part in kept)
 
@@ -64,7 +64,7 @@ class MoewError(_Worded):
 
 
 class InvalidInputError(MoewError, ValueError):
-    """What was passed in cannot be used; the message says what was got and what to do."""
+    """An argument cannot be used; the message says what was passed and what to do."""
 
 
 class UnsupportedEstimatorError(MoewError, TypeError):
@@ -78,8 +78,8 @@ class UndefinedMetricError(MoewError, ValueError):
 class SearchFailedError(MoewError, ValueError, TypeError):
     """No candidate could be trained and scored; the message shows the first failure.
 
-    Where all fail, the cause is nearly always bad input, which the estimator would have reported as one
-    of the two built-in errors.
+    If all fail, the cause is nearly always bad input, for which an estimator would raise a ValueError or
+    a TypeError; so this is both.
     """
 
 
@@ -92,7 +92,7 @@ class StateError(MoewError, ValueError):
 
 
 class DataFileError(MoewError, OSError):
-    """A file of a dataset cannot be found, downloaded or trusted; the message says what was tried."""
+    """A file of a dataset cannot be found, downloaded or verified; the message says what was tried."""
 
 
 class MoewWarning(_Worded, UserWarning):

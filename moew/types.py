@@ -1,7 +1,6 @@
 """The protocols of the parts, with the shapes of the arrays they pass.
 
-n rows, K candidates, d dimensions of the embedding, C classes. X stays opaque everywhere (array, data
-frame, …).
+n rows, K candidates, d dimensions of the embedding, C classes. X can be of any kind (array, data frame, …).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ BoolArray = NDArray[np.bool_]
 Array = np.ndarray[Any, Any]
 Rows = Any  # rows of features: array, data frame, …
 Labels = Any  # (n,) labels or targets
-Columns = Mapping[str, Any]  # per-row columns that only the metric or the decision needs: name → (n,)
+Columns = Mapping[str, Any]  # per-row columns for the metric or the decision rule: name → (n,)
 Task = Literal["classification", "regression"]
 Response = Literal["decision", "score", "proba"]
 
@@ -37,7 +36,7 @@ class Embedding(Protocol):
         """Learn from the n training rows."""
 
     def transform(self, X: Rows, y: Labels) -> FloatArray:
-        """Z (n, d) of any rows."""
+        """The coordinates Z (n, d) of any rows."""
 
     def state(self) -> State:
         """The fitted embedding as a JSON-able dict."""
@@ -45,13 +44,13 @@ class Embedding(Protocol):
 
 @runtime_checkable
 class BaseWeights(Protocol):
-    """π: the weight a row has before anything is learned, at α = 0."""
+    """π: the weight of a row before anything is learned, at α = 0."""
 
     def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
-        """Learn from the training and the validation rows; π (n,) of the training rows."""
+        """Learn from the training and the validation rows; returns π (n,) of the training rows."""
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
-        """π (n,) of any rows, positive, not normalised."""
+        """π (n,) for any rows, positive, not normalised."""
 
     def state(self) -> State:
         """The fitted base weights as a JSON-able dict."""
@@ -77,24 +76,24 @@ class Domain(Protocol):
 
     @property
     def size(self) -> float:
-        """The length that widths are measured by: a ball's radius."""
+        """The length scale of the domain: a ball's radius."""
 
     def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """`n` points (n, d), uniform in the domain."""
+        """Draw `n` points (n, d) uniformly from the domain."""
 
     def project(self, points: FloatArray) -> FloatArray:
         """The nearest points of the domain to `points` (n, d)."""
 
     def edge_distance(self, points: FloatArray) -> FloatArray:
-        """Distance (n,) to the edge as a share of the size: 0 on the edge."""
+        """Distance (n,) of points (n, d) to the edge as a share of the size: 0 on the edge."""
 
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Where the next alphas come from, Algorithm 2 or another: a pure function of what is known."""
+    """Proposes the next alphas, by Algorithm 2 or in another way: a pure function of what is known."""
 
     def check_domain(self, domain: Domain) -> None:
-        """Raise, before anything is trained, where the sampler cannot search the domain."""
+        """Raise, before anything is trained, if the sampler cannot search the domain."""
 
     def propose(
         self,
@@ -108,8 +107,8 @@ class Sampler(Protocol):
     ) -> FloatArray:
         """The next `k` alphas (k, d), given observed alphas (n, d), their scores (n,), pending (m, d).
 
-        Higher scores are better; the score of a failed candidate is NaN. Pending alphas are out for
-        training, in the order they were asked for.
+        Higher scores are better; the score of a failed candidate is NaN. Pending alphas are in training,
+        in the order they were asked for.
         """
 
 
@@ -125,10 +124,10 @@ class Trainer(Protocol):
         fold: IntArray | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or the exception that stopped it) as each of the K weightings
-        (K, n) is done. A `random_state` that the user fixed stays; one left open gets the seed.
+        (K, n) is done. A `random_state` that the user fixed stays; one that is None gets the seed.
 
-        n are the rows of X whose numbers `fold` (n,) holds, or all of them. All batches of a search come with
-        the same X, y and fold objects, so that a trainer can send them to workers once.
+        The n rows are those of X whose numbers `fold` (n,) holds, or all of them. All batches of a search
+        come with the same X, y and fold objects, so that a trainer can send them to workers once.
         """
 
 
@@ -138,15 +137,15 @@ class DecisionRule(Protocol):
 
     @property
     def of(self) -> Literal["score", "probability"]:
-        """What the rule decides by: the model's score of the positive class, or its probability."""
+        """What the rule takes as score: the model's score of the positive class, or its probability."""
 
     @property
     def fit_on(self) -> Literal["train", "validation"] | None:
-        """The rows the rule is fitted on; None where there is nothing to fit."""
+        """The rows the rule is fitted on; None if there is nothing to fit."""
 
     @property
     def needs_labels(self) -> bool:
-        """Whether fitting looks at labels."""
+        """Whether fitting uses the labels."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -154,13 +153,13 @@ class DecisionRule(Protocol):
 
     @property
     def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
-        """(group of rows, its threshold) for each group; None where the rule has none or is not fitted."""
+        """(group of rows, its threshold) for each group; the threshold is None if there is none yet."""
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
-        """A fitted copy, from the scores (n,) and the labels (n,) of the rows named by `fit_on`."""
+        """A copy fitted on the scores (n,) and the labels (n,) of the rows named by `fit_on`."""
 
     def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
-        """True (n,) where the positive class is decided."""
+        """True (n,) where the rule decides for the positive class."""
 
     def state(self) -> State:
         """The fitted rule as a JSON-able dict."""
@@ -168,58 +167,64 @@ class DecisionRule(Protocol):
 
 @runtime_checkable
 class Metric(Protocol):
-    """What a model is judged by, in two steps: the model is asked once, then the metric is evaluated on any
+    """What a model is judged by, in two steps: the model predicts once, then the metric is evaluated on any
     of the rows without it. Functions of labels and predictions fulfil it, and so do scikit-learn's scorers.
 
     A metric without a value on some rows raises `UndefinedMetricError`, or returns NaN or an infinity.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name in tables and messages."""
 
     @property
-    def greater_is_better(self) -> bool: ...
+    def greater_is_better(self) -> bool:
+        """Whether higher values are better."""
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and the highest value, where known."""
+        """The lowest and the highest possible value; None if unknown."""
 
     @property
     def slow(self) -> bool:
-        """Whether a call takes so long that errors are estimated from fewer of them."""
+        """Whether a call takes so long that error margins are estimated from fewer calls."""
 
     @property
     def response(self) -> Response | None:
-        """What the metric asks the model for; None where it asks the model itself, as scorers do."""
+        """The kind of predictions it needs; None if it calls the model itself, as scorers do."""
 
     @property
     def pos_label(self) -> Any:
-        """The positive class where the metric names one, else None."""
+        """The positive class if the metric names one, else None."""
 
     @property
-    def needs_two_classes(self) -> bool: ...
+    def needs_two_classes(self) -> bool:
+        """Whether the metric is defined only for two classes."""
 
     @property
     def uses_features(self) -> bool:
-        """Whether the value depends on features beside labels, predictions and columns."""
+        """Whether the value depends on features besides labels, predictions and columns."""
 
     @property
     def required_columns(self) -> tuple[str, ...]:
-        """The per-row columns it cannot do without, which may also be columns of X."""
+        """The per-row columns it requires, which may also be columns of X."""
 
     @property
     def known_columns(self) -> tuple[str, ...] | None:
-        """All columns it can take; None where that cannot be told."""
+        """All per-row columns it can take; None if unknown."""
 
     @property
     def takes_many(self) -> bool:
-        """Whether `values` scores many candidates in one call."""
+        """Whether `values` can score many candidates in one call."""
 
     def check_columns(
         self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
     ) -> None:
-        """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows;
-        `argument` is what the user passes columns as, `weighted` whether the rows have sample weights."""
+        """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows.
+
+        `argument` is the argument that the user passes columns as, `weighted` says whether the rows have
+        sample weights.
+        """
 
     def rehearse(
         self,
@@ -232,7 +237,7 @@ class Metric(Protocol):
         decided: Array | None,
         rng: np.random.Generator,
     ) -> None:
-        """Raise, before anything is trained, what would fail for every model on these rows."""
+        """Raise, before anything is trained, an error that every model would meet on these rows."""
 
     def respond(
         self,
@@ -245,7 +250,7 @@ class Metric(Protocol):
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> Predictions:
-        """What the metric needs of the model on the rows of X; `decided` (n,) stands in for its decisions."""
+        """The predictions that the metric needs on the rows of X; `decided` (n,) replaces decisions."""
 
     def value(
         self,
@@ -258,7 +263,7 @@ class Metric(Protocol):
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
-        """The metric on rows whose predictions are known; `decided` (n,) goes before recorded decisions."""
+        """The metric on rows whose predictions are recorded; `decided` (n,) replaces recorded decisions."""
 
     def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> FloatArray | None:
-        """The metric (m,) of the outputs (m, n) of m candidates; None where there is no such form."""
+        """The metric (m,) of the outputs (m, n) of m candidates; None if it cannot score many at once."""

@@ -1,1 +1,1 @@
-"""What all rooms share: randomness, states, threads, fingerprints, progress, margins, colours."""
+"""Helpers that all rooms share: seeds, states, threads, fingerprints, progress, margins, colours."""

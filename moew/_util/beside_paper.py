@@ -18,7 +18,7 @@ FloatArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Line:
-    """One row of a table: the paper's figure, ours (repeats,), and which way is better."""
+    """One row of a table: the paper's figure, our values (repeats,), and which direction is better."""
 
     name: str
     values: FloatArray
@@ -28,15 +28,17 @@ class Line:
 
     @property
     def mean(self) -> float:
+        """The mean over the repeats."""
         return float(np.mean(self.values))
 
     @property
     def margin(self) -> float:
+        """Half the width of the mean's 95 % interval; NaN for one repeat."""
         return margin(self.values) if len(self.values) > 1 else float("nan")
 
     @property
     def verdict(self) -> str:
-        """Ours against the paper's: inside both margins, better or worse."""
+        """Our mean against the paper's figure: inside both margins together, better or worse."""
         if self.paper is None:
             return ""
         sign = 1.0 if self.greater_is_better else -1.0
@@ -46,7 +48,7 @@ class Line:
 
 
 def table(title: str, lines: Sequence[Line], paper_is: str = "paper") -> str:
-    """The lines as text; a row of fewer repeats than the others says so."""
+    """The lines as text; a row with fewer repeats than the others shows how many."""
     repeats = max(len(line.values) for line in lines)
     names = [
         line.name if len(line.values) == repeats else f"{line.name} ({len(line.values)} repeats)"
@@ -64,7 +66,7 @@ def table(title: str, lines: Sequence[Line], paper_is: str = "paper") -> str:
 
 
 def difference(name: str, ours: FloatArray, other: FloatArray, greater_is_better: bool) -> str:
-    """ours − other within each repeat that both have, with its margin and in how many it is better."""
+    """The mean of ours − other over the repeats that both have, its margin, and how often ours is better."""
     both = min(len(ours), len(other))  # second settings have fewer repeats
     gain = ours[:both] - other[:both]
     better = int((gain > 0 if greater_is_better else gain < 0).sum())
@@ -72,7 +74,7 @@ def difference(name: str, ours: FloatArray, other: FloatArray, greater_is_better
 
 
 def write_values(path: Path, lines: Sequence[tuple[str, Mapping[str, FloatArray]]]) -> None:
-    """The raw numbers of every repeat: setting, repeat, one column for each score."""
+    """Write the scores of every repeat as CSV: setting, repeat, one column for each score."""
     names = list(dict.fromkeys(name for _, values in lines for name in values))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:

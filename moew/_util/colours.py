@@ -1,4 +1,4 @@
-"""Colours that colour-blind people can tell apart: Okabe and Ito's for things, viridis for numbers."""
+"""Colours that colour-blind people can tell apart: Okabe and Ito's for categories, viridis for numbers."""
 
 from __future__ import annotations
 

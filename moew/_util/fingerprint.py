@@ -1,4 +1,4 @@
-"""A short text that tells whether a stored study belongs to this data and these settings."""
+"""Fingerprints of data and settings, by which a stored study is recognised."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
-_DEPTH = 12  # settings nested deeper, or in a circle, count by their type
+_DEPTH = 12  # settings nested deeper, or circularly, count by their type
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
 def fingerprint(settings: Mapping[str, Any], arrays: Sequence[Any], tables: Sequence[Any]) -> str:
-    """Of settings, see `described`, of arrays and of tables of any kind."""
+    """A hash (16 hex digits) of settings, see `described`, of arrays and of tables of any kind."""
     digest = hashlib.sha256(described(settings).encode())
     for array in (*arrays, *(column for table in tables for column in _columns(table))):
         digest.update(_array(np.asarray(array)).encode())
@@ -26,11 +26,11 @@ def fingerprint(settings: Mapping[str, Any], arrays: Sequence[Any], tables: Sequ
 
 
 def described(value: Any, depth: int = 0) -> str:
-    """A text that is the same in every process for the same setting, and for another most likely not.
+    """A text for a setting: the same in every process for the same setting, most likely different for others.
 
-    A function counts by its name and its code, with its defaults and what it encloses, but without what it
-    calls; one of an installed library by its name. Estimators count by their parameters, records by the
-    fields they are compared by, other things that can be called by their attributes, all else by its type.
+    A function counts by its name and its code, with its defaults and closure, but without the functions it
+    calls; one of an installed library by its name. Estimators count by their parameters, dataclasses by the
+    fields they are compared by, other callables by their attributes, everything else by its type.
     """
     if isinstance(value, _PLAIN):
         return repr(value)
@@ -71,7 +71,7 @@ def described(value: Any, depth: int = 0) -> str:
 
 def _name(named: Any) -> str:
     module = getattr(named, "__module__", None) or ""
-    # A user's own script may be run, or imported by its name.
+    # A user's own script may be run as __main__ or imported, so a top-level module does not count.
     return f"{module.partition('.')[0]}.{named.__qualname__}" if "." in module else str(named.__qualname__)
 
 
@@ -83,7 +83,7 @@ def _function(function: FunctionType) -> str:
 
 
 def _code(code: CodeType, doc: str | None = None) -> str:
-    """What the code does, wherever it stands: no lines, no file, no docstring."""
+    """The code as text, without line numbers, file name and docstring."""
     constants = [
         _code(constant) if isinstance(constant, CodeType) else described(constant)
         for constant in code.co_consts

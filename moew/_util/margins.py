@@ -1,4 +1,4 @@
-"""How far a mean over repeats may be off."""
+"""Error margins of means over repeats."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval, where there are many values
+TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval of many values
 
 
 def margin(values: NDArray[np.floating[Any]]) -> float:
     """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
     n = len(values)
     if n > 1 and np.ptp(values) == 0:
-        return 0.0  # and not what the mean's rounding leaves of it
+        return 0.0  # exactly, without the rounding error of the mean
     return float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))

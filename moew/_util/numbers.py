@@ -1,15 +1,15 @@
-"""Numbers as people read them, in one way for the terminal, results and the report."""
+"""Format numbers for people, in the same way on the terminal, in results and in the report."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-DASH = "–"  # where there is no number
+DASH = "–"  # in place of a missing number
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A score with so many significant digits."""
+    """A score with `digits` significant digits."""
     return DASH if _is_none(value) else f"{value:.{digits}g}".replace("-", "−")
 
 
@@ -19,7 +19,7 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def alike(values: Sequence[float | None], digits: int = 4) -> list[str]:
-    """Numbers with as many decimals each, so that they can be compared at a glance."""
+    """Numbers with the same number of decimals each, so that they are easy to compare."""
     known = [value for value in values if value is not None and not _is_none(value)]
     largest = max(map(abs, known), default=0.0)
     decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
@@ -36,7 +36,7 @@ def percent(share: float | None) -> str:
 
 
 def count(n: int, thing: str) -> str:
-    """So many things: 1 row, 2 rows."""
+    """A number and its noun: 1 row, 2 rows."""
     return f"{n:,} {thing}" + ("" if n == 1 else "es" if thing.endswith("ss") else "s")
 
 

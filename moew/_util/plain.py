@@ -1,4 +1,4 @@
-"""Values as JSON can hold them."""
+"""Turn values into ones that JSON can hold."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 
 def plain(value: Any, text: Callable[[str], str] = str) -> Any:
-    """Dicts, lists, whole numbers and finite floats; null for numbers that are not finite.
+    """The value as dicts, lists, whole numbers and finite floats; None for numbers that are not finite.
 
-    Everything else becomes a string, which `text` may change. Keys stay as they are.
+    Everything else becomes a string, which `text` may change. Keys are not passed to `text`.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(item, text) for key, item in value.items()}
@@ -20,7 +20,7 @@ def plain(value: Any, text: Callable[[str], str] = str) -> Any:
         value = value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(item, text) for item in value]
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # moments would become numbers
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # dates would become numbers
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Progress of a search: one bar on a terminal, plain lines where asked for, silence in pipes."""
+"""Progress of a search: a bar on a terminal, plain lines if asked for, nothing in pipes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Report = Callable[[int, int, float], None]
 def progress(total: int, n_batches: int, enabled: bool | None = None, already: int = 0) -> Iterator[Report]:
     """Yield the function that the search calls after each candidate.
 
-    `enabled=None` shows a bar where standard error is a terminal; True shows lines elsewhere too. `already`
-    are the candidates done before, which tell nothing of the pace.
+    `enabled=None` shows a bar if standard error is a terminal; True also shows lines elsewhere. `already` is
+    the number of candidates done in an earlier run, which do not count for the time left.
     """
     on_terminal = sys.stderr.isatty()
     if enabled is False or (enabled is None and not on_terminal):

@@ -1,4 +1,4 @@
-"""Randomness by name and number: the same seed gives the same bits in any order and any process."""
+"""Random numbers by purpose and number: the same seed gives the same bits in any order and any process."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from moew.exceptions import Argument, InvalidInputError
 
 
 def generator(seed: int, purpose: str, number: int = 0) -> np.random.Generator:
-    """A stream of its own for each purpose and number, such as ("model", 17)."""
+    """An independent random generator for each purpose and number, such as ("model", 17)."""
     return np.random.default_rng(_sequence(seed, purpose, number))
 
 
-@lru_cache(maxsize=2**14)  # a study asks for the seeds of all its candidates again and again
+@lru_cache(maxsize=2**14)  # a study needs the seeds of all its candidates repeatedly
 def integer_seed(seed: int, purpose: str, number: int = 0) -> int:
-    """A seed below 2³¹, which every library takes."""
+    """A seed for a purpose and number; below 2³¹, which every library accepts."""
     return int(_sequence(seed, purpose, number).generate_state(1, np.uint32)[0] >> 1)
 
 
 def draw_seed(random_state: Any) -> int:
-    """A seed of 0 or more from scikit-learn's kind of `random_state`: an int is the seed, any other is drawn
-    from."""
+    """A seed of 0 or more from scikit-learn's `random_state`: an int is the seed, from anything else it is
+    drawn."""
     if isinstance(random_state, Integral):
         if random_state < 0:
             raise InvalidInputError(

@@ -1,8 +1,8 @@
-"""JSON states: how embeddings, weights and decision rules are saved and loaded without pickle.
+"""Save embeddings, weights and decision rules as JSON, and load them, without pickle.
 
-A state is a JSON-able dict whose "kind" names one of moew's own classes and whose "version" says how it is
-written. Loading imports nothing but moew itself: functions and transformers of the user's are named in the
-state and handed in by the user.
+A state is a JSON-able dict whose "kind" names one of moew's own classes and whose "version" is that of its
+format. Loading imports only moew itself: the user's own functions and transformers are named in the state and
+passed in by the user.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import numpy as np
 from moew.exceptions import MoewError, StateError
 
 State = dict[str, Any]
-VERSION = 1  # of what states hold; a moew that reads other entries gets another number
+VERSION = 1  # of the format of states; raise it when their entries change
 
-# The user's objects by name, in the state that is being written now, parts of parts included.
+# The user's objects by name in the state that is being written, including those of nested parts.
 _named: ContextVar[dict[str, Any] | None] = ContextVar("_named", default=None)
 
 
 class Stateful:
-    """Mixin: an object whose fitted content is a JSON-able dict."""
+    """Mixin for objects whose fitted content can be saved as a JSON-able dict."""
 
-    state_home: ClassVar[str]  # public "package.module" the class is found in, e.g. "moew.embedding"
+    state_home: ClassVar[str]  # public module of the class, e.g. "moew.embedding"
 
     def state(self) -> State:
         """The fitted object as a JSON-able dict, for `load_state`."""
-        token = _named.set({}) if _named.get() is None else None  # a part's names count with the whole's
+        token = _named.set({}) if _named.get() is None else None  # nested parts share the outer dict
         try:
             content = self._content()
         finally:
@@ -45,12 +45,12 @@ class Stateful:
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Make the object again from `state`; `objects` holds the user's own objects by name."""
+        """The object that `state()` described; `objects` holds the user's own objects by name."""
         raise StateError(f"{cls.__name__} cannot be loaded from a state.")
 
 
 def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
-    """Make again what `state()` described; `objects` maps names in it to the user's own objects.
+    """Load the object that `state()` described; `objects` maps names in it to the user's own objects.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
         raise
     except KeyError as error:
         raise StateError(f"the state of kind {kind!r} has no entry {error}; it is not complete.") from error
-    except Exception as error:  # a state comes from outside, and may be wrong in any way
+    except Exception as error:  # a state comes from outside and may be damaged in any way
         raise StateError(f"the state of kind {kind!r} is damaged: {error}.") from error
 
 
@@ -96,7 +96,7 @@ def _check_version(state: Mapping[str, Any], kind: Any) -> None:
 
 
 def pack_array(array: np.ndarray[Any, Any]) -> State:
-    """An array of numbers or booleans as a JSON-able dict, bit for bit."""
+    """An array of numbers or booleans as a JSON-able dict, exact to the bit."""
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
         raise StateError(f"cannot save an array of dtype {array.dtype}; only numbers and booleans.")
@@ -115,10 +115,10 @@ def unpack_array(packed: State) -> np.ndarray[Any, Any]:
 
 
 def name_object(thing: Any) -> str:
-    """The name under which a user's own function or object stands in a state.
+    """The name of a user's own function or object in a state.
 
-    While a state is written, two different things of the same name are an error: loading could not tell
-    them apart.
+    Two different objects of the same name in one state raise an error, since loading could not tell them
+    apart.
     """
     owner = thing if hasattr(thing, "__qualname__") else type(thing)
     name = f"{owner.__module__}:{owner.__qualname__}"
@@ -135,7 +135,7 @@ def name_object(thing: Any) -> str:
 
 
 def find_object(name: str, objects: Mapping[str, Any]) -> Any:
-    """The user's own object called `name`, or an error that says how to hand it in."""
+    """The user's own object called `name`; if it was not passed, an error says how to pass it."""
     if name not in objects:
         raise StateError(
             f"the state uses {name!r}, which is yours, not moew's, and is never imported by itself: "

@@ -1,4 +1,4 @@
-"""One BLAS thread, for small matrices and for results that do not depend on the number of cores."""
+"""Limit BLAS to one thread, for small matrices and for results that do not depend on the number of cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class _OneThread:
-    """The limit is the process's: the first thread to come in sets it, the last to leave lifts it."""
+    """The limit for the whole process: the first thread to enter sets it, the last to leave lifts it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -37,14 +37,14 @@ _one_thread = _OneThread()
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # finding the loaded libraries takes milliseconds: once is enough
+    return ThreadpoolController()  # cached: finding the loaded libraries takes milliseconds
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Context in which NumPy and SciPy compute with one thread.
 
-    How many threads share a product changes its last bits, and joblib's backends set that number in
+    The number of threads changes the last bits of a matrix product, and joblib's backends set it in
     different ways; for small matrices several threads are also slower, many times so on a busy machine.
     """
     _one_thread.enter()

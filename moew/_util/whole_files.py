@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whenever a run is interrupted."""
+"""Write files atomically, so that an interrupted run never leaves half a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let `write` fill a new file beside `path`, of the same ending, which then takes its place."""
+    """Let `write` fill a new file beside `path`, with the same suffix, which then replaces `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".new{path.suffix}")
     write(new)

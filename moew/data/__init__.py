@@ -1,6 +1,6 @@
-"""Rows: as records, split, as numbers, in chunks, and as read-only views.
+"""Rows of data: records of them, splits, encoding as numbers, reading in chunks, read-only views.
 
-Tables become numbers in one way everywhere: numeric columns are scaled, columns of two values (booleans, 0/1,
+Tables are encoded in one way everywhere: numeric columns are scaled, columns of two values (booleans, 0/1,
 −1/1, two texts) become 0/1, categories one-hot. A missing number becomes the column's mean and sets a flag
 column; a missing or unknown category is all zeros.
 """

@@ -1,4 +1,4 @@
-"""Rows that do not fit in memory, a piece at a time: Parquet and .npy files, memory maps, iterators."""
+"""Read rows that do not fit in memory in chunks, from Parquet and .npy files, memory maps and iterators."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Result = TypeVar("Result")
 
 
 class Chunk(NamedTuple):
-    """Labelled rows that lie next to each other in a source."""
+    """Consecutive labelled rows of a source."""
 
     X: Rows
     y: Labels
 
 
 def iter_chunks(source: Any, *, label: Column | None = None, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """The rows of `source` in order, at most `chunk_rows` at a time, each chunk a copy in memory.
+    """Yield the rows of `source` in order, at most `chunk_rows` at a time, each chunk a copy in memory.
 
     `source` is a Parquet file or a folder of them, a .npy file, an array or a memory map (n, D), a data
     frame, a pair `(X, y)` of those, an iterable of frames, arrays or pairs, or a function without arguments
     that returns such an iterable. `label` is the column that holds the labels, by name in a frame and by
-    number in an array; it is left out where pairs come. Chunks of an iterable are cut where they are
-    longer, and never joined.
+    number in an array; leave it out where the source gives pairs. Chunks of an iterable that are longer than
+    `chunk_rows` are cut; shorter ones are not joined.
     """
     for piece in _checked_pieces(source, chunk_rows):
         chunk = _labelled(piece, label)
@@ -41,7 +41,7 @@ def iter_chunks(source: Any, *, label: Column | None = None, chunk_rows: int = C
 
 
 def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Rows]:
-    """As `iter_chunks`, of rows without labels: all columns are features, and pairs (X, y) are refused."""
+    """As `iter_chunks`, for rows without labels: all columns are features, and pairs (X, y) are refused."""
     for piece in _checked_pieces(source, chunk_rows):
         if _is_pair(piece):
             raise InvalidInputError(
@@ -60,13 +60,16 @@ def map_chunks(
     label: Column | None = None,
     chunk_rows: int = CHUNK_ROWS,
 ) -> Iterator[Result]:
-    """`function(X, y)` of each chunk of `source`, such as an embedding's `transform` or a weight function."""
+    """Yield `function(X, y)` for each chunk of `source`.
+
+    The function is, for example, an embedding's `transform` or a weight function.
+    """
     for X, y in iter_chunks(source, label=label, chunk_rows=chunk_rows):
         yield function(X, y)
 
 
 def check_readable_again(source: Any) -> None:
-    """Raise where a source can be read only once."""
+    """Raise if the source can be read only once."""
     if isinstance(source, Iterator):
         raise InvalidInputError(
             f"the rows are read several times, but a {type(source).__name__} gives them once: pass a list, "
@@ -97,7 +100,7 @@ def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
         for rows in _ranges(n, chunk_rows):
             yield _take(X, rows), _take(y, rows)
     elif _is_table(source):
-        source = source.tocsr() if hasattr(source, "tocsr") else source  # of which rows can be taken
+        source = source.tocsr() if hasattr(source, "tocsr") else source  # for row slices
         for rows in _ranges(_n_rows(source), chunk_rows):
             yield _take(source, rows)
     elif callable(source):
@@ -114,7 +117,7 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
     if not files:
         raise InvalidInputError(f"the folder {path} holds no *.parquet files.", argument="source")
     try:
-        import pandas  # noqa: F401  (frames are what embeddings and models know)
+        import pandas  # noqa: F401  (embeddings and models take data frames)
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
     except ImportError as error:
         raise InvalidInputError(
@@ -123,7 +126,7 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
         ) from error
     for file in files:
         try:
-            opened = ParquetFile(file, pre_buffer=False)  # else all that was read stays in memory
+            opened = ParquetFile(file, pre_buffer=False)  # otherwise everything that was read stays in memory
         except (OSError, ValueError) as error:
             raise InvalidInputError(
                 f"{file} cannot be read as a Parquet file ({error}). Read other files yourself and pass a "
@@ -233,11 +236,11 @@ def _take(rows_of: Any, rows: slice) -> Any:
 
 
 def _forget_pages(array: Any) -> None:
-    """Let the pages of a memory-mapped file go: read once, they would count as memory used."""
+    """Release the pages of a memory-mapped file, which otherwise count as used memory once they were read."""
     owner = array
     while owner is not None and not isinstance(owner, np.memmap):
         owner = getattr(owner, "base", None)
     pages = getattr(owner, "_mmap", None)
-    # Changes to a copy-on-write map (mode "c") live in those pages alone.
+    # Changes to a copy-on-write map (mode "c") exist only in those pages, so they are kept.
     if pages is not None and getattr(owner, "mode", "c") != "c" and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)

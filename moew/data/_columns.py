@@ -1,8 +1,8 @@
-"""How columns and labels become numbers: one column, arrays of numbers, labels.
+"""Encode columns and labels as numbers: one column at a time, arrays of numbers in blocks of rows, labels.
 
-An array of nothing but numbers is not taken column by column: the same operations on whole blocks of rows
-give the same bits sooner. A block is small on purpose. Arrays of some megabytes that come and go would lie in
-the heap between small ones that stay, and the holes they leave would grow with every batch.
+An array that holds only numbers is encoded in blocks of rows, which gives the same bits faster than column by
+column. Blocks are small on purpose: arrays of several megabytes that are allocated and freed between small
+long-lived ones fragment the heap, and memory use would grow with every batch.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ class Column:
     levels: tuple[Any, ...] = ()
     offset: float = 0.0
     scale: float = 1.0
-    fill: float = 0.0  # stands for a missing number
+    fill: float = 0.0  # replaces a missing number
     flag_missing: bool = False
 
 
 def is_numeric_array(X: Rows) -> bool:
-    """Whether X is a NumPy array of numbers, which needs no look at single columns."""
+    """Whether X is a NumPy array of numbers, so that its columns need not be checked one by one."""
     return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
 
 
 def row_blocks(X: np.ndarray[Any, Any]) -> Iterator[slice]:
-    """The rows of X (n, D) in order, in blocks of about a megabyte of float64; one block if X is empty."""
+    """Slices of the rows of X (n, D) in order, each about a megabyte of float64; one slice if X is empty."""
     n, D = X.shape
     size = max(1, _BLOCK_BYTES // (8 * max(1, D)))
     return (slice(start, start + size) for start in range(0, max(1, n), size))
 
 
 def encode_numbers(columns: list[Column], X: np.ndarray[Any, Any], encoded: FloatArray) -> int | None:
-    """Encode numbers X (n, D) into `encoded` (n, D'), no column being categorical.
+    """Encode numbers X (n, D) into `encoded` (n, D'); no column may be categorical.
 
-    Returns None, or the first column in which an infinite number was found.
+    Returns None, or the index of the first column that holds an infinite number.
     """
     is_numeric = np.array([column.kind == "numeric" for column in columns])
     numeric, binary = np.flatnonzero(is_numeric), np.flatnonzero(~is_numeric)
@@ -79,27 +79,28 @@ def encode_numbers(columns: list[Column], X: np.ndarray[Any, Any], encoded: Floa
 
 
 def _number_of_yes(column: Column) -> float:
-    """The second level of a column of yes and no; NaN, which equals nothing, where the levels are texts."""
+    """The second level of a binary column; NaN, which equals nothing, if the levels are texts."""
     level = column.levels[1]
     return float(level) if isinstance(level, bool | int | float) else float("nan")
 
 
-MOST_LEVELS = 1000  # one-hot columns grow as rows times levels: beyond this they fill the memory
+MOST_LEVELS = 1000  # one-hot columns take rows × levels numbers: more levels would fill the memory
 
 
 def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
+    """Whether each of the values (n,) is missing: NaN, None or pandas' NA."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
-        # None, NaN and pandas' NA alike: none of them equals itself, or none says so.
+        # NaN does not equal itself; None and pandas' NA have to be named.
         return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)
     return np.zeros(len(values), dtype=bool)
 
 
 def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
-    """Whether a column's values that are not missing are numbers, unless its data frame calls it categories.
+    """Whether a column is numeric, from its values that are not missing; no if its dtype is categorical.
 
-    Objects are where all of them are; a database's decimals are some.
+    An object column is numeric if every value is a number; decimals, as databases give them, are numbers.
     """
     if seen.dtype.kind == "O" and len(seen) and not is_category:
         return all(isinstance(v, float | int | np.number | Decimal) for v in seen)
@@ -107,39 +108,41 @@ def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
 
 
 def refuse_infinite(name: str, numbers: FloatArray) -> None:
+    """Raise if a number of the column is infinite."""
     if np.isinf(numbers).any():
         raise infinite(name)
 
 
 def infinite(name: str) -> InvalidInputError:
+    """The error for a column with infinite values."""
     return InvalidInputError(
         f"{name} holds infinite values; replace them by numbers or by missing.", argument="X"
     )
 
 
 def in_order(levels: Iterable[Any]) -> tuple[Any, ...]:
-    """Sorted, also where types that have no order among each other are mixed."""
+    """Sort levels by type and then by value, since values of different types may not be comparable."""
     return tuple(sorted(levels, key=lambda v: (type(v).__name__, v)))
 
 
 def column_of_levels(levels: tuple[Any, ...], flag_missing: bool) -> Column:
-    """Yes and no, or categories, of which a missing one needs no flag."""
+    """A binary column for two levels, else a categorical one, which needs no flag for missing values."""
     if len(levels) == 2:
         return Column("binary", levels, flag_missing=flag_missing)
     return Column("categorical", levels)
 
 
 def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
-    """Mean and standard deviation of values (n,) in any units; 1 in place of a deviation of zero."""
+    """Mean and standard deviation of values (n,), with 1 in place of a deviation of zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, spread = float(values.mean()), float(values.std())
     return mean, divisor(name, spread, float(np.abs(values).max()))
 
 
 def divisor(name: str, spread: float, top: float) -> float:
-    """The standard deviation to divide by, of values up to `top`.
+    """The standard deviation to divide by, for values of absolute value up to `top`.
 
-    A constant column has none; rounding leaves a speck that must not be blown up.
+    It is 1 for a constant column, whose computed deviation is only rounding error.
     """
     if not np.isfinite(spread):
         raise too_large(name, top)
@@ -147,6 +150,7 @@ def divisor(name: str, spread: float, top: float) -> float:
 
 
 def too_large(name: str, top: float) -> InvalidInputError:
+    """The error for a column whose values overflow when they are scaled."""
     return InvalidInputError(
         f"{name} holds values of up to {top:g}, too large to scale; divide them first.", argument="X"
     )
@@ -163,10 +167,10 @@ def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[Floa
 
 
 def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:
-    """Where each of the values (n,) stands in the column's levels, −1 for none of them."""
+    """The index (n,) of each value among the column's levels, −1 if it is none of them."""
     place = {level: position for position, level in enumerate(column.levels)}
     numeric = values.dtype.kind in "biuf"
-    if numeric and len(place) == 2 and set(place) <= {-1, 0, 1}:  # yes and no need not be sorted
+    if numeric and len(place) == 2 and set(place) <= {-1, 0, 1}:  # faster than sorting for two levels
         places = np.full(len(values), -1, dtype=np.intp)
         for level, position in place.items():
             places[values == level] = position
@@ -178,10 +182,10 @@ def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:
 
 
 def one_hot(column: Column, positions: IntArray) -> list[FloatArray]:
-    """One 0/1 column for each level (for the second of two levels); position −1 is none of them."""
+    """One 0/1 column for each level, or one for the second of two levels; position −1 gives zeros."""
     first = 1 if column.kind == "binary" else 0
     coded = [(positions == j).astype(np.float64) for j in range(first, len(column.levels))]
-    return coded or [np.zeros(len(positions))]  # one class, or nothing but missing values
+    return coded or [np.zeros(len(positions))]  # one class, or only missing values
 
 
 def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: float) -> FloatArray:
@@ -196,23 +200,23 @@ def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: 
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that JSON can hold."""
+    """A value that JSON can hold: NumPy scalars become Python ones, other types strings."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def label_levels(y: Labels) -> list[Any]:
-    """The different labels in y, sorted, as values that JSON can hold."""
+    """The distinct labels in y, sorted, as values that JSON can hold."""
     return list(in_order(set(_distinct_labels(y)[0])))
 
 
 def label_column(levels: tuple[Any, ...]) -> Column:
-    """How labels are encoded: one 0/1 column for two of them, one-hot for more."""
+    """How labels are encoded: one 0/1 column for two classes, one-hot for more."""
     return Column("binary" if len(levels) <= 2 else "categorical", levels)
 
 
 def label_positions(y: Labels, levels: list[Any]) -> IntArray:
-    """Where each label of y (n,) stands in `levels`; an error on a label that is not there."""
+    """The index (n,) of each label of y in `levels`; raises on a label that is not there."""
     distinct, inverse = _distinct_labels(y)
     place = {level: position for position, level in enumerate(levels)}
     if unseen := set(distinct) - set(place):
@@ -224,7 +228,7 @@ def label_positions(y: Labels, levels: list[Any]) -> IntArray:
 
 
 def number_labels(y: Labels) -> FloatArray:
-    """The targets of a regression as float64 (n,); an error where one is not a finite number."""
+    """The targets of a regression as float64 (n,); raises if one is not a finite number."""
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -240,7 +244,7 @@ def number_labels(y: Labels) -> FloatArray:
 
 
 def _distinct_labels(y: Labels) -> tuple[list[Any], IntArray]:
-    """The different labels, as values that JSON can hold, and which of them each row (n,) has."""
+    """The distinct labels, as values that JSON can hold, and each row's index (n,) among them."""
     values = np.asarray(y)
     _check_one_dimension(values)
     if is_missing(values).any():
@@ -248,7 +252,7 @@ def _distinct_labels(y: Labels) -> tuple[list[Any], IntArray]:
     if values.dtype.kind != "O":
         found, inverse = np.unique(values, return_inverse=True)
         return [plain(value) for value in found.tolist()], inverse
-    labels = [plain(value) for value in values.tolist()]  # of types that may have no order
+    labels = [plain(value) for value in values.tolist()]  # np.unique may be unable to sort mixed types
     distinct = list(dict.fromkeys(labels))
     place = {label: position for position, label in enumerate(distinct)}
     return distinct, np.array([place[label] for label in labels], dtype=np.intp)

@@ -1,6 +1,6 @@
-"""Tables and labels as numbers: the encoding is learned from all rows at once or chunk by chunk, and applied.
+"""Encoders of tables and labels as numbers, fitted on all rows at once or chunk by chunk.
 
-Means and deviations of the same rows in other chunks differ by rounding alone.
+How the rows are cut into chunks changes means and deviations only by rounding.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class Moments:
-    """Count, mean and sum of squared deviations of rows of numbers, added chunk by chunk (Chan et al.)."""
+    """Running count, mean and sum of squared deviations, updated chunk by chunk (Chan et al.)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -48,10 +48,10 @@ class Moments:
         self.top: Any = 0.0  # the largest absolute value
 
     def add(self, values: FloatArray) -> None:
-        """Add values (n,) or (n, d); each of the d dimensions is counted by itself."""
+        """Add values (n,) or (n, d); each of the d dimensions has its own mean and deviation."""
         if not len(values):
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # too large to scale is found at the end
+        with np.errstate(over="ignore", invalid="ignore"):  # too large values are reported at the end
             mean = values.mean(axis=0)
             if not np.isfinite(mean).all():  # the sum of huge numbers is infinite
                 top = np.abs(values).max(axis=0)
@@ -71,13 +71,13 @@ class Moments:
 
 
 class _ColumnSummary:
-    """One column over all chunks: its kind, its levels, its moments and whether values are missing."""
+    """Summary of one column over all chunks: its kind, levels, moments and whether values are missing."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.numeric: bool | None = None  # None: nothing but missing values up to now
-        self.empty = Column("categorical")  # how a column of missing values alone is encoded
-        self.levels: set[Any] = set()  # of numbers only as long as they may be a column of two values
+        self.numeric: bool | None = None  # None: only missing values so far
+        self.empty = Column("categorical")  # how a column with only missing values is encoded
+        self.levels: set[Any] = set()  # for numbers only while the column may still be binary
         self.two_values = True
         self.moments = Moments()
         self.flag_missing = False
@@ -108,7 +108,7 @@ class _ColumnSummary:
     def _add_numbers(self, numbers: FloatArray) -> None:
         refuse_infinite(self.name, numbers)
         self.moments.add(numbers)
-        # Any other two numbers than 0/1 and −1/1 are a scale on which new rows may lie elsewhere.
+        # Only 0/1 and −1/1 count as binary: with any other two numbers, new rows may have values in between.
         ends = {float(numbers.min()), float(numbers.max())}
         self.two_values &= ends <= {-1.0, 0.0, 1.0} and bool(np.isin(numbers, list(ends)).all())
         self.levels |= ends if self.two_values else set()
@@ -131,13 +131,14 @@ class _ColumnSummary:
 
 
 class TableSummary:
-    """The columns of X, chunk after chunk."""
+    """Summary of the columns of X, updated chunk by chunk."""
 
     def __init__(self) -> None:
         self.names: list[str] | None = None
         self.columns: list[_ColumnSummary] = []
 
     def add(self, X: Rows) -> Self:
+        """Add a chunk of rows (n, D)."""
         columns = columns_of(X)
         if not self.columns:
             self.names = column_names(X)
@@ -157,7 +158,7 @@ class TableSummary:
 
 
 class LabelSummary:
-    """The labels, chunk after chunk."""
+    """Summary of the labels, updated chunk by chunk."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -166,6 +167,7 @@ class LabelSummary:
         self.moments = Moments()
 
     def add(self, y: Labels) -> Self:
+        """Add a chunk of labels (n,)."""
         self.count += len(y)
         if self.task == "regression":
             self.moments.add(number_labels(y))
@@ -191,7 +193,7 @@ def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool
 
 @dataclass(frozen=True)
 class Block:
-    """Which encoded columns, start to stop, stand for one original column, and how to compare them."""
+    """The range start to stop of the encoded columns of one original column, and its kind."""
 
     kind: Kind
     start: int
@@ -199,7 +201,7 @@ class Block:
 
 
 class TabularEncoder:
-    """X of any kind → float64 (n, D). `scale=False` leaves numbers as they are."""
+    """Encodes a table X as float64 (n, D). `scale=False` leaves numbers as they are."""
 
     def __init__(self, scale: bool = True) -> None:
         self.scale = scale
@@ -215,7 +217,7 @@ class TabularEncoder:
         return self
 
     def transform(self, X: Rows, dtype: type[np.floating[Any]] = np.float64) -> FloatArray:
-        """X as numbers (n, D), computed with float64 and kept as `dtype`."""
+        """X as numbers (n, D), computed in float64 and stored as `dtype`."""
         check_same_columns(X, self.names_, len(self.columns_), "the rows to encode")
         columns = columns_of(X)
         encoded = _aligned(len(columns[0][1]), self.blocks_[-1].stop, np.dtype(dtype))
@@ -228,11 +230,12 @@ class TabularEncoder:
             for column, (name, values) in zip(self.columns_, columns, strict=True)
             for part in encode(column, name, values)
         )
-        for j, part in enumerate(parts):  # one at a time: all of them would take the memory once more
+        for j, part in enumerate(parts):  # one at a time, to save a second copy of all columns
             encoded[:, j] = part
         return encoded
 
     def state(self) -> State:
+        """The fitted encoder as a JSON-able dict."""
         return {
             "scale": bool(self.scale),
             "names": self.names_,
@@ -241,6 +244,7 @@ class TabularEncoder:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
+        """The encoder that `state()` described."""
         self = cls(scale=state["scale"])
         self.names_, self.columns_ = state["names"], [_column_of(column) for column in state["columns"]]
         self.blocks_ = _blocks(self.columns_)
@@ -248,7 +252,7 @@ class TabularEncoder:
 
 
 class TargetEncoder:
-    """y → float64 (n, C): a number (scaled), one 0/1 column for two classes, one-hot for more."""
+    """Encodes labels as float64 (n, C): a scaled number, one 0/1 column for two classes, one-hot for more."""
 
     def __init__(self, scale: bool = True) -> None:
         self.scale = scale
@@ -264,6 +268,7 @@ class TargetEncoder:
         return self
 
     def transform(self, y: Labels) -> FloatArray:
+        """The labels as numbers (n, C)."""
         if self.column_.kind == "numeric":
             coded = encode(self.column_, "y", number_labels(y))
         else:
@@ -272,10 +277,12 @@ class TargetEncoder:
         return np.column_stack(coded).astype(np.float64, copy=False)
 
     def state(self) -> State:
+        """The fitted encoder as a JSON-able dict."""
         return {"scale": bool(self.scale), "column": _state_of(self.column_)}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
+        """The encoder that `state()` described."""
         self = cls(scale=state["scale"])
         self.column_ = _column_of(state["column"])
         self.block_ = _blocks([self.column_])[0]
@@ -291,7 +298,7 @@ def _column_of(state: State) -> Column:
 
 
 def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> FloatArray:
-    """An array that starts at a multiple of 64 bytes: JAX takes such a one on a CPU as it is, uncopied."""
+    """An array whose memory starts at a multiple of 64 bytes, which JAX on a CPU uses without a copy."""
     size = n_rows * n_columns * dtype.itemsize
     memory = np.empty(size + 64, dtype=np.uint8)
     start = -memory.ctypes.data % 64

@@ -1,4 +1,4 @@
-"""Rows as other people's code may have them: what it writes into them reaches no other candidate."""
+"""Read-only views of the user's rows, so that models and metrics cannot change them for later candidates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 def read_only(values: Any, deep: bool = True) -> Any:
-    """An array that cannot be written into; a data frame or a sparse matrix as a copy; others as they are.
+    """A read-only view of an array; a copy of a data frame or a sparse matrix; anything else as it is.
 
-    Frames are copied whole, though pandas would copy what is written when it is written: scikit-learn's
-    `copy=False` goes past that. Where no model gets the frame, `deep=False` is enough, and costs nothing.
+    Frames are copied in full, because scikit-learn's `copy=False` bypasses pandas' copy-on-write. Where no
+    model gets the frame, `deep=False` is enough and costs nothing.
     """
     if isinstance(values, np.ndarray):
         view = values.view()

@@ -1,4 +1,4 @@
-"""Rows as one record: features, labels, the user's weights, and columns for the metric and the decision."""
+"""Records of rows: features, labels, the user's weights, and columns for the metric and the decision rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moew.types import Columns, FloatArray, IntArray, Labels, Rows, Task
 
 @dataclass(frozen=True)
 class UserRows:
-    """Rows as the user passed them, not yet checked; X is None where none were passed."""
+    """Rows as the user passed them, not yet checked; X is None if none were passed."""
 
     X: Rows
     y: Labels
@@ -42,7 +42,7 @@ class LabelledRows:
 
     @property
     def own_weights(self) -> FloatArray:
-        """The user's weights (n,), ones where none were given."""
+        """The user's weights (n,), ones if none were given."""
         return np.ones(len(self)) if self.sample_weight is None else self.sample_weight
 
     def take(self, rows: IntArray) -> LabelledRows:
@@ -56,9 +56,9 @@ class LabelledRows:
 
 
 def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) -> LabelledRows:
-    """The user's rows, checked, with those of the columns `names` that X itself holds.
+    """Check the user's rows; columns in `names` that the user did not pass are taken from X if it has them.
 
-    `what` says in errors which rows these are, such as "validation".
+    `what` names these rows in errors, such as "validation".
     """
     columns = columns_from(given.metadata, given.X, names)
     n = _num_samples(given.X)
@@ -79,7 +79,7 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
 
 
 def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[str]) -> dict[str, Any]:
-    """The user's columns, and of `names` those that are not among them but are columns of X."""
+    """The columns the user passed, and those of `names` that the user did not pass but X has."""
     if not (metadata is None or isinstance(metadata, Mapping) or hasattr(metadata, "columns")):
         raise InvalidInputError(
             f"metadata must be a dict of columns or a data frame, got {type(metadata).__name__}.",
@@ -97,7 +97,7 @@ def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[st
 
 
 def two_dimensional(X: Rows) -> Rows:
-    """Lists become arrays, sparse matrices get rows that can be taken; all else stays as it is."""
+    """X (n, D) with rows that can be indexed: lists become arrays, sparse matrices CSR; others stay."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -131,9 +131,9 @@ def check_same_rows(X: Rows, other: Rows, what: str) -> None:
 
 
 def check_same_kind_of_labels(training: Labels, validation: Labels) -> None:
-    """Raise where labels are texts in one set and numbers in the other.
+    """Raise if labels are texts in one set and numbers in the other.
 
-    Grades (floats) of classes that have names are meant to differ.
+    Graded validation labels (floats) for classes with text names are allowed.
     """
     if _are_texts(training) == _are_texts(validation):
         return

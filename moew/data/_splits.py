@@ -1,4 +1,4 @@
-"""What is trained on and what is scored on: validation rows given, held out or cross-validated; halves."""
+"""Split rows into training and validation rows (given, held out or cross-validated), and into halves."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from moew.data._table import column_names
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.types import IntArray, Labels, Task
 
-_STRATA = 5  # quantile bins that stand for classes where a regression's rows are split
+_STRATA = 5  # quantile bins of a regression target, which splits stratify by
 
 
 @dataclass(frozen=True)
 class Fold:
-    """One model is trained on the rows `train` of the training rows (None: all) and scores the rows `scored`
-    of the validation rows."""
+    """One split: a model is trained on the training rows numbered `train` (None: all) and scored on the
+    validation rows numbered `scored`."""
 
     train: IntArray | None
     scored: IntArray
@@ -30,19 +30,19 @@ class Fold:
 
 @dataclass(frozen=True)
 class SearchData:
-    """The training rows, the validation rows, and which models score which of them."""
+    """The training rows, the validation rows, and the folds: which models are scored on which rows."""
 
     task: Task
     training: LabelledRows
     validation: LabelledRows
     folds: tuple[Fold, ...]
-    holdout: LabelledRows | None = None  # rows set aside for the honest score, which no search sees
+    holdout: LabelledRows | None = None  # rows set aside for the honest score, not used by the search
     given_validation: bool = True
-    rows_trained: IntArray | None = None  # of the user's rows; None is all
+    rows_trained: IntArray | None = None  # numbers of the training rows among the user's rows; None: all
 
     @property
     def cross_validated(self) -> bool:
-        """Whether several models, one a fold, score the validation rows together."""
+        """Whether there are several folds, with one model each, that together score the validation rows."""
         return self.folds[0].train is not None
 
     @property
@@ -51,7 +51,7 @@ class SearchData:
         return np.arange(len(self.training)) if self.rows_trained is None else self.rows_trained
 
     def without_folds(self) -> SearchData:
-        """The same rows, with one model trained on all training rows."""
+        """The same rows with a single fold, whose model is trained on all training rows."""
         return replace(self, folds=_one_fold(len(self.validation)))
 
     def training_of(self, fold: Fold) -> LabelledRows:
@@ -64,7 +64,7 @@ class SearchData:
 
 
 def given_validation(task: Task, training: LabelledRows, validation: LabelledRows) -> SearchData:
-    """The user passed validation rows."""
+    """Search data with the validation rows that the user passed."""
     check_same_rows(training.X, validation.X, "the validation rows")
     if (column_names(training.X) is None) != (column_names(validation.X) is None):
         warning = MoewWarning(
@@ -79,7 +79,7 @@ def given_validation(task: Task, training: LabelledRows, validation: LabelledRow
 
 
 def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.random.Generator) -> SearchData:
-    """A share of the rows is held out for validation, in proportion in every class."""
+    """Search data in which a share of the rows, stratified by class, is held out for validation."""
     if not 0 < share < 1:
         raise InvalidInputError(
             Argument("validation"),
@@ -101,12 +101,12 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
 
 
 def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.random.Generator) -> SearchData:
-    """Every row is scored by models that were not trained on it; `splitter` as scikit-learn's `cv` takes
-    it."""
+    """Search data in which every row is scored by a model that was not trained on it; `splitter` is anything
+    that scikit-learn takes as `cv`."""
     validation = splitter
     splitter = check_cv(validation, rows.y, classifier=task == "classification")
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
-        splitter = copy(splitter)  # a splitter left open gets a seed, as models do
+        splitter = copy(splitter)  # a splitter without a random_state gets a seed, as models do
         splitter.random_state = int(rng.integers(2**31))
     try:
         splits = list(splitter.split(rows.X, rows.y))
@@ -131,7 +131,7 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
 
 
 def set_aside(data: SearchData, share: float, rng: np.random.Generator) -> SearchData:
-    """Move a share of the validation rows to `holdout`."""
+    """Move a share of the validation rows to `holdout`, for the honest score."""
     if data.cross_validated:
         raise InvalidInputError(
             Argument("honest", "holdout"),
@@ -152,7 +152,7 @@ def set_aside(data: SearchData, share: float, rng: np.random.Generator) -> Searc
 
 
 def strata_of(y: Labels, task: Task) -> IntArray:
-    """Codes (n,) of what a random split keeps in proportion: classes, or quantile bins of a target."""
+    """Codes (n,) that random splits are stratified by: classes, or quantile bins of a numeric target."""
     graded = y.dtype.kind == "f" and len(np.unique(y)) > max(2, len(y) // 2)
     if task == "classification" and not graded:
         return np.unique(y, return_inverse=True)[1]
@@ -161,9 +161,9 @@ def strata_of(y: Labels, task: Task) -> IntArray:
 
 
 def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Two random halves (A, B) of the rows with the same share of every code in `strata` (n,).
+    """Row numbers of two random halves (A, B) with the same share of every code in `strata` (n,).
 
-    The odd rows of the strata are dealt out in turn, so that the halves differ by one row at most.
+    The odd rows of the strata go to A and B in turn, so that the halves differ by at most one row.
     """
     order = rng.permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]  # shuffled inside each stratum
@@ -181,9 +181,9 @@ def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntAr
 def holdout_split(
     strata: IntArray, share: float, rng: np.random.Generator, names: Sequence[Any] | None = None
 ) -> tuple[IntArray, IntArray]:
-    """(rows kept, rows held out): a `share` of every code in `strata` (n,), at least one row each.
+    """Row numbers (kept, held out), holding out a `share` of every code in `strata` (n,), at least one row.
 
-    `names` are what an error calls the codes 0, 1, …
+    `names` are the names of the codes 0, 1, … in errors.
     """
     strata = check_strata(strata)
     if not 0 < share < 1:
@@ -231,7 +231,7 @@ def _held_out(y: Labels, task: Task, share: float, rng: np.random.Generator) -> 
 
 
 def _without_lone(bins: IntArray) -> IntArray:
-    """Bins (n,) from 0 on; one of a single row, which no split could halve, joins its neighbour."""
+    """Renumber bins (n,) from 0; a bin of a single row, which cannot be split, joins its neighbour."""
     _, codes, counts = np.unique(bins, return_inverse=True, return_counts=True)
     while len(counts) > 1 and counts.min() == 1:
         codes = np.where(codes >= max(1, int(counts.argmin())), codes - 1, codes)

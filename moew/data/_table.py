@@ -1,4 +1,4 @@
-"""A data frame or an array as named columns."""
+"""Names and values of the columns of a data frame or an array."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def column_names(X: Rows) -> list[str] | None:
 
 
 def check_same_columns(X: Rows, names: list[str] | None, n_columns: int, what: str) -> None:
-    """Raise unless X has the columns (names, or number) seen in training, in the same order."""
+    """Raise unless X has the columns of the training rows (same names in the same order, or same number)."""
     _refuse_sparse(X)
     got = column_names(X)
     if names is not None and got is not None and got != names:
@@ -49,7 +49,7 @@ def _refuse_sparse(X: Rows) -> None:
 
 
 def columns_of(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
-    """Name and values of every column; categories come as objects with None for missing."""
+    """Name and values (n,) of every column; categories are objects, with None for missing values."""
     _refuse_sparse(X)
     if hasattr(X, "columns"):
         names = column_names(X) or []
@@ -71,23 +71,23 @@ def columns_of(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
 
 
 def huge_columns(X: Rows) -> list[str]:
-    """The columns with infinite values, or such as single precision has no room for."""
+    """Names of the columns with infinite values or values too large for single precision."""
     limit = float(np.finfo(np.float32).max)
     try:
         floats = [(name, values) for name, values in columns_of(X) if values.dtype.kind == "f"]
-    except Exception:  # no table that could be looked at, and this is said in the middle of another error
+    except Exception:  # this only adds detail to another error, which must not be replaced by a new one
         return []
     return [name for name, values in floats if (np.abs(values.astype(np.float64)) > limit).any()]
 
 
 def marked_as_categories(X: Rows) -> list[bool]:
-    """For each column, whether its data frame calls it one of categories, whatever their values are."""
+    """For each column, whether its dtype in the data frame is categorical."""
     if hasattr(X, "columns"):
         return [str(X[name].dtype) == "category" for name in X.columns]
     return [False] * int(np.shape(X)[1])
 
 
-# Of pandas, of polars and of Arrow.
+# How the names of date dtypes begin in pandas, polars and Arrow.
 _DATES = ("datetime", "timedelta", "period", "Date", "Duration", "timestamp", "date", "duration", "time")
 
 

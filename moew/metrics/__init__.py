@@ -1,7 +1,7 @@
 """Metrics: the paper's own, any function through `make_metric`, any scikit-learn scorer or its name.
 
-What `resolve_metric` returns fulfils the protocol `Metric` and is used in two steps, so that a model is asked
-once and the metric is then evaluated on any rows without it:
+What `resolve_metric` returns fulfils the protocol `Metric` and is used in two steps: the model predicts once,
+and the metric is then evaluated on any of the rows without the model:
 
     metric = resolve_metric("roc_auc")
     metric.check_columns(columns, n_rows)                     # before any training
@@ -9,9 +9,9 @@ once and the metric is then evaluated on any rows without it:
     some = predictions.take(rows)                             # any rows: indices or booleans
     value = metric.value(some, X[rows], y[rows], columns_of_rows, pos_label=pos_label)
 
-`Predictions` hold per-row arrays only (and the classes), never the model. Where a decision rule decides, its
-labels (n,), see `decided_labels`, go to `respond` and to `value` as `decided=` and stand in for the model's
-own `predict`. Values are in the metric's own units.
+`Predictions` hold per-row arrays (and the classes), never the model. With a decision rule, its labels (n,),
+see `decided_labels`, are passed to `respond` and to `value` as `decided=` and replace the model's own
+`predict`. Values are in the metric's own units.
 """
 
 from moew.metrics._classes import accuracy as accuracy

@@ -1,6 +1,6 @@
-"""Metrics of decided classes: accuracy, the worst class, the gap between groups.
+"""Metrics of predicted classes: accuracy, the worst class's error, the gap between groups.
 
-Each is a frozen record that can be called, so that it can be pickled, copied and compared.
+Each function is a callable frozen record, so that it can be pickled, copied and compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Accuracy(ManyAtOnce):
 
 
 def accuracy() -> FunctionMetric:
-    """The share of rows decided rightly: mean of 1[ŷ = y]. Higher is better.
+    """The share of rows decided correctly: mean of 1[ŷ = y]. Higher is better.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class _WorstClassError(ManyAtOnce):
 
     def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
         _, codes = codes_of(y_true)
-        order = np.argsort(codes, kind="stable")  # class after class
+        order = np.argsort(codes, kind="stable")  # rows grouped by class
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
         n_rows = np.add.reduceat(weight, starts)
@@ -128,7 +128,7 @@ def fpr_gap(pos_label: Any = None) -> FunctionMetric:
     The paper's fairness violation. Needs the per-row column `group`. A group that has rows but no
     negatives has no rate: the metric is undefined there.
 
-    A model that decides the same for every row has a gap of 0, the best there is. Use the metric with a
+    A model that decides the same for every row has a gap of 0, the best possible value. Use the metric with a
     decision rule that fixes how many are selected, `EqualFalsePositiveRates` or `ShareSelected`.
 
     Examples

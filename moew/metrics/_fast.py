@@ -1,9 +1,9 @@
-"""NumPy forms of the scorers that are asked for most, since an honest score needs many thousand calls.
+"""Fast NumPy versions of the most used scorers, since an honest score needs many thousand calls.
 
-Each form takes labels (n,), the recorded answers and weights (n,) or None, and gives the scorer's value,
-without its warnings (in double precision where scikit-learn would compute in single). It gives None
-where it is not sure to agree with scikit-learn: more classes than it knows, odd labels, missing numbers.
-The scorer itself is called then, so that errors stay scikit-learn's.
+Each takes labels (n,), the recorded predictions and weights (n,) or None, and returns the scorer's value
+without its warnings (in double precision where scikit-learn would compute in single). It returns None where
+it may not agree with scikit-learn: more classes than it handles, unusual labels, missing numbers. The scorer
+itself is called then, so that errors are scikit-learn's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FastForm = Callable[[Array, Predictions, FloatArray | None], float | None]
 
 
 def fast_value(form: FastForm, y: Any, outputs: Predictions, sample_weight: Any) -> float | None:
-    """The value by a fast form, or None where the scorer has to be called."""
+    """The value by a fast form, or None if the scorer has to be called."""
     if not (isinstance(y, np.ndarray) and y.ndim == 1 and 0 < len(y) == len(outputs)):
         return None
     if sample_weight is None:
@@ -32,7 +32,7 @@ def fast_value(form: FastForm, y: Any, outputs: Predictions, sample_weight: Any)
     if weight.dtype.kind not in "iuf" or weight.shape != y.shape:
         return None
     weight = weight.astype(np.float64, copy=False)
-    usable = weight.min() >= 0 and 0 < weight.sum() < np.inf  # a NaN fails here too
+    usable = weight.min() >= 0 and 0 < weight.sum() < np.inf  # also false for NaN
     return form(y, outputs, weight) if usable else None
 
 
@@ -71,7 +71,7 @@ def _f1(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | No
 
 
 def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
-    """P(score of a positive > score of a negative), equal scores counting half."""
+    """The probability that a positive has a higher score than a negative; equal scores count half."""
     positive = _is_class(y, outputs, 1)
     score = _class_score(outputs, 1)
     if positive is None or score is None or not _rising(outputs.classes):
@@ -86,7 +86,7 @@ def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> float
     of_positives, of_negatives = weight[positive], weight[~positive]
     order = np.argsort(score[~positive])
     negatives = score[~positive][order]
-    mass = np.concatenate([[0.0], np.cumsum(of_negatives[order])])  # of the k lowest negatives
+    mass = np.concatenate([[0.0], np.cumsum(of_negatives[order])])  # of the k lowest negatives, by k
     if not (mass[-1] > 0 and of_positives.any()):
         return None
     below = mass[np.searchsorted(negatives, score[positive], side="left")]
@@ -95,7 +95,7 @@ def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> float
 
 
 def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
-    """The mean over positives of the precision at their own score."""
+    """The mean, over the positives, of the precision at the positive's score."""
     place = _place_of_one(outputs)
     if place is None:
         return None
@@ -130,10 +130,10 @@ def _neg_log_loss(y: Array, outputs: Predictions, weight: FloatArray | None) -> 
     codes = np.searchsorted(classes, y)
     unknown = (classes.take(codes, mode="clip") != y).any()
     if unknown or not np.bincount(codes, minlength=len(classes)).all():
-        return None  # scikit-learn refuses when a class is missing from y
+        return None  # scikit-learn raises if a class is missing from y
     if not (proba.min() >= 0 and proba.max() <= 1):
         return None
-    if len(classes) == 2:  # scikit-learn looks at the second column alone
+    if len(classes) == 2:  # scikit-learn uses only the second column
         given = np.where(codes == 1, proba[:, 1], 1 - proba[:, 1])
     else:
         given = proba[np.arange(len(y)), codes]
@@ -144,7 +144,7 @@ def _neg_log_loss(y: Array, outputs: Predictions, weight: FloatArray | None) -> 
 def _r2(y: Array, outputs: Predictions, weight: FloatArray | None) -> float | None:
     predicted = _predicted_numbers(y, outputs)
     if predicted is None or (len(y) > 1 and y.min() == y.max()):
-        return None  # for constant y the value hangs on how the mean is rounded
+        return None  # for constant y the value depends on how the mean is rounded
     return _RSquared()(y, predicted, sample_weight=weight)
 
 
@@ -186,7 +186,7 @@ FAST_FORMS: dict[str, FastForm] = {
 
 
 def _kind(labels: Array) -> str | None:
-    """Whether labels are "numbers", whole ones, or "text"; None if they may be neither."""
+    """The kind of the labels: "numbers" (whole ones), "text", or None if they may be neither."""
     kind = labels.dtype.kind
     if kind in "biu":
         return "numbers"
@@ -211,7 +211,7 @@ def _rising(classes: Array | None) -> bool:
 
 
 def _place_of_one(outputs: Predictions) -> int | None:
-    """The place of the label 1, scikit-learn's positive one, among two classes of numbers."""
+    """The index of the label 1, which scikit-learn takes as positive, among two numeric classes."""
     classes = outputs.classes
     if classes is None or len(classes) != 2 or classes.dtype.kind not in "biuf":
         return None
@@ -220,7 +220,7 @@ def _place_of_one(outputs: Predictions) -> int | None:
 
 
 def _is_class(labels: Array, outputs: Predictions, place: int) -> BoolArray | None:
-    """Whether each label is the class at `place` of two; None if some label is neither class."""
+    """Whether each label (n,) is the class at index `place` of two; None if some label is neither class."""
     classes = outputs.classes
     if outputs.estimator_type != "classifier" or classes is None or len(classes) != 2:
         return None
@@ -231,7 +231,7 @@ def _is_class(labels: Array, outputs: Predictions, place: int) -> BoolArray | No
 
 
 def _class_score(outputs: Predictions, place: int) -> FloatArray | None:
-    """A score (n,) for the class at `place` of two, from what the scorer asked the model for."""
+    """The score (n,) of the class at index `place` of two, from the predictions that the scorer asked for."""
     score = outputs.arrays.get("decision_function")
     if score is not None:
         score = score if place == 1 else -score
@@ -246,7 +246,7 @@ def _class_score(outputs: Predictions, place: int) -> FloatArray | None:
 def _positive_counts(
     y: Array, outputs: Predictions, weight: FloatArray | None
 ) -> tuple[float, float, float] | None:
-    """How many rows (what weight) are found, positive, and decided positive; positive is the label 1."""
+    """Number (or weight) of true positives, positives and predicted positives; the label 1 is positive."""
     place, predicted = _place_of_one(outputs), outputs.arrays.get("predict")
     if place is None or predicted is None or predicted.shape != y.shape:
         return None
@@ -259,7 +259,7 @@ def _positive_counts(
 
 
 def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0  # scikit-learn's value for nothing over nothing
+    return part / whole if whole else 0.0  # scikit-learn's value for 0 / 0
 
 
 def _predicted_numbers(y: Array, outputs: Predictions) -> Array | None:

@@ -1,4 +1,4 @@
-"""Fast label arithmetic for the metrics, which are called tens of thousands of times."""
+"""Fast operations on labels for the metrics, which are called tens of thousands of times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SMALL_RANGE = 4096  # integers within this range are counted without sorting
 
 
 def is_positive(labels: Any, pos_label: Any) -> BoolArray:
-    """Whether each label (n,) is the positive one; without `pos_label` that is 1 beside 0 or −1."""
+    """Whether each label (n,) is the positive one; without `pos_label` that is 1, others being 0 or −1."""
     values: Array = np.asarray(labels)
     if pos_label is None:
         if values.dtype.kind == "b":
@@ -27,7 +27,7 @@ def is_positive(labels: Any, pos_label: Any) -> BoolArray:
             )
         pos_label = 1
     same: Any = values == pos_label
-    # NumPy answers one False where the types cannot be compared.
+    # NumPy returns a single False if the types cannot be compared.
     return same if isinstance(same, np.ndarray) else np.zeros(values.shape, dtype=np.bool_)
 
 

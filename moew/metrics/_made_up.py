@@ -1,4 +1,4 @@
-"""A model that answers at random, to rehearse a metric before anything is trained."""
+"""A model that predicts at random, to try a metric out before anything is trained."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from moew.types import Array, Labels, Rows
 
 
 def made_up_model(estimator: Any, labels: Labels, classes: Array | None, rng: np.random.Generator) -> Any:
-    """A model with those of the estimator's methods that predict, for training labels (n,) and classes (C,).
+    """A model that has the estimator's prediction methods and predicts at random.
 
-    `classes` is None in regression.
+    `labels` (n,) are the training labels, `classes` (C,) the classes, None in regression.
     """
 
     n_classes = 0 if classes is None else len(classes)
 
     def predict(X: Rows) -> Array:
-        if classes is None:  # near the mean: some metrics take no number below zero
+        if classes is None:  # near the mean: some metrics refuse negative numbers
             return np.asarray(np.mean(labels) * rng.uniform(0.99, 1.01, _n_rows(X)))
         return rng.choice(labels, _n_rows(X))
 
@@ -33,7 +33,7 @@ def made_up_model(estimator: Any, labels: Labels, classes: Array | None, rng: np
     steps = getattr(estimator, "steps", None)
     last = steps[-1][1] if isinstance(steps, list) and steps else estimator
     kind = RegressorMixin if classes is None else ClassifierMixin
-    made: Any = type(type(last).__name__, (kind, BaseEstimator), {})()  # messages name the model by its type
+    made: Any = type(type(last).__name__, (kind, BaseEstimator), {})()  # messages show the type's name
     if classes is not None:
         made.classes_ = classes
     for method in (predict, predict_proba, decision_function):

@@ -1,4 +1,4 @@
-"""Any function of labels and outputs as a metric; its extra per-row columns are read from its signature."""
+"""Metrics from functions of labels and outputs; their signature says which per-row columns they need."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _SPECIAL = ("pos_label", "sample_weight")
 
 
 class ManyAtOnce(ABC):
-    """A metric's function that can take the answers of many candidates in one call."""
+    """A metric's function that can take the predictions of many candidates in one call."""
 
     @abstractmethod
     def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
-        """The values (m,) on labels (n,), outputs (m, n) and weights (n,), each as a call gives it."""
+        """The values (m,) on labels (n,), outputs (m, n) and weights (n,), as m single calls give them."""
 
 
 @dataclass(frozen=True)
 class FunctionMetric:
     """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns.
 
-    `needs_two_classes` says that it has a meaning only for a classifier of two classes, `needs_classes` that
-    it compares labels, which predicted numbers never equal. `registry_name` is the name in METRICS of one of
-    moew's own metrics: what those raise in a rehearsal they would raise for every model.
+    `needs_two_classes` says that it is defined only for two classes, `needs_classes` that it compares labels
+    and so cannot judge a regressor. `registry_name` is the name in METRICS of one of moew's own metrics: an
+    error that those raise in a rehearsal they would raise for every model.
     """
 
     function: Callable[..., Any]
@@ -49,7 +49,7 @@ class FunctionMetric:
     pos_label: Any = None
     needs_two_classes: bool = False
     bounds: tuple[float, float] | None = None
-    slow: bool = field(default=False, compare=False)  # it judges the same
+    slow: bool = field(default=False, compare=False)  # does not change values
     needs_classes: bool = field(default=False, compare=False)
     registry_name: str = field(default="", compare=False)
     required_columns: tuple[str, ...] = field(init=False)
@@ -72,7 +72,7 @@ class FunctionMetric:
         check_bounds(self.bounds)
         required, optional = extra_arguments(self.function)
         both = (*required, *optional)
-        put = partial(object.__setattr__, self)  # the only way into a frozen record
+        put = partial(object.__setattr__, self)  # how to set fields of a frozen record
         put("name", self.name or function_name(self.function))
         put("required_columns", tuple(n for n in required if n not in _SPECIAL))
         put("optional_columns", tuple(n for n in optional if n not in _SPECIAL))
@@ -91,7 +91,7 @@ class FunctionMetric:
     ) -> float:
         """The value on labels (n,), outputs (n,) or (n, C) and columns (name → (n,)), as one number.
 
-        The metric's own `pos_label` goes before the one given here. NaN and infinities pass through.
+        The metric's own `pos_label` overrides the one given here. NaN and infinities pass through.
         """
         arguments = {name: columns[name] for name in self.optional_columns if name in columns}
         for name in self.required_columns:
@@ -106,15 +106,18 @@ class FunctionMetric:
             arguments["sample_weight"] = sample_weight
         elif self.requires_sample_weight:
             raise missing_weights(self.name)
-        # A function that wrote into what it is given would change the rows for all candidates after it.
+        # A function that writes into its arguments must not change the rows for later candidates.
         kept = {name: read_only(value) for name, value in arguments.items()}
         return one_number(self.function(read_only(y_true), read_only(output), **kept), self.name)
 
     def check_columns(
         self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
     ) -> None:
-        """Raise unless every column the metric needs is there, and those it takes have `n_rows` rows;
-        `argument` is what the user passes columns as, `weighted` whether the rows have sample weights."""
+        """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows.
+
+        `argument` is the argument that the user passes columns as, `weighted` says whether the rows have
+        sample weights.
+        """
         if self.requires_sample_weight and not weighted:
             raise missing_weights(self.name)
         if any(name not in columns for name in self.required_columns):
@@ -134,11 +137,11 @@ class FunctionMetric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> Predictions:
-        """What the metric needs of the model on the rows of X; `decided` stands in for its decisions."""
+        """The predictions that the metric needs on the rows of X; `decided` (n,) replaces decisions."""
         if decided is not None and self.response == "decision":
             return Predictions({"decision": np.asarray(decided)})
         positive = pos_label if self.pos_label is None else self.pos_label
-        # The columns of scores are the model's classes, which may not be those of another fold's model.
+        # The columns of scores are the model's classes; models of other folds may have other classes.
         classes = None if self.response == "decision" else getattr(model, "classes_", None)
         answers: dict[str, Array] = {self.response: respond(model, X, self.response, positive)}
         return Predictions(answers, None if classes is None else np.asarray(classes))
@@ -154,7 +157,7 @@ class FunctionMetric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
-        """The metric on rows whose predictions are known; `decided` (n,) goes before recorded decisions."""
+        """The metric on rows whose predictions are recorded; `decided` (n,) replaces recorded decisions."""
         known = predictions.arrays[self.response]
         output = decided if decided is not None and self.response == "decision" else known
         return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
@@ -165,7 +168,7 @@ class FunctionMetric:
         return isinstance(self.function, ManyAtOnce)
 
     def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> FloatArray | None:
-        """The metric (m,) of outputs (m, n), each as `value` gives it; None where there is no such form."""
+        """The metric (m,) of outputs (m, n), as `value` gives it for each; None if the function cannot."""
         if not isinstance(self.function, ManyAtOnce):
             return None
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -173,7 +176,7 @@ class FunctionMetric:
 
     @property
     def known_columns(self) -> tuple[str, ...]:
-        """All columns that the metric can take."""
+        """All per-row columns that the metric can take."""
         return (*self.required_columns, *self.optional_columns)
 
     def rehearse(
@@ -187,9 +190,11 @@ class FunctionMetric:
         decided: Array | None,
         rng: np.random.Generator,
     ) -> None:
-        """Raise what would fail for every model, by a call on made-up predictions; `decided` are those of a
-        decision rule. A user's function that cannot take what was made up is left to the real
-        predictions."""
+        """Call the metric on made-up predictions, and raise an error that every model would meet.
+
+        `decided` (n,) are decisions of a decision rule. If a user's function fails on made-up predictions,
+        that is ignored: the real ones may suit it.
+        """
         if self.needs_classes and classes is None:
             raise InvalidInputError(
                 Argument("metric", self.registry_name or self.name),
@@ -203,7 +208,7 @@ class FunctionMetric:
         n = len(rows)
         tried: list[Array]
         if self.response == "decision":
-            # Some metrics need a decision for a class that is rare: so all for one, too.
+            # Some metrics need decisions for a rare class, so constant decisions are tried, too.
             ends = np.unique(training_labels)[[-1, 0]]
             tried = [rng.choice(training_labels, n), *(np.full(n, label) for label in ends)]
             tried = tried if decided is None else [decided, *tried]
@@ -265,17 +270,17 @@ def make_metric(
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
 ) -> FunctionMetric | Callable[[Callable[..., Any]], FunctionMetric]:
-    """Make a metric of `function(y_true, output, …) → number`; without a function, a decorator.
+    """Make a metric from `function(y_true, output, …) → number`; without a function, return a decorator.
 
     `response` says what `output` is: "decision", class labels (n,) or, in regression, predictions (n,);
     "score" or "proba", those of the positive class (n,), or (n, C) for more than two classes.
 
     `bounds` are the lowest and the highest value the metric can have, where known (infinities allowed).
-    `slow` says that a call takes long (a program, a service): where parts of the rows are drawn again and
-    again to see how sure a score is, fewer are drawn.
+    `slow` says that a call takes long (it starts a program, calls a service): error margins are then
+    estimated from fewer resamples of the rows.
 
-    Further arguments are per-row columns, found by their names in `metadata_val`: one without a default
-    must be there, one with a default may be. `sample_weight` gets the weights of the validation rows if
+    Further arguments are per-row columns, looked up by name in `metadata_val`: those without a default are
+    required, those with one are optional. `sample_weight` gets the weights of the validation rows if
     any were given, `pos_label` the positive class: the one set here, else the second of two classes.
 
     Examples
@@ -304,10 +309,10 @@ def make_metric(
 
 
 def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]:
-    """Names of the arguments after the first two, without and with a default."""
+    """Names of a function's arguments after the first two: (those without, those with a default)."""
     try:
         parameters = list(signature(function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C do not say what they take
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return [], []
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     takes_any = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
@@ -318,7 +323,7 @@ def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]
             argument="function",
         )
     rest = [p for i, p in enumerate(parameters) if not (i < 2 and p.kind in positional)]
-    fixed = function.keywords if isinstance(function, partial) else {}  # already decided by the user
+    fixed = function.keywords if isinstance(function, partial) else {}  # already set by the user
     named = [p for p in rest if p.kind in (*positional, Parameter.KEYWORD_ONLY) and p.name not in fixed]
     if unnamed := [p.name for p in named if p.kind is Parameter.POSITIONAL_ONLY]:
         raise InvalidInputError(
@@ -331,14 +336,14 @@ def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]
 
 
 def function_name(function: Any) -> str:
-    """What to call a metric's function."""
+    """The name of a metric's function, for messages."""
     if isinstance(function, partial):
         return function_name(function.func)
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
 def check_bounds(bounds: Any) -> None:
-    """Raise unless they are None or (lowest, highest)."""
+    """Raise unless bounds are None or (lowest, highest)."""
     if bounds is None:
         return
     numbers = isinstance(bounds, tuple) and all(isinstance(b, Real) for b in bounds)
@@ -349,7 +354,7 @@ def check_bounds(bounds: Any) -> None:
 
 
 def one_number(result: Any, name: str) -> float:
-    """What a metric returned as a float; raise if it is not one real number."""
+    """The result of a metric as a float; raises if it is not one real number."""
     if isinstance(result, float | int):
         return float(result)
     try:
@@ -373,7 +378,7 @@ def one_number(result: Any, name: str) -> float:
 def cannot_judge(
     metric_name: str, labels: Labels, classes: Array | None, error: Exception
 ) -> InvalidInputError:
-    """The error for a metric that fails on such labels; it names related scorers, as f1_macro for f1."""
+    """The error for a metric that fails on these labels; it names related scorers (f1_macro for f1)."""
     different = np.unique(labels)
     task = "regression" if classes is None else "classification"
     related = [name for name in get_scorer_names() if name.startswith(f"{metric_name}_")]
@@ -390,7 +395,7 @@ def cannot_judge(
 
 
 def missing_weights(metric_name: str) -> InvalidInputError:
-    """The error for sample weights that the metric cannot do without."""
+    """The error for missing sample weights that the metric requires."""
     return InvalidInputError(
         f"the metric {metric_name!r} cannot do without sample weights of the rows it is evaluated on; pass "
         "them (",
@@ -416,7 +421,7 @@ def check_length(column: Any, n_rows: int, column_name: str, metric_name: str) -
 def missing_columns(
     metric_name: str, missing: list[str], columns: Columns, argument: str
 ) -> InvalidInputError:
-    """The error for columns that the metric takes and that were not passed."""
+    """The error for columns that the metric requires and that were not passed."""
     there = f"only {sorted(columns)!r}" if columns else "none"
     how = ", ".join(f"{name!r}: …" for name in missing)
     return InvalidInputError(

@@ -1,4 +1,4 @@
-"""What one candidate's models predicted on some rows, kept as arrays, so that the models need not be."""
+"""What one candidate's models predicted on some rows, kept as arrays so that the models can be dropped."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from moew.types import Array, BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions on n rows, which any metric can be evaluated on again.
+    """Predictions on n rows, on any of which the metric can be evaluated again.
 
     Parameters
     ----------
-    arrays : name → (n,) or (n, C), what the metric asked the model for
-    classes : (C,), the model's, None where the metric does not need them
+    arrays : name → (n,) or (n, C), the predictions that the metric asked the model for
+    classes : (C,), the model's classes, None where the metric does not need them
     estimator_type : "classifier" or "regressor", for scikit-learn's scorers
-    scores : (n,), what a decision rule decides by; None where there is no rule, or where a rule fitted on
+    scores : (n,), what a decision rule decides by; None if there is no rule, or if a rule fitted on
         training rows has decided already
     """
 
@@ -36,7 +36,7 @@ class Predictions:
 
     @property
     def uses_decision(self) -> bool:
-        """Whether the metric looked at decisions, which a decision rule can make."""
+        """Whether the metric uses decisions, which a decision rule can make."""
         return "decision" in self.arrays or "predict" in self.arrays
 
     def take(self, rows: IntArray | BoolArray) -> Predictions:
@@ -57,8 +57,8 @@ class Predictions:
 
     @classmethod
     def pooled(cls, parts: Sequence[Self], rows: Sequence[IntArray]) -> Self:
-        """Out-of-fold predictions: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which together
-        are 0 … n−1. All models must know the same classes."""
+        """Join out-of-fold predictions: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which
+        together are 0 … n−1. All models must have the same classes."""
         first = parts[0]
         for part in parts[1:]:
             same = np.array_equal(_or_empty(part.classes), _or_empty(first.classes))
@@ -74,7 +74,7 @@ class Predictions:
         return replace(first, arrays=arrays, scores=np.concatenate(scores)[back] if scores else None)
 
     def state(self) -> State:
-        """As a JSON-able dict, for a study's storage."""
+        """The predictions as a JSON-able dict, for a study's storage."""
         return {
             "arrays": {name: _pack(array) for name, array in self.arrays.items()},
             "classes": None if self.classes is None else _pack(self.classes),
@@ -84,6 +84,7 @@ class Predictions:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
+        """The predictions that `state()` described."""
         classes, scores = state["classes"], state["scores"]
         return cls(
             {name: _unpack(packed) for name, packed in state["arrays"].items()},
@@ -94,7 +95,7 @@ class Predictions:
 
 
 class _CompactArrays(Mapping[str, Array]):
-    """Arrays of up to 256 different labels kept as one byte each, and given out as they were."""
+    """Arrays by name; those of up to 256 distinct labels are stored as one byte a row."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._kept = {name: _in_bytes(array) for name, array in arrays.items()}
@@ -111,7 +112,7 @@ class _CompactArrays(Mapping[str, Array]):
 
 
 def _in_bytes(array: Array) -> tuple[Array, Array | None]:
-    """The different labels and the place (n,) of each row's among them; or the array itself and None."""
+    """The distinct labels and each row's index (n,) among them; or the array itself and None."""
     if array.ndim == 1 and array.dtype.kind in "iuUS":
         different, codes = np.unique(array, return_inverse=True)
         if len(different) <= 256:

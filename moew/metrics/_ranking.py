@@ -35,8 +35,8 @@ class _PrecisionAtRecall:
             )
         if sample_weight is not None:
             return self._weighted(positive, score, np.asarray(sample_weight, dtype=np.float64))
-        # The threshold is the score of the k-th best positive, k the first with k / P ≥ recall:
-        # no sorting of all rows is needed, and rows of equal score are taken together.
+        # The threshold is the score of the k-th best positive, with the smallest k for which k / P ≥ recall:
+        # no sorting of all rows is needed, and rows of equal score are selected together.
         k = min(n_positive, int(self.recall * n_positive) + 1)
         while k > 1 and (k - 1) / n_positive >= self.recall:
             k -= 1
@@ -48,7 +48,7 @@ class _PrecisionAtRecall:
         reached = np.cumsum(weight[positive][order])
         if not reached[-1] > 0:
             raise UndefinedMetricError("precision at recall needs a positive row with weight above 0.")
-        # But for rounding: four of five weights of 0.3 are a recall of 0.8.
+        # With a tolerance for rounding: four of five weights of 0.3 are a recall of 0.8.
         needed = self.recall * reached[-1] * (1 - 1e-12)
         threshold = score[positive][order][np.searchsorted(reached, needed)]
         taken = score >= threshold
@@ -59,7 +59,7 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Function
     """Precision at the highest threshold whose recall is at least `recall`. Higher is better.
 
     TP(θ) / (TP(θ) + FP(θ)) with θ = max {θ : TP(θ) / P ≥ recall}, where the rows with score ≥ θ are
-    selected, so that rows of equal score are taken together. This is the paper's metric in Figure 1: as
+    selected, so that rows of equal score are selected together. This is the paper's metric in Figure 1: as
     few false alarms as possible when nearly all positives must be found. Undefined without positives.
 
     Examples

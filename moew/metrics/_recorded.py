@@ -1,4 +1,4 @@
-"""What a scorer gets in place of the model: one stand-in notes the model's answers, another repeats them."""
+"""Stand-ins for the model that a scorer is called with: one records predictions, the other replays them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
 class _NotRecordedError(InvalidInputError, AttributeError):
-    """Also an AttributeError, so that a scorer may look whether a method is there."""
+    """Also an AttributeError, so that `hasattr` works for a scorer."""
 
 
 class _StandIn(ABC):
-    """What a scorer sees as the model: its methods, classes and tags, and nothing else."""
+    """A model as a scorer sees it: prediction methods, classes and tags, nothing else."""
 
     def __init__(self, methods: Mapping[str, Any], classes: Array | None, estimator_type: str | None) -> None:
         self._methods = methods
@@ -43,12 +43,12 @@ class _StandIn(ABC):
         def method(X: Rows) -> Array:
             return self._answer(name, X)
 
-        method.__name__ = name  # scikit-learn looks at the name to know what it gets
+        method.__name__ = name  # scikit-learn reads the name
         return method
 
     @abstractmethod
     def _answer(self, method: str, X: Rows) -> Array:
-        """What the model says to `method` on the rows of X."""
+        """What the model's `method` predicts on the rows of X."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -63,7 +63,7 @@ class _StandIn(ABC):
 
 
 class Recorder(_StandIn):
-    """Passes each question on to the model and notes the answer."""
+    """Calls the model and records its predictions, once for each method."""
 
     def __init__(self, model: Any, X: Rows, decided: Array | None) -> None:
         methods = {name: getattr(model, name) for name in METHODS if hasattr(model, name)}
@@ -86,7 +86,7 @@ class Recorder(_StandIn):
                 argument="metric",
             )
         if method not in self.answers:
-            with config_context(**self._config):  # the model answers under the user's own settings
+            with config_context(**self._config):  # the model predicts under the user's own configuration
                 answer = np.asarray(self._methods[method](X))
             if not answer.ndim or len(answer) != _n_rows(X):
                 raise InvalidInputError(
@@ -98,7 +98,7 @@ class Recorder(_StandIn):
 
 
 class Replay(_StandIn):
-    """Answers from the notes."""
+    """Returns recorded predictions."""
 
     def _answer(self, method: str, X: Rows) -> Array:
         answer: Array = self._methods[method]
@@ -123,5 +123,5 @@ def _same_rows(X: Rows, given: Rows) -> bool:
     first, second = np.asarray(X), np.asarray(given)
     if first.shape != second.shape:
         return False
-    same = (first == second) | ((first != first) & (second != second))  # NaN in both counts as same
+    same = (first == second) | ((first != first) & (second != second))  # NaN equals NaN here
     return bool(np.all(same))

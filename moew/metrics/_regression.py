@@ -1,4 +1,4 @@
-"""Metrics of predicted numbers: R², and the relative error in the worst band."""
+"""Metrics of predicted numbers: R² and the relative error in the worst band."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _RSquared:
 def r_squared() -> FunctionMetric:
     """The share of the variance explained: 1 − Σ(y − ŷ)² / Σ(y − ȳ)². Higher is better.
 
-    What scikit-learn's regressors give as their score, and many times faster. NaN on fewer than two rows.
+    The same as scikit-learn's R², computed many times faster. NaN on fewer than two rows.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class _WorstBandRelativeError:
                     argument="y",
                 )
             error = np.abs(predicted / y - 1)
-        band = np.searchsorted(self.thresholds, y)  # 0 for y ≤ first threshold, …
+        band = np.searchsorted(self.thresholds, y)  # 0 for y ≤ the first threshold, …
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         size = np.bincount(band, weights=weight)
         total = np.bincount(band, weights=error if weight is None else error * weight)

@@ -1,4 +1,4 @@
-"""From what the user wrote to a metric."""
+"""Turn what the user passed as `metric` into a metric."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moew.types import Metric
 
 
 class MetricFactory(NamedTuple):
-    """A function that makes a metric, and an example of the numbers that may stand behind its name."""
+    """A function that makes a metric, and an example of the numbers that can follow its name and "="."""
 
     make: Callable[..., FunctionMetric]
     example: str = ""
@@ -27,8 +27,8 @@ class MetricFactory(NamedTuple):
 
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
            "roc_auc", "average_precision")  # fmt: skip
-_SMALLER = ("_error", "_loss", "_deviance")  # how functions of sklearn.metrics end that are to be small
-_RESPONSES = {  # functions of sklearn.metrics that take something else than decisions
+_SMALLER = ("_error", "_loss", "_deviance")  # endings of functions of sklearn.metrics to minimise
+_RESPONSES = {  # functions of sklearn.metrics that do not take decisions
     "score": ("average_precision_score", "dcg_score", "hinge_loss", "label_ranking_average_precision_score",
               "label_ranking_loss", "coverage_error", "ndcg_score", "roc_auc_score", "top_k_accuracy_score"),
     "proba": ("brier_score_loss", "d2_brier_score", "d2_log_loss_score", "log_loss"),
@@ -38,8 +38,10 @@ _MODEL_NAMES = ("estimator", "est", "model", "clf", "reg")
 
 
 def resolve_metric(metric: Any) -> Metric:
-    """A metric stays what it is; a string is one of METRICS, such as "precision_at_recall=0.95", or the name
-    of a scikit-learn scorer; a scorer, or a function of (estimator, X, y), is replayed on recorded
+    """The metric for what the user passed.
+
+    A metric is returned as it is; a string is one of METRICS, such as "precision_at_recall=0.95", or the name
+    of a scikit-learn scorer; a scorer, or a function of (estimator, X, y), is evaluated on recorded
     predictions; any other function goes to `make_metric`.
     """
     if isinstance(metric, Metric) and not isinstance(metric, type):
@@ -68,18 +70,18 @@ def resolve_metric(metric: Any) -> Metric:
 
 
 def _metrics() -> dict[str, MetricFactory]:
-    from moew.metrics import METRICS  # where the functions are exported
+    from moew.metrics import METRICS  # imported late: the registry imports this module
 
     return METRICS
 
 
 def named_metric(text: str, pos_label: Any = None) -> Metric:
-    """The metric of a name: one of METRICS, with numbers behind "=" where it takes them, or a scorer.
+    """The metric with this name: one of METRICS, with numbers after "=" if it takes them, or a scorer.
 
     `pos_label` is the positive class, for metrics that have one.
     """
     name, _, numbers = text.partition("=")
-    if text not in get_scorer_names():  # "accuracy" is both, and scikit-learn's there
+    if text not in get_scorer_names():  # for "accuracy", which is both, the scorer
         if name in _metrics():
             return _ours(name, numbers, pos_label)
         known = {**_metrics(), **dict.fromkeys(get_scorer_names())}
@@ -141,7 +143,7 @@ def _check_takes_label(name: str, function: Any) -> None:
 
 
 def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
-    """The lowest and the highest value a scikit-learn scorer can give, where its name tells."""
+    """The lowest and the highest value of a scikit-learn scorer, as far as its name tells."""
     if scorer_name.startswith("neg_"):
         return (-math.inf, 0.0)
     if scorer_name.startswith(("r2", "d2_", "explained_variance")):
@@ -152,8 +154,8 @@ def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
 
 
 def _check_bare(function: Any) -> None:
-    """Raise for a function of sklearn.metrics that would be maximised though smaller is better, or be
-    given decisions though it takes scores: either would let a bad model win without a word."""
+    """Raise for a function of sklearn.metrics that would be maximised although smaller is better, or would
+    get decisions although it takes scores: either would silently let a bad model win."""
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", "")

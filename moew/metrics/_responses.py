@@ -1,4 +1,4 @@
-"""What a fitted model answers on rows: decisions, scores, probabilities."""
+"""Predictions of a fitted model: decisions, scores or probabilities."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from moew.types import Array, BoolArray, FloatArray, Response, Rows
 
 
 def respond(model: Any, X: Rows, response: Response, pos_label: Any = None) -> Array:
-    """The model's answer on the rows of X.
+    """The model's predictions on the rows of X, of the kind `response`.
 
-    "decision": what predict gives, (n,). "score" and "proba": of the positive class (n,) for two classes,
-    (n, C) for more. The score of a regressor is its prediction.
+    "decision": what `predict` returns, (n,). "score" and "proba": those of the positive class (n,) for two
+    classes, (n, C) for more. The score of a regressor is its prediction.
     """
     if response == "decision":
         return _per_row(model.predict(X), X, "predict")
@@ -45,10 +45,10 @@ def respond(model: Any, X: Rows, response: Response, pos_label: Any = None) -> A
 
 
 def positive_score(model: Any, X: Rows, pos_label: Any = None) -> FloatArray:
-    """A score (n,) that rises with the model's belief in `pos_label` (default: the second class).
+    """The model's score (n,) of the class `pos_label` (default: the second class); higher means more likely.
 
-    It is the decision function where the model has one (0 is its own threshold), else the probability
-    (0.5 is). Only classifiers of two classes have it.
+    It is the decision function if the model has one (whose threshold is 0), else the probability (whose
+    threshold is 0.5). Only for classifiers of two classes.
     """
     if is_regression(model):
         raise InvalidInputError(
@@ -72,27 +72,27 @@ def positive_score(model: Any, X: Rows, pos_label: Any = None) -> FloatArray:
 
 
 def decided_labels(positive: BoolArray, classes: Array, pos_label: Any = None) -> Array:
-    """Class labels (n,) from decisions (n,) of a rule, for two classes."""
+    """Class labels (n,) from the decisions (n,) of a decision rule, for two classes."""
     position = _position(pos_label, classes)
     return np.asarray(classes)[np.where(positive, position, 1 - position)]
 
 
 def is_regression(model: Any) -> bool:
-    """Whether the model says that it is a regressor; one without tags is by not having classes."""
+    """Whether the model is a regressor by its scikit-learn tags; without tags, whether it has no classes."""
     if hasattr(model, "__sklearn_tags__"):
         return bool(is_regressor(model))
     return not hasattr(model, "classes_")
 
 
 def model_name(model: Any) -> str:
-    """The model's class, and that of a pipeline's last step, which is what answers."""
+    """The name of the model's class, and of the class of a pipeline's last step, which predicts."""
     steps = getattr(model, "steps", None)
     last = f" of {type(steps[-1][1]).__name__}" if isinstance(steps, list) and steps else ""
     return type(model).__name__ + last
 
 
 def model_classes(model: Any) -> Array:
-    """The classes (C,) a fitted classifier knows."""
+    """The classes (C,) of a fitted classifier."""
     if not hasattr(model, "classes_"):
         raise InvalidInputError(
             f"{type(model).__name__} has no classes_, so which column or sign is which class is unknown.",
@@ -127,7 +127,7 @@ def _probabilities(model: Any, X: Rows) -> Array:
 
 
 def _position(pos_label: Any, classes: Array) -> int:
-    """The place of the positive class among two: the second, unless named."""
+    """The index of the positive class among two: the second, unless `pos_label` is given."""
     if pos_label is None:
         return 1
     where = np.flatnonzero(np.asarray(classes) == pos_label)
@@ -141,7 +141,7 @@ def _position(pos_label: Any, classes: Array) -> int:
 
 
 def _plain(label: Any) -> Any:
-    """A label as Python's own value, which messages show without NumPy's name."""
+    """A label as a Python value, whose repr in messages has no NumPy type."""
     return label.item() if isinstance(label, np.generic) else label
 
 

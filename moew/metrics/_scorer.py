@@ -1,7 +1,7 @@
-"""scikit-learn scorers on recorded predictions: the model is asked once, subsets of rows are replayed.
+"""scikit-learn scorers as metrics: the model predicts once, then any rows are scored without it.
 
-A scorer takes a model. It is called once with a stand-in that passes each question on to the model and
-notes the answer; from then on it is called with a stand-in that answers from the notes.
+A scorer takes a model. It is called once with a stand-in that calls the model and records its predictions;
+from then on it is called with a stand-in that returns the recorded predictions.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ _NO_COLUMNS: Mapping[str, Any] = {}
 _ABOUT_LABELS = (
     "not a valid label",
     "is not specified",
-)  # scikit-learn, where it cannot tell the positive one
+)  # in scikit-learn's errors about an unknown positive label
 
 
 @dataclass(frozen=True)
 class ScorerMetric:
     """A scorer (estimator, X, y) → number, with the same methods as `FunctionMetric`.
 
-    Its value is the scorer's own, and higher is better (scikit-learn turns errors round). Columns and
-    sample weights reach it as arguments if it takes them: where scikit-learn's metadata routing is on,
-    those it requests (`set_score_request`); where it is off, those its function names.
+    Its value is the scorer's own, and higher is better (scikit-learn negates errors). Columns and sample
+    weights are passed to it as arguments if it takes them: with scikit-learn's metadata routing on, those
+    it requests (`set_score_request`); with it off, those that its function has arguments for.
 
-    The model is always asked through the scorer. On recorded answers `fast`, where there is one, gives
-    the value that the scorer would; where it gives none the scorer is called.
+    Models are always called through the scorer. On recorded predictions `fast`, if there is one, gives the
+    scorer's value; if it returns None the scorer is called.
     """
 
     scorer: Callable[..., Any]
     name: str
     fast: FastForm | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
-    registry_name: str = ""  # of one of scikit-learn's, which is known to fail only where it cannot judge
+    registry_name: str = ""  # of scikit-learn's own: these fail only if they cannot judge the task
     greater_is_better: ClassVar[bool] = True
     slow: ClassVar[bool] = False
-    needs_two_classes: ClassVar[bool] = False  # scikit-learn says itself what it cannot score
+    needs_two_classes: ClassVar[bool] = False  # scikit-learn raises by itself
     pos_label: ClassVar[None] = None  # the scorer knows its positive class itself
-    response: ClassVar[None] = None  # the scorer asks the model itself
+    response: ClassVar[None] = None  # the scorer calls the model itself
     uses_features: ClassVar[bool] = True
     required_columns: ClassVar[tuple[str, ...]] = ()
-    known_columns: ClassVar[None] = None  # what a scorer takes is up to scikit-learn's routing
+    known_columns: ClassVar[None] = None  # depends on scikit-learn's metadata routing
     takes_many: ClassVar[bool] = False
 
     @property
     def requires_sample_weight(self) -> bool:
-        """Whether the scorer cannot do without sample weights."""
+        """Whether the scorer requires sample weights."""
         return self._named.get("sample_weight") is False
 
     @cached_property
@@ -76,7 +76,7 @@ class ScorerMetric:
     def check_columns(
         self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
     ) -> None:
-        """Raise unless every column the scorer needs is there and those it takes have `n_rows` rows;
+        """Raise if a column the scorer needs is missing, or one it takes does not have `n_rows` rows;
         `weighted` says whether the rows have sample weights."""
         wanted = self._wanted()
         needed = [name for name, has_default in self._named.items() if not has_default]
@@ -105,9 +105,9 @@ class ScorerMetric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> Predictions:
-        """Every answer of the model that the scorer asks for; `decided` (n,) stands in for predict.
+        """The model's predictions that the scorer asks for; `decided` (n,) replaces those of `predict`.
 
-        The scorer knows its positive class itself, so `pos_label` is not looked at.
+        The scorer knows its positive class itself, so `pos_label` is ignored.
         """
         self._check_methods(model)
         recorder = Recorder(model, X, decided)
@@ -131,7 +131,7 @@ class ScorerMetric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
-        """The scorer on rows whose predictions are known; `decided` (n,) goes before recorded decisions."""
+        """The scorer on rows whose predictions are recorded; `decided` (n,) replaces recorded decisions."""
         answers = dict(predictions.arrays)
         if decided is not None and "predict" in answers:
             answers["predict"] = np.asarray(decided)
@@ -156,14 +156,14 @@ class ScorerMetric:
         decided: Array | None,
         rng: np.random.Generator,
     ) -> None:
-        """Raise what would fail for every model, by asking a made-up model as the real ones will be asked.
+        """Call the scorer with a made-up model, and raise an error that every model would meet.
 
-        How a scorer of the user's own fails on made-up predictions proves nothing, unless it returns no
-        number.
+        If a user's own scorer fails on made-up predictions, that is ignored, unless it returns something
+        other than a number.
         """
         model = made_up_model(estimator, training_labels, classes, rng)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about predictions that no model made
+            warnings.simplefilter("ignore")  # about made-up predictions
             try:
                 weight = rows.sample_weight
                 made = self.respond(model, read_only(rows.X), rows.y, rows.columns, sample_weight=weight)
@@ -177,22 +177,22 @@ class ScorerMetric:
                 self._check_returns_number(read_only(rows.y), rng.choice(training_labels, len(rows)))
 
     def _check_returns_number(self, y: Labels, predicted: Array) -> None:
-        """Raise if the scorer's own function gives something else for made-up predictions (n,)."""
+        """Raise if the scorer's own function does not return a number for made-up predictions (n,)."""
         function = getattr(self.scorer, "_score_func", None)
         if function is None:
             return
         try:
             result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
         except Exception:
-            return  # it wants other predictions than these, or columns
+            return  # it needs other predictions than these, or columns
         one_number(result, self.name)
 
     def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> None:
-        """Scorers have no form for many candidates in one call."""
+        """None: scorers cannot score many candidates in one call."""
         return
 
     def _check_methods(self, model: Any) -> None:
-        """Raise if the model has none of the methods that a scikit-learn scorer says it asks for."""
+        """Raise if the model has none of the methods that a scikit-learn scorer declares it calls."""
         asked = getattr(self.scorer, "_response_method", ())
         methods = [asked] if isinstance(asked, str) else list(asked)
         if methods and not any(hasattr(model, method) for method in methods):
@@ -205,7 +205,7 @@ class ScorerMetric:
 
     def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
         arguments = self._arguments(columns, sample_weight)
-        # scikit-learn's scorers refuse columns while routing is off, though their function takes them.
+        # scikit-learn's scorers refuse columns while routing is off, even if their function takes them.
         routed = bool(arguments) and _is_routed(self.scorer)
         try:
             with config_context(enable_metadata_routing=True) if routed else nullcontext():
@@ -217,7 +217,7 @@ class ScorerMetric:
             raise
 
     def _label_advice(self, message: str, y: Labels) -> str:
-        """What to do where the scorer takes 1 for the positive label and the labels are others."""
+        """Advice for a scorer that takes 1 as the positive label when the labels are others; else ""."""
         if "pos_label" not in message or not any(words in message for words in _ABOUT_LABELS):
             return ""
         function = getattr(self.scorer, "_score_func", None)
@@ -231,7 +231,7 @@ class ScorerMetric:
         )
 
     def _arguments(self, columns: Columns, sample_weight: Any) -> dict[str, Any]:
-        """What of the columns and weights goes to the scorer: argument name → (n,)."""
+        """The columns and weights that are passed to the scorer: argument name → (n,)."""
         there = {n: c for n, c in columns.items() if n != "sample_weight"}
         if sample_weight is not None:
             there["sample_weight"] = sample_weight
@@ -242,9 +242,9 @@ class ScorerMetric:
         }
 
     def _wanted(self, there: Mapping[str, Any] = _NO_COLUMNS) -> dict[str, str]:
-        """Argument of the scorer → name of the column for it; `there` are columns that are at hand."""
+        """Argument of the scorer → name of the column passed for it; `there` are the columns given."""
         wanted = {name: name for name in self._named}
-        # A scorer with a fast form was made from its name, so nobody has set what it requests.
+        # A scorer with a fast form was made from its name, so no requests were set on it.
         unset = self.fast is not None and not get_config()["enable_metadata_routing"]
         if unset or not _is_routed(self.scorer):
             return wanted
@@ -272,13 +272,13 @@ def _is_routed(scorer: Any) -> bool:
 
 
 def _named_arguments(scorer: Any) -> dict[str, bool]:
-    """Arguments that a column can be passed for → whether they have a default."""
+    """Arguments that a column can be passed as → whether they have a default."""
     function = getattr(scorer, "_score_func", None)
     n_taken = 3 if function is None else 2  # (estimator, X, y) or (y_true, y_pred)
     fixed = getattr(scorer, "_kwargs", None) or {}
     try:
         parameters = list(signature(scorer if function is None else function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C do not say what they take
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return {}
     keyword = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     return {

@@ -1,4 +1,4 @@
-"""Metrics of what was selected (decided positive): value saved per harm done, mean graded score."""
+"""Metrics of the rows decided positive: value saved per harm done, mean grade."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _ValuePerHarm:
         positive = is_positive(y_true, pos_label)
         selected = is_positive(decision, pos_label)
         harm = np.asarray(harm, dtype=np.float64)
-        if not harm.min(initial=0.0) >= 0:  # a NaN fails here too
+        if not harm.min(initial=0.0) >= 0:  # also raises on NaN
             raise InvalidInputError("harm must be 0 or more in every row, none missing.", argument="harm")
         if not selected.any():
             return 0.0
@@ -40,10 +40,10 @@ def value_per_harm(pos_label: Any = None) -> FunctionMetric:
     Σ value over selected positives / Σ harm over selected negatives.
 
     The paper's metric for spam: costs saved by blocking spam over impressions of good results blocked,
-    with the columns `value` and `harm` for each row; use it with `ShareSelected(0.05)`. Where no harm
+    with the columns `value` and `harm` for each row; use it with `ShareSelected(0.05)`. If no harm
     was done the denominator is the smallest harm above 0 of any negative row: the value stays finite,
-    and doing no harm counts at least as much as doing the least that could be done. Nothing selected is
-    worth 0.
+    and doing no harm counts at least as much as doing the least possible harm. With nothing selected the
+    value is 0.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class _MeanOfTop:
         threshold = np.partition(scores, n - count)[n - count]
         above, level = scores > threshold, scores == threshold
         if not level.any():
-            return float("nan")  # nothing equals NaN: the model has diverged
+            return float("nan")  # the threshold is NaN: the model has diverged
         of_level = grades[level].sum() / level.sum()
         return float((grades[above].sum() + (count - above.sum()) * of_level) / count)
 
@@ -108,8 +108,8 @@ def mean_of_selected(share: float | None = None, pos_label: Any = None) -> Funct
 
     The paper's metric for web pages: y is a graded quality in [0, 1], while the model is trained on
     binary labels and selects 40 %. With `share` it is the mean over that share of the rows with the highest
-    scores, where rows that tie at the threshold count by their mean, as drawing lots among them gives on
-    average. Without, a decision rule such as `ShareSelected(0.4)` selects; undefined when nothing is
+    scores, where rows that tie at the threshold count by their mean, as a random choice among them gives on
+    average. Without it, a decision rule such as `ShareSelected(0.4)` selects; undefined when nothing is
     selected.
 
     Examples

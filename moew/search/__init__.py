@@ -1,4 +1,4 @@
-"""The search: Algorithm 1 behind one estimator, the study that it asks, the comparison with other weights."""
+"""The search: Algorithm 1 as one estimator, the study with its trials, the comparison with other weights."""
 
 from moew.search._compare import Comparison as Comparison
 from moew.search._compare import Row as Row

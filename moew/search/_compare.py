@@ -1,4 +1,5 @@
-"""The comparison the paper always makes: every weighting at the same number of trained models."""
+"""Compare uniform, random, importance and learned weights at the same number of trained models, as the paper
+does."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
 
 @dataclass(frozen=True)
 class Row:
-    """One method: its scores (repeats,) on the validation rows, corrected for the choice, and on test."""
+    """One method: its scores (repeats,) on the validation rows, honest ones, and on the test rows."""
 
     method: str
     n_models: int  # trained in each repeat
@@ -55,7 +56,7 @@ class Comparison:
     rows: tuple[Row, ...]
     repeats: int
     n_test: int
-    test_rows_margin: float  # of moew − uniform on test, from resampling the test rows
+    test_rows_margin: float  # of the mean moew − uniform on test, from resampling the test rows
 
     def __getitem__(self, method: str) -> Row:
         for row in self.rows:
@@ -65,17 +66,17 @@ class Comparison:
 
     @property
     def difference(self) -> FloatArray:
-        """moew − uniform on the test rows, repeat by repeat (repeats,)."""
+        """moew − uniform on the test rows in each repeat (repeats,)."""
         return np.asarray(self["moew"].test - self["uniform"].test)
 
     @property
     def gain(self) -> FloatArray:
-        """The same, positive where moew is better, whatever the metric's direction."""
+        """`difference` with the sign that makes it positive where moew is better (repeats,)."""
         return self.difference if self.greater_is_better else -self.difference
 
     @property
     def record(self) -> dict[str, Any]:
-        """Everything as JSON can hold it; scores and gains repeat by repeat."""
+        """The whole comparison as a JSON-able dict, with scores and gains for each repeat."""
         return {
             "metric": self.metric,
             "greater_is_better": self.greater_is_better,
@@ -139,7 +140,7 @@ def compare(
 
     Every method trains as many models as `search`, an `ExampleWeightSearch` that is not fitted here,
     picks the one that is best on the validation rows, and is then evaluated once on the test rows. The
-    data stay the same in all repeats; seeds differ. The searches of all repeats run side by side, so that a
+    data are the same in all repeats; seeds differ. The searches of all repeats run side by side, so that a
     model that trains many weightings at once trains those of all repeats together.
 
     Examples
@@ -190,7 +191,7 @@ def compare_settings(
     repeats: int,
     random_state: int = 0,
 ) -> Comparison:
-    """As `compare`, of the settings of a search and rows as records."""
+    """As `compare`, from the settings of a search and records of rows."""
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
     prepared = _prepare_repeats(settings, training, validation, test, seeds)
     choices = {method: choices_of(method, prepared) for method in METHODS}
@@ -217,7 +218,7 @@ class Choice:
 
 
 def choices_of(method: str, prepared: Sequence[Prepared]) -> list[Choice]:
-    """The choices of one of METHODS in all repeats."""
+    """What one of METHODS chooses in each repeat."""
     if method == "moew":
         return _search(prepared, [fit_weighting(one) for one in prepared])
     if method == "random":
@@ -241,7 +242,7 @@ def choices_of(method: str, prepared: Sequence[Prepared]) -> list[Choice]:
 def choices_with_weights(
     prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str = ""
 ) -> list[Choice]:
-    """In each repeat the best of as many models, all trained with the same weights (n,)."""
+    """In each repeat the best of as many models as a search trains, all with the same weights (n,)."""
     weightings = [
         FixedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
     ]
@@ -255,8 +256,8 @@ def choices_with_weights(
 def _prepare_repeats(
     settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows, seeds: Sequence[int]
 ) -> list[Prepared]:
-    """The search prepared with each seed; repeats whose rows are the same share them and their trainer, so
-    that they can be trained together."""
+    """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
+    they can be trained together."""
     prepared = [prepare(replace(settings, random_state=seed), training, validation, test) for seed in seeds]
     first = prepared[0]
     if not first.data.given_validation or first.data.holdout is not None:
@@ -265,7 +266,7 @@ def _prepare_repeats(
 
 
 def _search(prepared: Sequence[Prepared], weightings: Sequence[Weighting], note: str = "") -> list[Choice]:
-    """Search in all repeats side by side, and test what each chooses."""
+    """Run the searches of all repeats side by side, and evaluate what each chooses on the test rows."""
     searches = [
         Search(make_study(one, weighting), one.data, one.trainer, weighting, one.evaluator)
         for one, weighting in zip(prepared, weightings, strict=True)
@@ -301,7 +302,7 @@ def _importance(prepared: Prepared) -> FloatArray:
 
 
 def _is_deterministic(prepared: Prepared, fixed: FixedWeighting) -> bool:
-    """Whether two seeds give the same predictions, so that training again gives nothing new."""
+    """Whether two seeds give the same predictions, so that training more models is of no use."""
     seeds = [integer_seed(prepared.seed, "twin", k) for k in (0, 1)]
     twins = train_folds(prepared.trainer, prepared.data, fixed.training_weights(np.zeros((2, 1))), seeds)
     evaluator, data = prepared.evaluator, prepared.data
@@ -323,7 +324,7 @@ def _row(method: str, choices: Sequence[Choice]) -> Row:
 def _bootstrap_margin(
     prepared: Prepared, choices: Mapping[str, list[Choice]], rng: np.random.Generator
 ) -> float:
-    """Half the 95 % width of mean(moew − uniform) when the test rows are drawn again."""
+    """Half the width of the 95 % interval of mean(moew − uniform), from resampling the test rows."""
     evaluator, test = prepared.evaluator, _test(prepared)
     n = len(test)
     gains = []

@@ -1,4 +1,4 @@
-"""What a finished search amounts to: the winner beside the α = 0 and the unweighted model, with honest
+"""The result of a finished search: the winner, the α = 0 model and the unweighted model, with honest
 scores."""
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from moew.search._study import Trial, WeightStudy
 from moew.types import FloatArray
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
-_SAME = 1e-9  # relative difference of weights below which they train the same model
+_SAME = 1e-9  # weights with a smaller relative difference count as the same
 
 
 def conclude(
     prepared: Prepared, study: WeightStudy, outcome: Outcome, best: Trial, *, beside_unweighted: bool = True
 ) -> FittedSearch:
-    """Judge the winner, and beside it two models that nobody chose: that of α = 0, and, with
-    `beside_unweighted`, the one that is trained without any weights but the user's."""
+    """The record of a finished search with the scores of its winner `best`, of the α = 0 model and, with
+    `beside_unweighted`, of the unweighted model, which is trained with the user's own weights only."""
     trials = {trial.number: trial for trial in outcome.trials}
     winner = _judged(prepared, study, outcome, best)
     score = _honest(winner, outcome.predictions, outcome.values)
@@ -47,7 +47,7 @@ def conclude(
         alpha_zero_score = _honest(alpha_zero)
     own = prepared.data.training.own_weights
     is_same = bool(np.allclose(alpha_zero.weights, own, rtol=_SAME, atol=0))
-    unweighted, unweighted_score = alpha_zero, alpha_zero_score  # one and the same, where π = 1
+    unweighted, unweighted_score = alpha_zero, alpha_zero_score  # the same model if π = 1
     if not is_same:
         unweighted = _Judged(prepared, own, alpha_zero.seed, reason="not asked for")
         if beside_unweighted:
@@ -71,7 +71,7 @@ def conclude(
     if beside_unweighted:
         try:
             final_unweighted = unweighted.final
-        except Exception as error:  # what the search found is worth more than this model
+        except Exception as error:  # must not lose the result of the search
             notes.append(f"there is no unweighted model to set beside the winner: {error}")
     return FittedSearch(
         prepared.settings,
@@ -88,8 +88,8 @@ def conclude(
 
 @dataclass
 class _Judged:
-    """A model to be judged: its weights (n,) and seed, its metric and predictions on the validation rows, and
-    its models, one a fold, where they are at hand. Without predictions, `reason` says why."""
+    """A model to score: its weights (n,) and seed, its metric and predictions on the validation rows, and its
+    fitted models, one for each fold, if they were kept. Without predictions, `reason` says why."""
 
     prepared: Prepared
     weights: FloatArray
@@ -98,11 +98,11 @@ class _Judged:
     predictions: Predictions | None = None
     models: list[Any] | None = None
     reason: str = "it has no value"
-    on_holdout: Predictions | None = None  # on rows set aside
+    on_holdout: Predictions | None = None  # on the rows set aside
 
     @cached_property
     def final(self) -> FinalModel:
-        """The model for new rows; trained now if there is none that was trained on all training rows."""
+        """The model for new rows; trained now if no model trained on all training rows was kept."""
         data, models = self.prepared.data, self.models
         if self.predictions is None:
             raise SearchFailedError(self.reason)
@@ -119,13 +119,13 @@ def _judged(prepared: Prepared, study: WeightStudy, outcome: Outcome, trial: Tri
 
 
 def _trained(judged: _Judged) -> _Judged:
-    """The same with its models, its predictions and its metric, or with the reason why it has none."""
+    """Train and score the model; if that fails, the reason is recorded."""
     prepared = judged.prepared
     try:
         models = train_one(prepared.trainer, prepared.data, judged.weights, judged.seed)
         predictions = prepared.evaluator.predictions(models, prepared.data)
         value = prepared.evaluator.value(predictions, prepared.data.validation)
-    except Exception as error:  # what the search found is worth more than this model
+    except Exception as error:  # must not lose the result of the search
         return replace(judged, reason=f"{type(error).__name__}: {error}")
     if not math.isfinite(value):
         return replace(judged, value=value, reason="its metric is no finite number")
@@ -137,7 +137,7 @@ def _honest(
     rivals: Mapping[int, Predictions] | None = None,
     values: Mapping[int, float] | None = None,
 ) -> HonestScore:
-    """The honest score of a model that was chosen among `rivals`, or was not chosen at all."""
+    """The honest score of a model that was chosen among `rivals` (None: that was not chosen)."""
     prepared = judged.prepared
     data, evaluator = prepared.data, prepared.evaluator
     if judged.predictions is None:
@@ -152,7 +152,7 @@ def _honest(
     try:
         predictions_there = evaluator.predictions_on(judged.final, data.holdout)
         value = evaluator.value(predictions_there, data.holdout)
-    except Exception as error:  # what the search found is worth more than this number
+    except Exception as error:  # must not lose the result of the search
         return no_honest_score(judged.value, f"undefined on the rows set aside: {error}")
     judged.on_holdout = predictions_there
     return honest_from_holdout(judged.value, value, evaluator)
@@ -161,9 +161,9 @@ def _honest(
 def _gain_error(winner: _Judged, unweighted: _Judged, score: HonestScore) -> float:
     """Standard error of the winner's gain, on the rows that the honest scores are from.
 
-    Beside the chance of the rows, what was taken off for the luck of the choice is an estimate, too. That its
-    error is about as large as itself is what benchmarks/gain_interval.py shows to be needed; rows set aside
-    need no such thing.
+    Besides the sampling error of the rows, the correction for the choice (`optimism`) is itself an estimate.
+    Its error is taken to be as large as the correction, as benchmarks/gain_interval.py shows to be needed.
+    On rows set aside there is no such correction.
     """
     if winner is unweighted:
         return 0.0
@@ -207,6 +207,6 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
 
 
 def _always_the_same(predictions: Predictions) -> bool:
-    """Whether recorded decisions of classes hold one value only: some metrics call that perfect."""
+    """Whether all recorded decisions are the same, which some metrics score as perfect."""
     decisions = predictions.arrays.get("decision", predictions.arrays.get("predict"))
     return predictions.scores is None and decisions is not None and len(np.unique(decisions)) == 1

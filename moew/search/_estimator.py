@@ -1,4 +1,4 @@
-"""ExampleWeightSearch: the whole of the paper behind one scikit-learn estimator."""
+"""ExampleWeightSearch: the paper's method as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def run_search(prepared: Prepared) -> FittedSearch:
-    """From a prepared search to its conclusion: Algorithm 1, the choice of the winner, honest scores."""
+    """Run a prepared search: Algorithm 1, the choice of the winner, honest scores."""
     settings = prepared.settings
     weighting = fit_weighting(prepared)
     study = make_study(prepared, weighting)
@@ -52,8 +52,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     """Learn example weights so that `estimator`, trained with them, scores best on `metric`.
 
     Candidate weightings w(x, y; α) = c·π(y)·σ(z(x, y)ᵀα) (eq. 3) are proposed `batch_size` at a time,
-    `n_batches` times. For each a model is trained on the training rows and scored on the validation
-    rows, which should come from the distribution that matters; the best wins.
+    `n_batches` times. For each, a model is trained on the training rows and scored on the validation
+    rows, which should come from the distribution that matters; the best one wins.
 
     Parameters
     ----------
@@ -64,36 +64,36 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
         accuracy for classifiers and R² for regressors.
     decision : decision rule, its name, float or None, default None
-        How a score becomes a decision, fitted anew for each candidate; None is the model's `predict`. A
-        name is such as "select=0.05" or "accurate@train"; a float is a threshold of the probability of the
+        How a score becomes a decision, refitted for each candidate; None is the model's `predict`. A name is,
+        for example, "select=0.05" or "accurate@train"; a float is a threshold for the probability of the
         positive class.
     embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
-        z(x, y), the low-dimensional coordinates that weights depend on.
+        z(x, y), the low-dimensional coordinates that the weights depend on.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
-        π, the weights at α = 0. Without given validation rows there is no shift to see, and π = 1.
+        π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "cover" or Sampler
         Where the next candidates come from.
     radius : float or None, default None
-        Radius R of the ball that α lives in; None is a default that a benchmark chose.
+        Radius R of the ball that α is searched in; None is the default, 3, which a benchmark chose.
     n_batches, batch_size : int, default 10 and 20
         B and K of the paper: B·K candidates besides α = 0 are trained.
     alpha_zero_repeats : int, default 1
-        How many α = 0 models are trained first; two or more tell the search the metric's noise.
+        How many α = 0 models are trained first; from two or more the search learns the metric's noise.
     validation : float, int, splitter or iterable, default 0.2
         Without `X_val`: the share of rows held out (no refit), or a cross-validation, whose pooled
         out-of-fold predictions are scored and whose winner is trained again on all rows.
     honest : "halves", "holdout", float or None, default "halves"
-        How `honest_score_` is found: from random halves of the validation rows; or on rows set aside
-        (0.3 of the validation rows, or the given share) that no search sees; or not at all.
+        How `honest_score_` is computed: from random halves of the validation rows; or on rows set aside
+        (0.3 of the validation rows, or the given share) that the search does not use; or not at all.
     storage : None, path, URL or Optuna storage, default None
-        Where the study is kept. With a storage and an integer `random_state` an interrupted fit
-        goes on where it stopped. One fit at a time may use a study; several processes share one
-        through `WeightStudy`.
+        Where the study is stored. With a storage and an integer `random_state` an interrupted fit
+        continues where it stopped. Only one fit at a time may use a study; several processes can share
+        one through `WeightStudy`.
     study_name : str, default "moew"
     sample_weight_name : str, default "sample_weight"
         The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
     n_jobs : int or None, default None
-        Models trained at a time, through joblib.
+        How many models are trained in parallel, through joblib.
     show_progress : bool or None, default None
         None shows a bar on a terminal and nothing elsewhere.
     random_state : int, RandomState or None, default None
@@ -101,22 +101,22 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_score_, honest_score_ : float
-        The winner's validation score, and the same corrected for having been chosen as the best, in the
-        metric's own units and direction.
+        The winner's validation score, and the same corrected for the choice of the best, in the metric's
+        own units and direction.
     unweighted_score_, alpha_zero_score_ : float
         The validation score of the model that is trained without learned weights, and of the α = 0
         model; with π = 1 these are one model. Their honest scores are in `result_`.
     best_estimator_ : the winner's fitted model
-    unweighted_estimator_, unweighted_decision_ : the model without learned weights, and its fitted rule, to
-        set beside the winner; None where it could not be trained
+    unweighted_estimator_, unweighted_decision_ : the model without learned weights, and its fitted decision
+        rule, for comparison; None if it could not be trained
     best_alpha_ : array (d,)
     sample_weight_ : array (n,), the winner's weights of the training rows
-    training_rows_ : array (n,), which rows of X those are: all, or what a share held out left
+    training_rows_ : array (n,), the numbers of those rows in X: all, or those that were not held out
     weight_function_ : WeightFunction, the winner's weights for any rows
     decision_ : the winner's fitted decision rule, or None
     result_ : SearchResult, everything above and every trial; print it
     study_ : WeightStudy
-    fitted_ : FittedSearch, all of it as one record, which reports and plots are made from
+    fitted_ : FittedSearch, all of this as one record, which reports and plots use
 
     Examples
     --------
@@ -201,9 +201,9 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         sample_weight : (n,), multiplies the learned weights
         X_val, y_val : validation rows and labels, from the distribution that matters. Inside a Pipeline
             they must be transformed like X: use `Pipeline(…, transform_input=["X_val"])`
-        sample_weight_val : (m,), reaches the metric if it takes it
-        metadata, metadata_val : dict or data frame of columns that only the metric or the decision needs
-            (a data frame where scikit-learn splits rows, as in GridSearchCV)
+        sample_weight_val : (m,), passed to the metric if it takes sample weights
+        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule
+            (a data frame if scikit-learn splits the rows, as in GridSearchCV)
         """
         X = self._check_rows(X, y)
         X_val = None if X_val is None else two_dimensional(X_val)
@@ -221,9 +221,9 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         return SearchSettings(**self.get_params(deep=False))
 
     def predict(self, X: Rows, *, metadata: Mapping[str, Any] | None = None) -> Any:
-        """Decide on new rows with the winner's model and decision rule.
+        """Predict for new rows (n,) with the winner's model and decision rule.
 
-        `metadata` holds the columns a decision rule needs, unless they are columns of X.
+        `metadata` holds the columns that the decision rule needs, unless they are columns of X.
         """
         X = self._check_fitted_rows(X)
         if self.decision_ is None:
@@ -278,9 +278,9 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     def example_weights(self, X: Rows, y: Labels) -> FloatArray:
         """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
 
-        On the training rows these are `sample_weight_`, but for two things: the user's own weights are not
-        in them, and with `base_weights="covariate_shift"` the model was trained with cross-fitted weights,
-        while any rows get those of all folds' classifiers together.
+        On the training rows these are `sample_weight_`, with two exceptions: they do not include the user's
+        own weights, and with `base_weights="covariate_shift"` the model was trained with cross-fitted π,
+        while here π comes from the average of the folds' classifiers.
         """
         check_is_fitted(self)
         if X is not None and _num_samples(X) != len(y):
@@ -293,7 +293,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     def iter_example_weights(
         self, source: Any, *, label: str | int | None = None, chunk_rows: int = CHUNK_ROWS
     ) -> Iterator[FloatArray]:
-        """`example_weights` of rows that do not fit in memory, an array for each chunk of rows, in order.
+        """`example_weights` of rows that do not fit in memory: yields an array for each chunk, in order.
 
         `source` is a Parquet or .npy file, a memory map, an iterable of frames, …; see
         `moew.data.iter_chunks`. `label` is the column that holds the labels.
@@ -312,13 +312,13 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         seed: int = 0,
         chunk_rows: int = CHUNK_ROWS,
     ) -> tuple[IntArray, FloatArray]:
-        """Fewer rows to train on: row numbers of X, in order, and the weights to train them with.
+        """Choose fewer rows to train on: row numbers of X, in order, and the weights to train them with.
 
         A row of weight w is kept with probability p = min(1, λ·w) and gets w/p, so that weighted losses
-        stay unbiased; `rate`, the share kept, sets λ. Without X, the rows that were fitted are meant, and
-        w is `sample_weight_`, the user's own weights in it. Else w is `example_weights` of X and y, times
-        `sample_weight` (n,) where given. X alone may be rows that do not fit in memory, as in
-        `iter_example_weights`, with their `label`; only their weights are held.
+        stay unbiased; `rate`, the share kept, sets λ. Without X, rows are chosen from the training rows, and
+        w is `sample_weight_`, which includes the user's own weights. Else w is `example_weights` of X and y,
+        times `sample_weight` (n,) if given. Without y, X may be rows that do not fit in memory, as in
+        `iter_example_weights`, with their `label`; only their weights are kept in memory.
         """
         check_is_fitted(self)
         rng = generator(seed, "downsample")
@@ -343,14 +343,14 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         return downsample_rows(weights, rate, rng)
 
     def suggest_rows(self, pool: Any, n: int, *, seed: int = 0, chunk_rows: int = CHUNK_ROWS) -> IntArray:
-        """The numbers of n rows without labels to label next, most of them where weights are high.
+        """The numbers of n rows to label next, chosen from rows without labels, preferably of high weight.
 
         Rows are drawn one after another without replacement, in proportion to the weight they are expected
         to have: the mean of w(x, y) over the classes by the winner's probabilities, or w(x, ŷ) at its
-        prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed,
-        fewer rows are the first of more. The pool (m, D) is gone through once, `chunk_rows` at a time, and
-        may be one that does not fit in memory; see `moew.data.iter_rows`. The same rows are drawn
-        however it is cut, unless two of them are equal but for rounding.
+        prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed, a
+        smaller n gives the first rows of a larger n. The pool (m, D) is read once, `chunk_rows` at a time,
+        and need not fit in memory; see `moew.data.iter_rows`. The chunk size does not change which rows
+        are drawn, except where two of them are equal up to rounding.
         """
         check_is_fitted(self)
         if isinstance(pool, list) and pool and isinstance(pool[0], list):
@@ -368,7 +368,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         tags.regressor_tags = deepcopy(inner.regressor_tags)
         tags.input_tags = deepcopy(inner.input_tags)
-        # Only an embedding and base weights that do not look at X leave sparse rows to the estimator.
+        # Sparse rows work only with an embedding and base weights that do not use X.
         named = isinstance(self.embedding, str) and self.embedding == "label"
         blind = named or isinstance(self.embedding, LabelEmbedding)
         tags.input_tags.sparse = inner.input_tags.sparse and blind
@@ -376,7 +376,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _delegate(self, method: str) -> bool:
-        # Raises AttributeError with the inner estimator's own reason, as available_if wants it.
+        # Raises AttributeError with the inner estimator's own message, as available_if expects.
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
         return True
 
@@ -400,7 +400,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         return X
 
     def _keep(self, fitted: FittedSearch) -> None:
-        """Set the attributes that scikit-learn's users look for."""
+        """Set the fitted attributes, as scikit-learn names them."""
         result, unweighted = fitted.result, fitted.unweighted
         self.fitted_ = fitted
         self.study_ = fitted.study
@@ -421,7 +421,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
 
 
 def fitted_search(search: ExampleWeightSearch | FittedSearch) -> FittedSearch:
-    """The record of a finished search, from the estimator or as it is."""
+    """The record of a finished search, from a fitted estimator or from the record itself."""
     if isinstance(search, FittedSearch):
         return search
     check_is_fitted(search)

@@ -1,7 +1,7 @@
-"""From trained models to numbers: the metric and the decision rule put together.
+"""Evaluate trained models with the metric and the decision rule.
 
-A model is asked once, on the validation rows. Its predictions are kept, so that the metric can be evaluated
-again on any of these rows, with the decision rule fitted anew, when the model is gone.
+A model predicts once, on the validation rows. Its predictions are kept, so that the metric can be evaluated
+again on any of these rows, with the decision rule refitted, without the model.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metr
 
 @dataclass(frozen=True)
 class FinalModel:
-    """A fitted model, the fitted rule that it decides with (None: its own `predict`), the classes (C,), None
-    in regression, and the positive one."""
+    """A fitted model, its fitted decision rule (None: the model's own `predict`), the classes (C,), None in
+    regression, and the positive class."""
 
     model: Any
     rule: DecisionRule | None
@@ -31,7 +31,7 @@ class FinalModel:
     pos_label: Any
 
     def decide(self, X: Rows, columns: Columns) -> Array:
-        """Labels (n,) that the rule decides on, or what the model predicts; `columns` are the rule's."""
+        """Labels (n,) by the decision rule, or by the model's `predict`; `columns` are for the rule."""
         if self.rule is None:
             return np.asarray(self.model.predict(read_only(X)))
         score = rule_score(self.model, self.rule, X, self.pos_label)
@@ -39,7 +39,7 @@ class FinalModel:
 
 
 def rule_score(model: Any, rule: DecisionRule, X: Rows, pos_label: Any) -> FloatArray:
-    """What the rule decides by (n,): the score of the positive class or its probability."""
+    """What the rule decides by (n,): the model's score of the positive class, or its probability."""
     response: Response = "proba" if rule.of == "probability" else "score"
     with _answering_alone():
         return respond(model, read_only(X), response, pos_label)
@@ -47,7 +47,7 @@ def rule_score(model: Any, rule: DecisionRule, X: Rows, pos_label: Any) -> Float
 
 @dataclass(frozen=True)
 class Evaluator:
-    """The metric, the decision rule (not fitted) and the classes (C,), None in regression."""
+    """Scores models by the metric and the decision rule (not fitted); `classes` (C,), None in regression."""
 
     metric: Metric
     rule: DecisionRule | None
@@ -79,18 +79,18 @@ class Evaluator:
 
     @property
     def pos_label(self) -> Any:
-        """The class that scores and decisions speak of: the metric's, else the second of two."""
+        """The positive class: the metric's, else the second of two classes."""
         if self.metric.pos_label is None and self.classes is not None and len(self.classes) == 2:
             return self.classes[1]
         return self.metric.pos_label
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Columns that the metric or the rule needs, which may also be columns of X."""
+        """Names of the columns that the metric or the rule needs, which may also be columns of X."""
         return column_names(self.metric, self.rule)
 
     def rehearse(self, estimator: Any, data: SearchData, rng: np.random.Generator) -> None:
-        """Raise now what would fail for every candidate later, by a rehearsal on made-up predictions."""
+        """Raise now what would fail for every candidate, by trying made-up predictions."""
         validation, training = data.validation, data.training
         self.check_columns(validation, "metadata_val" if data.given_validation else "metadata")
         decided = None
@@ -107,18 +107,18 @@ class Evaluator:
     def rehearse_test(
         self, estimator: Any, test: LabelledRows, data: SearchData, rng: np.random.Generator
     ) -> None:
-        """Raise now what would fail for every model on the test rows; nothing is fitted on them."""
+        """As `rehearse`, for the test rows; nothing is fitted on them."""
         check_same_rows(data.training.X, test.X, "the test rows")
         self.check_columns(test, "metadata_test")
         self._rehearse_metric(estimator, test, data.training, None, rng)
 
     def check_columns(self, rows: LabelledRows, argument: str) -> None:
-        """Raise unless the metric finds its columns, which the user passes as `argument`."""
+        """Raise if a column that the metric needs is missing; the user passes columns as `argument`."""
         weighted = rows.sample_weight is not None
         self.metric.check_columns(rows.columns, len(rows), argument, weighted=weighted)
 
     def predictions(self, models: Sequence[Any], data: SearchData) -> Predictions:
-        """Ask the models, one a fold, on the validation rows they score."""
+        """Predictions of the models, one for each fold, on the validation rows of their folds."""
         parts = [self._ask(model, data, fold) for model, fold in zip(models, data.folds, strict=True)]
         return Predictions.pooled(parts, [fold.scored for fold in data.folds])
 
@@ -128,8 +128,11 @@ class Evaluator:
         rows: LabelledRows,
         fit_on: tuple[FloatArray, LabelledRows] | None = None,
     ) -> float:
-        """The metric of predictions on `rows`; a rule that is fitted on validation rows is fitted on
-        `fit_on`, the candidate's scores of other rows and those rows, or on `rows` themselves."""
+        """The metric of predictions on `rows`.
+
+        A rule that is fitted on validation rows is fitted on `fit_on`, the candidate's scores on other rows
+        and those rows, or on `rows` themselves.
+        """
         decided = None
         if predictions.scores is not None and self.rule is not None:
             scores, fit_rows = fit_on or (predictions.scores, rows)
@@ -146,7 +149,7 @@ class Evaluator:
         )
 
     def final_model(self, model: Any, predictions: Predictions, data: SearchData) -> FinalModel:
-        """The model with the rule that it decides with on new rows."""
+        """The model with its decision rule, fitted for new rows."""
         return FinalModel(model, self._final_rule(model, predictions, data), self.classes, self.pos_label)
 
     def _final_rule(self, model: Any, predictions: Predictions, data: SearchData) -> DecisionRule | None:
@@ -189,7 +192,7 @@ class Evaluator:
                 training = data.training_of(fold)
                 rule = self._fitted(self._score(model, training.X), training)
                 decided, scores = self._labels(rule.decide(read_only(scores), validation.columns)), None
-            else:  # decided again in `value`; the scorer only has to see that there are decisions
+            else:  # `value` decides again; the scorer only needs some decisions here
                 decided = self._labels(scores > np.median(scores))
         return replace(self._respond(model, validation, decided), scores=scores)
 
@@ -210,7 +213,7 @@ class Evaluator:
         return decided_labels(decided, np.asarray(self.classes), self.pos_label)
 
     def _check_labels(self, rows: LabelledRows) -> None:
-        """Raise if the rule learns from labels, and these are not of the classes (graded, say)."""
+        """Raise if the rule learns from labels and these are not among the classes (graded labels, say)."""
         strange = np.setdiff1d(rows.y, np.asarray(self.classes))
         if self.rule is not None and self.rule.needs_labels and len(strange):
             raise InvalidInputError(
@@ -242,15 +245,15 @@ class Evaluator:
 
 
 def column_names(metric: Metric, rule: DecisionRule | None) -> tuple[str, ...]:
-    """Columns that the metric or the rule needs, which may also be columns of X."""
+    """Names of the columns that the metric or the rule needs, which may also be columns of X."""
     return (*metric.required_columns, *(rule.columns if rule is not None else ()))
 
 
 def _answering_alone() -> parallel_config:
     """Context in which models predict on one thread.
 
-    Those that predict in parallel (forests) add up in the order their threads finish, so that a score could
-    miss the threshold that was fitted on it by its last bit; and they would start a cluster's processes for a
-    moment's work. They train in parallel, but predict alone.
+    Models that predict in parallel (forests) add up in the order in which their threads finish, so that a
+    score could miss a threshold that was fitted on it by its last bit; and on a cluster they would start
+    processes for very little work. They still train in parallel.
     """
     return parallel_config(backend="sequential")

@@ -1,8 +1,8 @@
-"""The honest score: what a winner is worth when the luck of being chosen is taken off.
+"""The honest score: the winner's score, corrected for the choice of the best among many candidates.
 
 The best of many validation scores is too good, because it was chosen for being the best. The predictions of
 all candidates on the validation rows are kept, so the choice can be repeated on halves of those rows without
-training anything. docs/honest-score.md tells why it is done this way and what bias remains.
+training anything. docs/honest-score.md explains why it is done this way and what bias remains.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from moew.search._evaluate import Evaluator
 from moew.search._select import select_best
 from moew.types import FloatArray, IntArray, Task
 
-_HALVES_KEPT = 4  # parts of the validation rows that the honest score keeps while it looks at them
-_GAIN_PAIRS, _SLOW_PAIRS = 50, 10  # pairs of halves from which the gain's standard error is found
-_MOST_STACKED = 2**23  # predictions of all candidates together that are scored in one call
+_HALVES_KEPT = 4  # subsets of the validation rows kept in memory at a time
+_GAIN_PAIRS, _SLOW_PAIRS = 50, 10  # pairs of halves for the gain's standard error
+_MOST_STACKED = 2**23  # most predictions, of all candidates together, to score in one call
 _PILOT_PAIRS = 10  # pairs of halves on which every candidate is measured
-_HOPELESS = 4.0  # a candidate this many standard deviations behind on the pilot halves is left out after
-_SIZE_CHECKS = 3  # pairs whose winners are measured on another pair, to see how the metric moves with size
+_HOPELESS = 4.0  # candidates this many standard deviations behind on the pilot halves are then left out
+_SIZE_CHECKS = 3  # other pairs whose winners each pair measures, for the size bias
 
 Evaluate = Callable[[int, IntArray, IntArray], float]
 """(candidate, rows, fit_rows) → the metric on validation `rows`, its decision rule refitted on `fit_rows`."""
@@ -38,17 +38,17 @@ EvaluateAll = Callable[[IntArray, IntArray], FloatArray | None]
 
 @dataclass(frozen=True)
 class HonestScore:
-    """The winner's score with the luck of the choice taken off.
+    """The winner's score, corrected for the choice.
 
-    `optimism` and `size_bias` are in the metric's units and positive where they flatter the winner, so
-    `value` = `best` − (`optimism` + `size_bias`) where greater is better, and + where smaller is.
+    `optimism` and `size_bias` are in the metric's units and positive where they make the winner
+    look better, so `value` = `best` − (`optimism` + `size_bias`) if greater is better, and + if smaller is.
     """
 
-    value: float  # NaN where `reason` says why
+    value: float  # NaN if it is undefined; see `reason`
     best: float  # the winner's score as it was chosen
     optimism: float  # from the choice among candidates and from fitting the decision rule
-    size_bias: float  # what the metric itself gains by being computed on so few rows
-    standard_error: float  # of such a score on so many rows, for a fixed model (delete-half jackknife)
+    size_bias: float  # bias of the metric itself from being computed on few rows
+    standard_error: float  # of a score on as many rows, for a fixed model (delete-half jackknife)
     n_halves: int
     n_redrawn: int  # halves on which the metric was undefined
     reason: str | None = None
@@ -64,14 +64,14 @@ def honest_score(
     rng: np.random.Generator,
     evaluate_all: EvaluateAll | None = None,
 ) -> HonestScore:
-    """Estimate what the best of `scores` (n_candidates,) is worth on new rows.
+    """Estimate the score on new rows of the candidate with the best of `scores` (n_candidates,).
 
     `strata` (n_rows,) are integer codes of the validation rows (classes, or bins of a numeric target); halves
     keep their shares. `scores[k]` is `evaluate(k, all rows, all rows)`, non-finite where a candidate failed.
     `evaluate` may raise UndefinedMetricError or return a non-finite number where the metric is undefined:
-    a candidate cannot win such a half, and where none can, or the choice cannot be judged, the pair of halves
-    is drawn again; when more pairs are redrawn than asked for, the value is NaN and `reason` says so.
-    `evaluate_all`, for candidates without a rule to refit, gives the same values sooner, or None.
+    a candidate cannot win such a half. If none can, or the chosen one has no value on the other half, the
+    pair is drawn again; if more pairs are redrawn than asked for, the value is NaN and `reason` says so.
+    `evaluate_all`, for candidates without a rule to refit, gives the same values faster, or None.
     """
     scores = np.asarray(scores, dtype=float)
     winner = select_best(scores, greater_is_better)
@@ -109,7 +109,7 @@ def honest_score(
 
 
 class _Halves:
-    """The choice repeated on pairs of halves (A, B), each half choosing once. Higher is better."""
+    """Repeats the choice on pairs of halves (A, B): each half chooses one candidate. Higher is better."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Halves:
     ) -> None:
         self.measure, self.scores, self.rng, self.refits = measure, scores, rng, refits
         _, codes = np.unique(strata, return_inverse=True)
-        self.strata = codes.astype(np.min_scalar_type(codes.max()))  # the smaller, the sooner sorted
+        self.strata = codes.astype(np.min_scalar_type(codes.max()))  # small types sort faster
         self.contenders = np.flatnonzero(np.isfinite(scores))
         self.pairs: list[tuple[IntArray, IntArray]] = []
         self.chosen: list[tuple[int, int]] = []  # by A and by B
@@ -132,17 +132,17 @@ class _Halves:
         self.n_undefined = 0
 
     def draw(self) -> None:
-        """Draw one pair; count it as undefined where a half cannot choose or its choice cannot be judged.
+        """Draw a pair; count it as undefined if a half cannot choose or its choice has no value on the other.
 
         Both halves of a pair are used, so that for a mean of rows (accuracy) the average over halves is
-        exactly the score on all rows, and nothing but the choice is left to see.
+        exactly the score on all rows, and only the effect of the choice remains.
         """
         pair = stratified_halves(self.strata, self.rng)
         on_own = np.stack([self.measure(self.contenders, half, half) for half in pair])  # (2, m)
         if np.isnan(on_own).all(axis=1).any():
             self.n_undefined += 1
             return
-        # Contenders are in the order of their numbers, so that ties go to the lowest, as in select_best.
+        # Contenders are in the order of their numbers, so ties go to the lowest, as in select_best.
         picks = np.nanargmax(on_own, axis=1)
         chosen = self.contenders[picks]
         on_other = on_own[[1, 0], picks]
@@ -163,9 +163,9 @@ class _Halves:
                 self.contenders = self.contenders[self._can_win(np.array(self.pilot))]
 
     def _can_win(self, pilot: FloatArray) -> IntArray:
-        """Places of the contenders worth measuring on further halves, from their scores (20, m) so far.
+        """Indices of the contenders to measure on further halves, from their scores (20, m) so far.
 
-        Left out are those far behind the half's best each time, and copies of an earlier candidate.
+        Left out are those that are always far behind the best, and duplicates of an earlier candidate.
         """
         behind = np.nanmax(pilot, axis=1, keepdims=True) - np.nan_to_num(pilot, nan=-np.inf)
         measured = np.where(np.isfinite(behind), behind, np.nan)
@@ -180,12 +180,12 @@ class _Halves:
         return np.flatnonzero(keep & first)
 
     def optimism(self) -> float:
-        """The optimism of the choice on all rows, from the mean drop D of the halves' choices.
+        """The optimism of the choice on all rows, from the mean drop D of the candidates that halves chose.
 
         For a mean of rows M_A − M_B is twice A's deviation from all rows, and that deviation is as large as
         the deviation of all rows from the truth: so D/2 is the optimism of a choice made on half the rows.
-        A choice on all rows is luckier by as much as the candidates' scores spread wider on halves: √2
-        times if they differ by noise alone (then D/√2 is right), not at all if they truly differ.
+        For a choice on all rows it is multiplied by the ratio of the spread of the candidates' scores on
+        halves to that on all rows: √2 if they differ only by noise (so D/√2), 1 if they truly differ.
         """
         on_all = _upper_spread(self.scores[np.isfinite(self.scores)])
         growth = np.mean(self.pilot_spread) / on_all if on_all > 0 else math.sqrt(2)
@@ -197,7 +197,7 @@ class _Halves:
         The worst of ten classes looks worse on few rows, whatever the model: (M on a half) − (M on all rows)
         is the bias on all rows if it falls like 1/n. The standard deviation of the same difference is the
         delete-half jackknife's standard error: a half is as far from the whole as the whole from the truth.
-        Each pair measures what other pairs chose, so the choice plays no part; rules are fitted on all rows.
+        Each pair measures what other pairs chose, so the choice has no effect; rules are fitted on all rows.
         """
         all_rows = np.arange(len(self.strata))
         moves: list[FloatArray] = []
@@ -226,7 +226,7 @@ def _defined(evaluate: Evaluate, candidate: int, rows: IntArray, fit_rows: IntAr
 
 
 def _upper_spread(scores: FloatArray) -> float:
-    """How far the best fifth of `scores` (m,) lies above the median; bad outliers do not count."""
+    """By how much the mean of the best fifth of `scores` (m,) exceeds the median; ignores bad outliers."""
     ordered = np.sort(np.where(np.isnan(scores), np.nanmin(scores), scores))
     return float(ordered[-math.ceil(len(ordered) / 5) :].mean() - np.median(ordered))
 
@@ -245,12 +245,12 @@ def honest_from_halves(
     parts: dict[int, tuple[IntArray, LabelledRows]] = {}
     first_failure = ""
 
-    def part_of(rows: IntArray) -> LabelledRows:  # every candidate is asked for the same few halves in turn
+    def part_of(rows: IntArray) -> LabelledRows:  # all candidates use the same few halves
         taken = parts.get(id(rows))
         if taken is None:
             if len(parts) == _HALVES_KEPT:
                 parts.clear()
-            taken = parts[id(rows)] = rows, validation.take(rows)  # rows live on, so the id stays theirs
+            taken = parts[id(rows)] = rows, validation.take(rows)  # keeping `rows` keeps its id valid
         return taken[1]
 
     def evaluate(k: int, rows: IntArray, fit_rows: IntArray) -> float:
@@ -261,7 +261,7 @@ def honest_from_halves(
             fit_on = predicted.scores[fit_rows], part_of(fit_rows)
         try:
             return evaluator.value(predicted.take(rows), part_of(rows), fit_on)
-        except Exception as error:  # it has a value on all rows, so on this half it is undefined
+        except Exception as error:  # it has a value on all rows, so it is undefined on this half
             first_failure = first_failure or f"{type(error).__name__}: {error}"
             raise UndefinedMetricError(str(error)) from error
 
@@ -277,7 +277,7 @@ def honest_from_halves(
             asked = outputs[candidates][:, rows]  # faster than both at once
             return evaluator.metric.values(asked, validation.y[rows], sample_weight=weight)
         except Exception:
-            return None  # undefined for some candidates or for all: one by one tells
+            return None  # undefined for some candidates: score them one by one
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
@@ -296,15 +296,14 @@ def honest_from_halves(
 
 
 def _as_judged(rows: LabelledRows, evaluator: Evaluator) -> LabelledRows:
-    """The rows without X, which takes the most memory, for a metric that looks at predictions alone."""
+    """The rows, without X if the metric does not use it, since X takes the most memory."""
     return rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
 
 
 def _stacked(predictions: Sequence[Predictions], evaluator: Evaluator) -> np.ndarray[Any, Any] | None:
-    """The predictions (m, n) of all candidates, where the metric can score them in one call, else None.
+    """The predictions (m, n) of all candidates, if the metric can score them in one call, else None.
 
-    With many rows a call takes so long that one for each candidate costs nothing, and a copy of all
-    predictions does.
+    None for many rows, too: then one call for each candidate is no slower, and the copy takes memory.
     """
     metric = evaluator.metric
     if not metric.takes_many or metric.response is None:
@@ -316,13 +315,13 @@ def _stacked(predictions: Sequence[Predictions], evaluator: Evaluator) -> np.nda
 
 
 def honest_from_holdout(best: float, value: float, evaluator: Evaluator) -> HonestScore:
-    """`value` is the winner's metric on rows that no search saw."""
+    """The honest score from the winner's metric `value` on rows that the search did not use."""
     sign = 1.0 if evaluator.metric.greater_is_better else -1.0
     return HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0)
 
 
 def no_honest_score(best: float, reason: str = "not asked for") -> HonestScore:
-    """Only the score as it was chosen."""
+    """A record of the score `best` only, with the reason why there is no honest score."""
     nan = math.nan
     return HonestScore(nan, best, nan, nan, nan, 0, 0, reason)
 
@@ -335,10 +334,10 @@ def gain_error(
     task: Task,
     rng: np.random.Generator,
 ) -> float:
-    """Standard error of (the winner's metric − the unweighted model's) on rows, both models fixed.
+    """Standard error of (the winner's metric − the unweighted model's) on `rows`, for fixed models.
 
     By the delete-half jackknife, as `HonestScore.standard_error`, but of the difference on the same rows:
-    what both models find hard on these rows cancels. NaN where the metric has no value on most halves.
+    errors that both models share cancel. NaN if the metric is undefined on most halves.
     """
     judged = _as_judged(rows, evaluator)
 

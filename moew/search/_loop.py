@@ -1,7 +1,7 @@
 """Algorithm 1: train a model for each candidate alpha, score it, ask for the next ones.
 
 Several searches can run side by side: each batch of candidates of all of them is trained in one call, so that
-a model that trains many weightings at once gets all of them together. One search is the case of one.
+a model that trains many weightings at once gets them together. A single search is a special case.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from moew.search._study import Trial, WeightStudy
 from moew.types import FloatArray, Trainer, Weighting
 from moew.weighting._normalise import over_fold
 
-_MOST_WEIGHTS = 2**27  # weights of several searches that are trained in one call: a gigabyte
+_MOST_WEIGHTS = 2**27  # most weights to train in one call: a gigabyte
 
 
 @dataclass(frozen=True)
 class Search:
-    """What one search is made of: its study, rows, trainer, weighting, and how models are judged.
+    """The parts of one search: its study, rows, trainer, weighting and evaluator.
 
-    The trainer may be None where `search_side_by_side` is given another way to train.
+    The trainer may be None if `search_side_by_side` is given `train`.
     """
 
     study: WeightStudy
@@ -43,12 +43,12 @@ class Search:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All trials, what they predicted on the validation rows, and the models of the best and of the first."""
+    """All trials, their predictions on the validation rows, and the models of the best and of trial 0."""
 
     trials: list[Trial]
     predictions: dict[int, Predictions]
     greater_is_better: bool
-    models: dict[int, list[Any]]  # one a fold, of the best trial and of number 0, where they are at hand
+    models: dict[int, list[Any]]  # of the best trial and of number 0, if kept; one for each fold
 
     @property
     def values(self) -> dict[int, float]:
@@ -57,17 +57,17 @@ class Outcome:
 
 
 TrainBatch = Callable[[int, Sequence[Sequence[Trial]]], Iterator[tuple[int, Trial, list[Any] | Exception]]]
-"""(number of the batch from 0, the trials of each search) → (place of the search, trial, one model a fold or
-the exception that stopped it), as they finish."""
+"""(number of the batch from 0, the trials of each search) → (index of the search, trial, its models, one for
+each fold, or the exception that stopped it), as they finish."""
 OnTrial = Callable[[int, Trial, list[Any], Predictions], None]
-"""(place of the search, trial with its value, its models, its predictions), for each trial that could be
-scored."""
+"""Called with (index of the search, trial with its value, its models, its predictions) for each trial that
+could be scored."""
 
 
 def search_weights(
     search: Search, *, n_batches: int, batch_size: int, show_progress: bool | None = None
 ) -> Outcome:
-    """Algorithm 1, on a study that may be new or interrupted."""
+    """Run Algorithm 1 on a new or an interrupted study."""
     (outcome,) = search_side_by_side(
         [search], n_batches=n_batches, batch_size=batch_size, show_progress=show_progress
     )
@@ -86,7 +86,7 @@ def search_side_by_side(
     keep: bool = True,
     n_jobs: int = 1,
 ) -> list[Outcome]:
-    """Algorithm 1 for several searches, batch by batch; each ends as it would alone, bit for bit.
+    """Run Algorithm 1 for several searches, batch by batch; each gives the same bits as it would alone.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def search_side_by_side(
     n_batches, batch_size : B and K of each
     show_progress : as in `ExampleWeightSearch`
     train : trains a batch of all searches; None: each with its trainer, those on the same rows together
-    on_trial : told of every trial that was scored
-    on_batch : told after each batch how many are done; what it raises ends the searches
+    on_trial : called for every trial that was scored
+    on_batch : called after each batch with the number of batches done; an exception ends the searches
     keep : whether the outcomes hold predictions and models
     n_jobs : processes that propose alphas for studies in memory
     """
@@ -121,7 +121,7 @@ def search_side_by_side(
 
 
 def _ask(studies: Sequence[WeightStudy], end: int, n_jobs: int) -> list[list[Trial]]:
-    """The candidates of each study up to the number `end` after those of α = 0 that are not yet told."""
+    """The trials of each study that are not yet told, up to the number `end` after those of α = 0."""
     if n_jobs != 1:
         wanted = [study.alpha_zero_repeats + end - study.n_asked for study in studies]
         jobs = (delayed(study.next_alphas)(k) for study, k in zip(studies, wanted, strict=True) if k > 0)
@@ -135,7 +135,7 @@ def _ask(studies: Sequence[WeightStudy], end: int, n_jobs: int) -> list[list[Tri
 def _train_with_trainers(
     ledgers: Sequence[_Ledger], _batch: int, asked: Sequence[Sequence[Trial]]
 ) -> Iterator[tuple[int, Trial, list[Any] | Exception]]:
-    """Train the candidates of searches on the same rows in one call of their trainer."""
+    """Train the candidates of all searches; those on the same rows in one call of their trainer."""
     waiting = [place for place, trials in enumerate(asked) if trials]
     while waiting:
         first = ledgers[waiting[0]].search
@@ -165,7 +165,7 @@ def training_weights(search: Search, trials: Sequence[Trial]) -> FloatArray:
 def train_folds(
     trainer: Trainer, data: SearchData, weights: FloatArray, seeds: Sequence[int]
 ) -> Iterator[tuple[int, list[Any] | Exception]]:
-    """Yield (k, one model a fold, or the exception of the first that failed) for weights (K, n)."""
+    """Yield (k, models, one for each fold, or the exception of the first that failed) for weights (K, n)."""
     models: list[dict[int, Any]] = [{} for _ in seeds]
     X, y, own = data.training.X, data.training.y, data.training.sample_weight
     for f, fold in enumerate(data.folds):
@@ -177,11 +177,11 @@ def train_folds(
             if len(models[k]) == len(data.folds):
                 failed = [m for m in models[k].values() if isinstance(m, Exception)]
                 yield k, failed[0] if failed else [models[k][i] for i in range(len(data.folds))]
-                models[k] = {}  # a model is kept by the receiver or by nobody
+                models[k] = {}  # free the memory unless the receiver keeps them
 
 
 def train_one(trainer: Trainer, data: SearchData, weights: FloatArray, seed: int) -> list[Any]:
-    """One model a fold for weights (n,); the same weights and seed give the same bits."""
+    """Train one model for each fold with weights (n,); the same weights and seed give the same bits."""
     ((_, models),) = train_folds(trainer, data, weights[None], [seed])
     if isinstance(models, Exception):
         raise SearchFailedError(f"the model could not be trained: {models}") from models
@@ -189,7 +189,7 @@ def train_one(trainer: Trainer, data: SearchData, weights: FloatArray, seed: int
 
 
 class _Ledger:
-    """Tells the study of one search, and keeps what every candidate predicted and the models of the best."""
+    """Tells one search's study the values, and keeps all predictions and the models of the best trial."""
 
     def __init__(self, search: Search, keep: bool) -> None:
         self.search, self.study, self.keep = search, search.study, keep
@@ -207,8 +207,8 @@ class _Ledger:
         self._best = max(values, default=(-math.inf, 0))  # among equals the lowest number
 
     def enter(self, trial: Trial, models: list[Any] | Exception) -> tuple[float, Predictions] | None:
-        """Score the candidate and tell the study; its value and predictions, or None for a failure, which is
-        recorded with its message."""
+        """Score the candidate and tell the study; returns its value and predictions, or None for a failure,
+        which is recorded with its message."""
         self.n_done += 1
         evaluator, data = self.search.evaluator, self.search.data
         try:
@@ -236,11 +236,11 @@ class _Ledger:
 
     @property
     def best_value(self) -> float:
-        """The best so far, also of what was told before an interruption."""
+        """The best value so far, including those told before an interruption; NaN without any."""
         return self._sign * self._best[0] if self.n_scored else math.nan
 
     def raise_if_nothing_works(self) -> None:
-        """After a whole batch without one value, more of the same would not help."""
+        """Raise if no candidate has a value after a whole batch, since more candidates would not help."""
         if self.n_scored:
             return
         trials, data = self.study.trials(), self.search.data
@@ -249,12 +249,12 @@ class _Ledger:
         where = (
             f" ({', '.join(huge[:5])}: infinite or huge values, which not every model takes)" if huge else ""
         )
-        words = first.split("Stack trace")[0].rstrip()  # of a library's own language
+        words = first.split("Stack trace")[0].rstrip()  # traces of other languages are long
         message = f"every candidate so far failed{where}; the first: {words}"
         raise SearchFailedError(message) from self.first_error
 
     def outcome(self) -> Outcome:
-        """What is known at the end."""
+        """The outcome of the search."""
         self.raise_if_nothing_works()
         at_hand = {0: self.first_models, -self._best[1]: self.best_models}
         models = {number: found for number, found in at_hand.items() if found is not None}

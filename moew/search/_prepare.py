@@ -1,4 +1,4 @@
-"""From the user's settings and rows to the parts of a search, checked before anything is trained."""
+"""Build the parts of a search from the user's settings and rows, checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from moew.weighting import ExampleWeighting, resolve_base_weights
 
 @dataclass(frozen=True)
 class Prepared:
-    """A search that is ready to run: what is trained on, how, and how it is judged."""
+    """A search that is ready to run: settings, rows, trainer, evaluator and seed."""
 
     settings: SearchSettings
     data: SearchData
     trainer: Trainer
     evaluator: Evaluator
     seed: int
-    test: LabelledRows | None = None  # rows that no choice sees
+    test: LabelledRows | None = None  # not used for any choice
 
 
 def prepare(
     settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows | None = None
 ) -> Prepared:
-    """The parts of a search on its rows; raises on anything that cannot work, before anything is trained."""
+    """Build the parts of a search; raises on anything that cannot work, before anything is trained."""
     settings.check()
     seed = draw_seed(settings.random_state)
     task = task_of(settings.estimator)
@@ -64,7 +64,7 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     """The search's embedding and base weights, fitted on the training rows."""
     settings, data, seed = prepared.settings, prepared.data, prepared.seed
     embedding = _seeded(resolve_embedding(settings.embedding), integer_seed(seed, "embedding"))
-    # Rows split off the training rows are distributed like them: there is no shift, and π = 1.
+    # Validation rows split off the training rows have the same distribution: no shift, so π = 1.
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.validation
@@ -150,7 +150,7 @@ def _search_data(
 
 
 def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule | None) -> None:
-    """A misspelt optional column would be ignored without a word."""
+    """Warn about columns that nothing uses: a misspelt optional column would be ignored silently."""
     if metric.known_columns is None:
         return
     used = {*column_names(metric, rule), *metric.known_columns}
@@ -163,7 +163,7 @@ def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule
 
 
 def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
-    """What a stored study must agree with to be continued: the data, the model, the metric, the rule."""
+    """The fingerprint that a stored study must have to be continued: of data, model, metric and rule."""
     settings, data, evaluator = prepared.settings, prepared.data, prepared.evaluator
     training, validation = data.training, data.validation
     compared = {
@@ -184,5 +184,5 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
 
 
 def _seeded(part: Any, seed: int) -> Any:
-    """A user's own part need not be a scikit-learn estimator; then its randomness is its own."""
+    """The part with its seed set if it is a scikit-learn estimator; else unchanged."""
     return with_seed(part, seed) if hasattr(part, "get_params") else part

@@ -1,4 +1,4 @@
-"""Several searches of networks, each on rows of its own, trained in one program."""
+"""Train the networks of several searches, each on its own rows, in one program."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def train_repeats(
     networks: RepeatedNetworks, searches: Sequence[Search], classes: Array | None, n_jobs: int = 1
 ) -> TrainBatch:
-    """How `search_side_by_side` trains R searches whose rows `networks` holds, R repeats × K candidates at
-    once.
+    """The `train` argument of `search_side_by_side` for R searches whose rows `networks` holds: R repeats × K
+    candidates are trained at once.
 
-    The rows of the searches are `RepeatRows` of these networks. All studies must ask for as many candidates
-    in a batch. `classes` (C,) are what classifiers predict, None for regressors. `n_jobs` threads compute the
-    weights.
+    The rows of the searches are `RepeatRows` of these networks. All studies must ask for the same number of
+    candidates in a batch. `classes` (C,) are what classifiers predict, None for regressors. `n_jobs` threads
+    compute the weights.
     """
     from moew.models.networks import TrainedNetworks
 

@@ -1,4 +1,4 @@
-"""Frozen records of a finished search, and how they read on a terminal."""
+"""Frozen records of a finished search, and their text for the terminal."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SearchResult:
     best_number: int
     honest: HonestScore
     alpha_zero: HonestScore  # of the α = 0 model: not chosen, but its rule and the metric have biases
-    unweighted: HonestScore  # of the model without any weights but the user's; not chosen either
-    alpha_zero_is_unweighted: bool  # π = 1, so that both are one model
+    unweighted: HonestScore  # of the model with the user's own weights only; not chosen either
+    alpha_zero_is_unweighted: bool  # π = 1, so both are the same model
     n_validation: int
     n_holdout: int = 0  # rows set aside for the honest scores
     notes: tuple[str, ...] = ()
@@ -36,28 +36,32 @@ class SearchResult:
 
     @property
     def best_trial(self) -> Trial:
-        """The winner."""
+        """The winner's trial."""
         return next(trial for trial in self.trials if trial.number == self.best_number)
 
     @property
     def best_score(self) -> float:
+        """The winner's score on the validation rows."""
         return self.honest.best
 
     @property
     def honest_score(self) -> float:
+        """The winner's score, corrected for the choice."""
         return self.honest.value
 
     @property
     def alpha_zero_score(self) -> float:
+        """The α = 0 model's score on the validation rows."""
         return self.alpha_zero.best
 
     @property
     def unweighted_score(self) -> float:
+        """The unweighted model's score on the validation rows."""
         return self.unweighted.best
 
     @property
     def gain(self) -> float:
-        """Honest score of the winner over that of the unweighted model; positive is better."""
+        """The winner's honest score minus the unweighted model's, negated if smaller is better."""
         return self._sign * (self.honest.value - self.unweighted.value)
 
     @property
@@ -68,20 +72,22 @@ class SearchResult:
 
     @property
     def is_below_unweighted(self) -> bool:
-        """Whether the winner scores worse than the unweighted model, which with π ≠ 1 is no candidate."""
+        """Whether the winner scores worse than the unweighted model, which is not a candidate if π ≠ 1."""
         return self._sign * (self.honest.best - self.unweighted.best) < 0
 
     @property
     def best_alpha(self) -> FloatArray:
+        """The winner's alpha (d,)."""
         return self.best_trial.alpha
 
     @property
     def n_failed(self) -> int:
+        """How many candidates failed."""
         return sum(trial.error is not None for trial in self.trials)
 
     @property
     def scores(self) -> dict[str, HonestScore]:
-        """The scores by name, as tables show them."""
+        """The scores of the models by name, as tables show them."""
         of_zero = {} if self.alpha_zero_is_unweighted else {"alpha = 0": self.alpha_zero}
         return {"unweighted": self.unweighted, **of_zero, "moew": self.honest}
 
@@ -106,7 +112,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class FittedSearch:
-    """A finished search: what it was asked for, what it found, and the models that it ends with."""
+    """A finished search: its settings, its result and its final models."""
 
     settings: SearchSettings
     task: Task
@@ -115,10 +121,8 @@ class FittedSearch:
     result: SearchResult
     winner: FinalModel
     weights: FloatArray  # (n,), the winner's, of the training rows
-    training_rows: IntArray  # (n,), which rows of X those are
-    unweighted: (
-        FinalModel | None
-    )  # the model without learned weights; None where it failed or was not asked for
+    training_rows: IntArray  # (n,), the numbers of those rows in X
+    unweighted: FinalModel | None  # the model without learned weights; None if it failed or was not asked for
 
     @property
     def weighting(self) -> Any:

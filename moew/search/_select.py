@@ -1,4 +1,4 @@
-"""Which candidate wins."""
+"""Choose the winner."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from moew.types import FloatArray
 
 
 def select(outcome: Outcome) -> Trial:
-    """The trial whose model is best on the validation rows; among equals the one with the lowest number."""
+    """The trial with the best score on the validation rows; among equals the one with the lowest number."""
     values = np.array([trial.value for trial in outcome.trials], dtype=np.float64)
     return outcome.trials[select_best(values, outcome.greater_is_better)]
 
 
 def select_best(scores: FloatArray, greater_is_better: bool) -> int:
-    """The number of the best finite score in `scores` (n,); among equals the lowest number."""
+    """The index of the best finite score in `scores` (n,); among equals the lowest index."""
     scores = np.asarray(scores, dtype=float)
     if scores.ndim != 1 or len(scores) == 0:
         raise InvalidInputError(f"scores must be a list of at least one score, got shape {scores.shape}.")

@@ -41,7 +41,7 @@ class SearchSettings:
     random_state: Any
 
     def check(self) -> None:
-        """Raise on a value that cannot work, whatever the data are."""
+        """Raise on a value that cannot work with any data."""
         for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -62,12 +62,12 @@ class SearchSettings:
 
     @property
     def ball_radius(self) -> float:
-        """R, the radius of the ball that α lives in."""
+        """R, the radius of the ball that α is searched in."""
         return DEFAULT_RADIUS if self.radius is None else float(self.radius)
 
     @property
     def holdout_share(self) -> float | None:
-        """The share of the validation rows that is set aside for the honest score; None for none."""
+        """The share of the validation rows that is set aside for the honest score; None if none are."""
         if self.honest in (None, "halves"):
             return None
         return _HOLDOUT_SHARE if self.honest == "holdout" else float(self.honest)

@@ -1,8 +1,8 @@
-"""Studies in files and databases, through Optuna: a trial of an Optuna study is one candidate.
+"""Store studies in files and databases through Optuna: each trial is a trial of an Optuna study.
 
-The whole alpha is one write (a trial attribute), and so are the alphas of one run of numbers, so that an
-interruption at any moment leaves all of them or none. The parameters of each dimension are only for
-dashboards.
+A whole alpha is one write (a trial attribute), and so are the alphas of consecutive numbers, so that an
+interruption at any moment leaves all of them or none. The Optuna parameters, one for each dimension, are only
+for dashboards.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ except ImportError as error:
         argument="storage",
     ) from error
 
-_ALPHA = "alpha"  # trial attribute: the whole alpha in one write, so that nobody sees half of it
-_RUN = "run"  # trial attribute: the alphas of this and the next numbers, in one write
-_KEPT = "kept"  # trial attribute: what the candidate's owner wants to find again
+_ALPHA = "alpha"  # trial attribute: the whole alpha in one write
+_RUN = "run"  # trial attribute: the alphas of this and the following numbers, in one write
+_KEPT = "kept"  # trial attribute: the content passed to `keep`
 _ERROR = "error"  # trial attribute: why a candidate failed
 _FIRST_BYTES = b'{"op_code":'  # of Optuna's journals
-_SETTINGS = "moew"  # study attribute: what must be the same when a study is opened again
+_SETTINGS = "moew"  # study attribute: settings that must be the same when a study is opened again
 
 
 @dataclass
 class OptunaTrials:
-    """The records of a study as trials of an Optuna study."""
+    """A `TrialStore` that keeps the records of a study as trials of an Optuna study."""
 
     optuna_study: optuna.Study
     patience: float = 60.0
     keeps_predictions: bool = True
 
     def asking(self) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext()  # the storage hands out every number once
+        return contextlib.nullcontext()  # Optuna gives out every number once
 
     def draw_numbers(self, k: int) -> list[int]:
         return [self.optuna_study.ask().number for _ in range(k)]
@@ -85,7 +85,7 @@ class OptunaTrials:
                 self._storage.set_trial_param(trial_id, f"{_ALPHA}_{i}", value, allowed)
 
     def finish(self, number: int, value: float | None, error: str | None) -> None:
-        # What optuna_study.tell comes down to; it also makes a deep copy of the trial, at ten times the cost.
+        # Does what optuna_study.tell does, without its deep copy of the trial, which takes ten times as long.
         trial_id = self._trials()[number]._trial_id
         if value is not None:
             self._storage.set_trial_state_values(trial_id, TrialState.COMPLETE, [value])
@@ -126,11 +126,11 @@ def _record(trial: FrozenTrial) -> TrialRecord:
 
 
 def open_trials(storage: Storage, name: str, maximize: bool, settings: dict[str, Any]) -> OptunaTrials:
-    """The study of that name, made or continued; one that was made with other settings is refused."""
+    """Create or open the study of that name; raises if it was made with other settings."""
     with _quiet_optuna():
         study = optuna.create_study(
             storage=resolve_storage(storage),
-            sampler=optuna.samplers.RandomSampler(),  # never asked: alphas are written
+            sampler=optuna.samplers.RandomSampler(),  # not used: alphas are written
             study_name=name,
             directions=["maximize" if maximize else "minimize"],
             load_if_exists=True,
@@ -151,7 +151,7 @@ def open_trials(storage: Storage, name: str, maximize: bool, settings: dict[str,
 
 
 def resolve_storage(storage: Storage) -> str | BaseStorage | None:
-    """What Optuna takes: of a path a journal, of a URL its database."""
+    """The storage for Optuna: a journal for a path, a database for a URL, else what was passed."""
     if isinstance(storage, str) and "://" in storage:
         return _database(storage)
     if isinstance(storage, str | Path):
@@ -160,7 +160,8 @@ def resolve_storage(storage: Storage) -> str | BaseStorage | None:
 
 
 def _journal(path: Path) -> BaseStorage:
-    """Optuna's journal. A record that was cut off as it was written is taken away, or it spoils the next."""
+    """Optuna's journal at `path`. A last record that was cut off while writing is removed, since it would
+    corrupt the next."""
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
@@ -168,7 +169,7 @@ def _journal(path: Path) -> BaseStorage:
         raise InvalidInputError(
             f"storage must be a file in a folder that exists, got {str(path)!r}.", argument="storage"
         )
-    # Absolute: Optuna's lock is a link to the path as given, and one that dangles is waited for forever.
+    # Absolute: Optuna's lock is a link to the path as given, and a dangling link is waited for forever.
     lock = JournalFileSymlinkLock(str(path))
     if path.exists():
         content = path.read_bytes()
@@ -188,7 +189,7 @@ def _journal(path: Path) -> BaseStorage:
 
 
 def _whole_records(content: bytes) -> int:
-    """How many bytes are whole records: all, but for a last one that was cut off."""
+    """The number of bytes up to the end of the last complete record."""
     end = content.rfind(b"\n") + 1
     if end < len(content):
         return end
@@ -201,7 +202,7 @@ def _whole_records(content: bytes) -> int:
 
 
 def _cut_last_record(path: Path, lock: Any) -> None:
-    lock.acquire()  # whoever has it may only be about to write the rest
+    lock.acquire()  # another process may still be writing the rest
     try:
         content = path.read_bytes()
         whole = _whole_records(content)
@@ -218,10 +219,10 @@ def _cut_last_record(path: Path, lock: Any) -> None:
 
 
 def _database(url: str) -> BaseStorage:
-    """Optuna's storage of a database.
+    """Optuna's storage in a database.
 
-    Where several processes begin on an empty one, each would make its tables, and all but one fail; when
-    they look again, the tables are there.
+    If several processes open an empty database, each tries to create the tables and all but one fail; so
+    they try again.
     """
     from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
 

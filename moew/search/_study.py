@@ -1,12 +1,12 @@
-"""The study: candidates are asked for, trained anywhere, and told.
+"""The study: ask for candidates, train them anywhere, tell their values.
 
-A number is drawn first and its alpha second, in the order of the numbers, whoever asks: before a number gets
-its alpha, every lower number has one, and those still out for training count as pretended observations
-(Algorithm 2). What a number gets depends on lower numbers and their values alone, and every random choice
+A candidate gets its number first and its alpha second, in the order of the numbers, whichever process asks:
+before a number gets its alpha, every lower number has one, and those still in training count as pretended
+observations (Algorithm 2). An alpha depends only on lower numbers and their values, and every random choice
 derives from (seed, purpose, number). So results do not depend on how many models are trained at a time or on
 an interruption.
 
-A study is a plain object in memory. With a storage, Optuna carries the same records to files, databases,
+A study is a plain object in memory. With a storage, Optuna keeps the same records in files and databases, for
 several processes and dashboards; see `_storage`.
 """
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """The record of one candidate: its number, its alpha (d,), the seed of its model, and what came of it."""
+    """The record of one candidate: its number, alpha (d,), the seed of its model, its value or its error."""
 
     number: int
     alpha: FloatArray
-    seed: int  # derives from the study's seed and the number, nothing else
+    seed: int  # derived only from the study's seed and the number
     value: float = math.nan
     error: str | None = None  # why there is no value
     pending: bool = False  # asked for and not yet told
@@ -51,8 +51,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What a store holds of one number; `alpha` is None between the drawing of the number and that of the
-    alpha."""
+    """What a store holds for one number; `alpha` is None until the number gets its alpha."""
 
     number: int
     alpha: FloatArray | None
@@ -62,29 +61,29 @@ class TrialRecord:
 
 
 class TrialStore(Protocol):
-    """Where a study's records are kept."""
+    """Stores a study's records: in memory, or through Optuna."""
 
-    patience: float  # seconds to wait for the alpha of a lower number before its process counts as dead
+    patience: float  # seconds to wait for a lower number's alpha before its process counts as dead
     keeps_predictions: bool
 
     def asking(self) -> contextlib.AbstractContextManager[Any]:
-        """Context in which a process asks for numbers and gives them alphas."""
+        """Context in which a process draws numbers and writes their alphas."""
 
     def draw_numbers(self, k: int) -> list[int]:
-        """The next k numbers that nobody has."""
+        """Draw the next k numbers, which no other process gets."""
 
     def records(self) -> Sequence[TrialRecord]:
-        """All numbers so far, in order."""
+        """The records of all numbers so far, in order."""
 
     def written_alphas(self, first: int, k: int) -> FloatArray | None:
-        """Alphas (k, d) that an interrupted process wrote for the numbers from `first` on, None if it did
-        not."""
+        """Alphas (k, d) that an interrupted process wrote for the k numbers from `first` on, None if there
+        are none."""
 
     def write_alphas(self, first: int, alphas: FloatArray, domain: Domain) -> None:
-        """Give the numbers from `first` on their alphas (k, d), all or none of them."""
+        """Write the alphas (k, d) of the k numbers from `first` on, all or none of them."""
 
     def finish(self, number: int, value: float | None, error: str | None) -> None:
-        """End a trial with a finite value, or with the reason that there is none."""
+        """End a trial with a finite value, or with the error that prevented one."""
 
     def keep(self, number: int, content: State) -> None:
         """Keep a JSON-able dict with a trial."""
@@ -93,12 +92,12 @@ class TrialStore(Protocol):
         """What was kept with `keep`, by number."""
 
     def close(self) -> None:
-        """Give back connections; they are taken again when needed."""
+        """Release connections; they are opened again when needed."""
 
 
 @dataclass
 class MemoryTrials:
-    """The records of a study in memory."""
+    """A `TrialStore` in memory."""
 
     patience: float = 0.0
     keeps_predictions: bool = False
@@ -126,13 +125,13 @@ class MemoryTrials:
         self._records[number] = replace(self._records[number], value=ended, error=error, finished=True)
 
     def keep(self, number: int, content: State) -> None:
-        """Nothing: who owns the study has what it would keep."""
+        """Does nothing: the owner of a study in memory has the content."""
 
     def kept(self) -> dict[int, State]:
         return {}
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Does nothing."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -147,9 +146,9 @@ class WeightStudy:
     Parameters
     ----------
     weighting : fitted ExampleWeighting, or None
-        Makes weights of an alpha; only `weights` and `training_weights` need it.
+        Gives the weights for an alpha; only `weights` and `training_weights` need it.
     domain : Ball or Box
-        Where alpha lives.
+        The set that alphas are searched in.
     sampler : "gp_bucb", "random", "cover" or Sampler
         Where the next alphas come from.
     greater_is_better : bool
@@ -157,18 +156,19 @@ class WeightStudy:
     n_initial : int
         How many candidates after those of α = 0 are random: the paper's first batch of K.
     alpha_zero_repeats : int
-        How many of the first numbers have α = 0; two or more tell the metric's noise.
+        How many of the first candidates have α = 0; two or more show the metric's noise.
     storage : None, a path, a URL or an Optuna storage
-        None is memory; a path is a journal file; a URL such as "sqlite:///run.db" a database. Needs Optuna.
+        None is memory; a path is a journal file; a URL such as "sqlite:///run.db" is a database. All but
+        None need Optuna.
     name : str
         The study's name in the storage; an existing study of that name is continued.
     seed : int
     fingerprint : str
-        Of data and settings that a stored study must have been made with; another one is refused.
+        Of the data and settings; a stored study with another fingerprint is refused.
 
     Examples
     --------
-    Any training will do; here its score is a formula.
+    Any training can be used; here the score is a formula.
 
     >>> from moew.samplers import Ball
     >>> study = WeightStudy(None, Ball(2, 3.0), n_initial=10, seed=0)
@@ -224,17 +224,17 @@ class WeightStudy:
             self._store = open_trials(storage, name, greater_is_better, settings)
 
     def ask(self, k: int = 1) -> list[Trial]:
-        """The next `k` candidates; the first numbers are α = 0."""
+        """The next `k` trials; the first ones have α = 0."""
         if k < 1:
             raise InvalidInputError(f"ask for at least one candidate, got k={k}.", argument="k")
         with self._store.asking():
             return self._fill(self._store.draw_numbers(k))
 
     def ask_until(self, end: int) -> list[Trial]:
-        """Every untold candidate below the number `end`, asking for those that nobody asked for.
+        """Every pending trial below the number `end`, asking for those not asked for yet.
 
-        For the one owner of a study: after an interruption, at whatever moment, it gets the candidates it
-        would have got without. Others that work on the study would train the same candidates again.
+        For a study with a single owner: after an interruption at any moment, it gets the candidates it would
+        have got without it. Other processes on the same study would train the same candidates again.
         """
         with self._store.asking():
             asked = self._store.records()[:end]  # later ones get their alphas with a later batch
@@ -243,7 +243,7 @@ class WeightStudy:
         return [trial for trial in self.pending() if trial.number < end]
 
     def tell(self, number: int, value: float | None = None, *, error: str | None = None) -> None:
-        """Record the metric of a candidate, or why it has none. A value that is not finite is a failure."""
+        """Record the metric of a candidate, or the error why it has none. A non-finite value is a failure."""
         if (value is None) == (error is None):
             raise InvalidInputError(
                 f"tell candidate {number} either a value or an error, not both or neither.", argument="value"
@@ -271,7 +271,7 @@ class WeightStudy:
         return self._alphas(self.n_asked, k, self.trials())
 
     def ask_with(self, alphas: FloatArray) -> list[Trial]:
-        """The next candidates, with alphas (k, d) that are known already."""
+        """The next trials, with given alphas (k, d)."""
         given = np.asarray(alphas, dtype=np.float64)
         with self._store.asking():
             numbers = self._store.draw_numbers(len(given))
@@ -281,16 +281,16 @@ class WeightStudy:
         return [trial for trial in self.pending() if trial.number in new]
 
     def trials(self) -> list[Trial]:
-        """Every candidate that has its alpha, in the order of the numbers."""
+        """All trials that have an alpha, in the order of their numbers."""
         return [self._trial(r, r.alpha) for r in self._store.records() if r.alpha is not None]
 
     def pending(self) -> list[Trial]:
-        """Candidates asked for and not yet told."""
+        """Trials asked for and not yet told."""
         records = self._store.records()
         return [self._trial(r, r.alpha) for r in records if r.alpha is not None and not r.finished]
 
     def best(self) -> Trial:
-        """The candidate with the best value, the lowest number among equals."""
+        """The trial with the best value; among equals the one with the lowest number."""
         done = [trial for trial in self.trials() if math.isfinite(trial.value)]
         if not done:
             raise SearchFailedError("no candidate has a value yet: tell at least one.")
@@ -299,12 +299,12 @@ class WeightStudy:
 
     @property
     def n_asked(self) -> int:
-        """How many candidates were asked for so far, by anyone."""
+        """How many candidates were asked for so far, by all processes."""
         return len(self._store.records())
 
     @property
     def optuna_study(self) -> Any:
-        """The Optuna study that carries this one, for dashboards; only with a storage."""
+        """The Optuna study behind this one, for dashboards; only with a storage."""
         study = getattr(self._store, "optuna_study", None)
         if study is None:
             raise InvalidInputError(
@@ -313,7 +313,7 @@ class WeightStudy:
         return study
 
     def keep(self, number: int, content: Callable[[], State]) -> None:
-        """Keep a JSON-able dict with a candidate that is not yet told; memory needs no such copy."""
+        """Store a JSON-able dict with a candidate that is not yet told; does nothing in memory."""
         if not self._store.keeps_predictions:
             return
         if self._record(number).finished:
@@ -329,15 +329,15 @@ class WeightStudy:
         self._store.keep(number, content())
 
     def kept(self) -> dict[int, State]:
-        """What was kept with `keep`, by candidate number."""
+        """What `keep` stored, by candidate number."""
         return self._store.kept()
 
     def close(self) -> None:
-        """Give back connections to a database; they are taken again when needed."""
+        """Release connections to a database; they are opened again when needed."""
         self._store.close()
 
     def weights(self, trial: Trial, X: Rows, y: Labels) -> FloatArray:
-        """The candidate's weights (n,) of any rows, eq. 3, with the training rows' constant c."""
+        """The candidate's weights (n,) for any rows, eq. 3, with the training rows' constant c."""
         weights: FloatArray = self._fitted_weighting.weight_function(trial.alpha)(X, y)
         return weights
 
@@ -371,7 +371,7 @@ class WeightStudy:
         return Trial(record.number, alpha, seed, record.value, record.error, not record.finished)
 
     def _fill(self, numbers: list[int]) -> list[Trial]:
-        """Give alphas to these numbers, run by run, once every lower number has one."""
+        """Give these numbers alphas, a run of consecutive ones at a time, once every lower number has one."""
         for run in _consecutive(numbers):
             known = self._wait_for_lower_numbers(run[0])
             alphas = self._store.written_alphas(run[0], len(run))
@@ -382,7 +382,7 @@ class WeightStudy:
         return [self._trial(records[n], np.asarray(records[n].alpha)) for n in numbers]
 
     def _wait_for_lower_numbers(self, first: int) -> list[Trial]:
-        """All lower candidates. A number whose process does not give it an alpha in time is a failure."""
+        """All trials with lower numbers. A number that gets no alpha in time is a failure."""
         deadline = time.monotonic() + self._store.patience
         while True:
             lower = self._store.records()[:first]

@@ -1,4 +1,4 @@
-"""Base weights π that need no estimate: one for every row, or the user's own function."""
+"""The base class of base weights π, and those that are not estimated: uniform, or the user's function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moew.types import FloatArray, Labels, Rows, Task
 
 
 class BaseWeightsEstimator(Stateful, BaseEstimator):
-    """Base class of moew's base weights: `fit` learns, `weights` gives π of any rows."""
+    """Base class of moew's base weights: `fit` learns them, `weights` gives π for any rows."""
 
     state_home = "moew.weighting"
 
@@ -26,10 +26,10 @@ class BaseWeightsEstimator(Stateful, BaseEstimator):
 
     @abstractmethod
     def weights(self, X: Rows, y: Labels) -> FloatArray:
-        """π (n,) of any rows."""
+        """π (n,) for any rows."""
 
     def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
-        """Learn, and give π (n,) of the training rows."""
+        """Fit, and return π (n,) of the training rows."""
         return self.fit(X, y, X_val, y_val, task=task).weights(X, y)
 
 
@@ -45,7 +45,7 @@ class UniformBaseWeights(BaseWeightsEstimator):
         *,
         task: Task,
     ) -> Self:
-        """Nothing to learn."""
+        """Does nothing."""
         return self
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
@@ -57,11 +57,12 @@ class UniformBaseWeights(BaseWeightsEstimator):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The base weights that `state()` described."""
         return cls()
 
 
 class FunctionBaseWeights(BaseWeightsEstimator):
-    """π = `function(X, y)`, a positive number for each row. A state only names the function."""
+    """π = `function(X, y)`, a positive number for each row. A saved state holds only the function's name."""
 
     def __init__(self, function: Callable[[Rows, Labels], Any]) -> None:
         self.function = function
@@ -75,12 +76,12 @@ class FunctionBaseWeights(BaseWeightsEstimator):
         *,
         task: Task,
     ) -> Self:
-        """Nothing to learn; the function is tried on the training rows."""
+        """Call the function on the training rows, to raise early if it does not work."""
         self.weights(X, y)
         return self
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
-        """π (n,), as the function gives it."""
+        """π (n,), as the function returns it."""
         return checked_base_weights(
             self.function(read_only(X), read_only(y)), len(y), name_object(self.function)
         )
@@ -90,11 +91,12 @@ class FunctionBaseWeights(BaseWeightsEstimator):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The base weights that `state()` described."""
         return cls(find_object(state["function"], objects))
 
 
 def checked_base_weights(raw: Any, n_rows: int, name: str) -> FloatArray:
-    """π (n_rows,) as float64, or an error: it must be positive and finite."""
+    """π (n_rows,) as float64; raises unless all are positive and finite."""
     try:
         pi = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -118,6 +120,7 @@ def checked_base_weights(raw: Any, n_rows: int, name: str) -> FloatArray:
 
 
 def check_limit(limit: float) -> None:
+    """Raise unless the limit is a finite number above 1."""
     if not (np.isfinite(limit) and limit > 1):
         raise InvalidInputError(
             f"limit must be above 1 (weights stay in 1/limit … limit), got {limit!r}.", argument="limit"
@@ -125,6 +128,7 @@ def check_limit(limit: float) -> None:
 
 
 def need_validation(values: Any, what: str, name: str) -> None:
+    """Raise if the validation rows that the base weights `name` need were not given."""
     if values is None:
         raise InvalidInputError(
             f"{name} compares training and validation rows, but no {what} was given: pass the validation "

@@ -1,4 +1,4 @@
-"""π(x) = p_V(x) / p_T(x): Shimodaira's importance weights."""
+"""Base weights for covariate shift, π(x) = p_V(x) / p_T(x): Shimodaira's importance weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moew.types import FloatArray, Labels, Rows, Task
 from moew.weighting._base_weights import BaseWeightsEstimator, check_limit, need_validation
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 
-_MOST_SPLINE_COLUMNS = 64  # beyond this, numbers enter as they are: a spline of each would fill the memory
+_MOST_SPLINE_COLUMNS = 64  # with more, no splines: they would fill the memory
 _MOST_PAIRED_COLUMNS = 16
 
 
@@ -25,12 +25,12 @@ class CovariateShift(BaseWeightsEstimator):
     """π(x) = p_V(x) / p_T(x), from the odds of a classifier between validation and training rows.
 
     The classifier is a calibrated logistic regression on the encoded columns, cubic splines of the
-    numeric ones (up to 64) and products of pairs (up to 16 columns); so it knows no interaction of three
+    numeric ones (up to 64) and products of pairs (up to 16 columns), so it has no interactions of three
     columns. The odds are corrected for the numbers of rows, clipped to 1/limit … limit and divided by
     their mean over the training rows.
 
     `training_weights_` (n,) are the weights of the training rows, each from a classifier that did not
-    see it; `weights` gives any rows what the folds' classifiers say together.
+    see it; `weights` of any rows are from the average of the folds' classifiers.
     """
 
     def __init__(self, limit: float = 10.0, n_folds: int = 5, random_state: Any = None) -> None:
@@ -56,11 +56,11 @@ class CovariateShift(BaseWeightsEstimator):
         return self
 
     def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
-        """Learn, and give `training_weights_`: each row's from a classifier that did not see it."""
+        """Fit, and return `training_weights_` (n,): each row's from a classifier that did not see it."""
         return self.fit(X, y, X_val, y_val, task=task).training_weights_
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
-        """π (n,) of any rows."""
+        """π (n,) for any rows."""
         check_is_fitted(self)
         log_ratio = self.intercept_ + self._features(self.encoder_.transform(X)) @ self.coef_
         return self._clipped(log_ratio) / self.mean_
@@ -70,15 +70,15 @@ class CovariateShift(BaseWeightsEstimator):
         return np.exp(np.clip(log_ratio, -edge, edge))
 
     def _find_knots(self, encoded: FloatArray) -> list[list[float]]:
-        """Knots of each numeric block's column; none where there are too many columns."""
+        """Spline knots of each numeric column; none if there are too many columns."""
         numeric = [block.start for block in self.encoder_.blocks_ if block.kind == "numeric"]
         if len(numeric) > _MOST_SPLINE_COLUMNS:
             return [[] for _ in numeric]
         return [spline_knots(encoded[:, j]) for j in numeric]
 
     def _features(self, encoded: FloatArray) -> FloatArray:
-        """What the classifier sees (n, F) of encoded rows (n, D)."""
-        bounded = np.clip(encoded, -4, 4)  # a far-off value must not decide by itself
+        """The classifier's features (n, F) of encoded rows (n, D)."""
+        bounded = np.clip(encoded, -4, 4)  # an outlier must not dominate
         numeric = [block.start for block in self.encoder_.blocks_ if block.kind == "numeric"]
         splines = [spline_features(encoded[:, j], k) for j, k in zip(numeric, self.knots_, strict=True)]
         pairs = []
@@ -100,6 +100,7 @@ class CovariateShift(BaseWeightsEstimator):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The base weights that `state()` described."""
         self = cls(limit=state["limit"], n_folds=state["n_folds"])
         self.encoder_ = TabularEncoder.from_state(state["encoder"])
         self.knots_, self.intercept_ = state["knots"], state["intercept"]

@@ -1,9 +1,9 @@
-"""p_V / p_T from the odds of a classifier that tells validation rows from training rows.
+"""Estimate p_V / p_T from the odds of a classifier that separates validation rows from training rows.
 
 Bickel, Brückner and Scheffer (2009): with n_T training and n_V validation rows pooled, the odds of
-"validation" at a point are p_V/p_T · n_V/n_T. The classifier is a logistic regression, cross-fitted: a
-row's own odds come from a fit that did not see it, its penalty is the one with the best log loss on
-unseen rows, and Platt's line through the unseen rows' logits calibrates them.
+"validation" at a point are p_V/p_T · n_V/n_T. The classifier is a cross-fitted logistic regression: a
+row's own odds come from a fit that did not see it, the penalty is the one with the best log loss on
+unseen rows, and Platt scaling on the unseen rows' logits calibrates them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from moew.types import FloatArray, IntArray
 
 _DEGREE = 3
 _MOST_NEWTON_FEATURES = 300
-_MOST_ROWS = 10_000  # of each kind that one classifier sees
+_MOST_ROWS = 10_000  # training rows, and as many validation rows, that one classifier sees
 _PENALTIES = (0.01, 0.1, 1.0, 10.0)  # inverse strengths, from nearly constant odds to nearly free
 
 
 @dataclass(frozen=True)
 class DensityRatio:
-    """log(p_V / p_T) = intercept + features · coef, and the cross-fitted value of each pooled row."""
+    """log(p_V / p_T) = intercept + features · coef, and the cross-fitted value of each training row."""
 
     intercept: float
     coef: FloatArray  # (F,)
@@ -37,7 +37,8 @@ class DensityRatio:
 
 
 def fit_density_ratio(training: FloatArray, validation: FloatArray, n_folds: int, seed: int) -> DensityRatio:
-    """The log density ratio, linear in the features: training (n_T, F), validation (n_V, F)."""
+    """Fit the log density ratio as a linear function of the features of training (n_T, F) and validation
+    (n_V, F) rows."""
     fewest = min(len(training), len(validation))
     if not 2 <= n_folds <= fewest:
         raise InvalidInputError(
@@ -52,13 +53,13 @@ def fit_density_ratio(training: FloatArray, validation: FloatArray, n_folds: int
     rng = np.random.default_rng(seed)
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     folds = [(_thinned(s, is_validation, rng), u) for s, u in splitter.split(rows, is_validation)]
-    # Many small fits: threads would wait for each other longer than they work, and change last digits.
+    # Many small fits: several threads would be slower, and change the last digits.
     with one_blas_thread():
         fits = [_cross_fit(rows, is_validation, folds, strength) for strength in _PENALTIES]
     logits, planes = min(fits, key=lambda fit: float(log_loss(is_validation, expit(fit[0]))))
     slope, shift = _platt(logits, is_validation)
     return DensityRatio(
-        # The mean of linear classifiers is linear: one classifier stands for all folds.
+        # The mean of linear classifiers is linear, so the folds' classifiers are averaged into one.
         intercept=float(slope * np.mean([intercept for intercept, _ in planes]) + shift),
         coef=slope * np.mean([coef for _, coef in planes], axis=0),
         training_log_ratio=slope * logits[: len(training)] + shift,
@@ -66,7 +67,7 @@ def fit_density_ratio(training: FloatArray, validation: FloatArray, n_folds: int
 
 
 def _thinned(seen: IntArray, is_validation: IntArray, rng: np.random.Generator) -> IntArray:
-    """At most `_MOST_ROWS` training and as many validation rows: more cost time and tell little."""
+    """At most `_MOST_ROWS` training and as many validation rows: more take time and add little."""
     groups = [seen[is_validation[seen] == group] for group in (0, 1)]
     return np.concatenate(
         [g if len(g) <= _MOST_ROWS else np.sort(rng.permutation(g)[:_MOST_ROWS]) for g in groups]
@@ -76,15 +77,15 @@ def _thinned(seen: IntArray, is_validation: IntArray, rng: np.random.Generator) 
 def _cross_fit(
     rows: FloatArray, is_validation: IntArray, folds: list[tuple[IntArray, IntArray]], strength: float
 ) -> tuple[FloatArray, list[tuple[float, FloatArray]]]:
-    """Each row's logit (n,) from the fold that did not see it, and the folds' intercepts and coefs."""
+    """Each row's logit (n,) from the fit that did not see it, and the fits' intercepts and coefs (F,)."""
     logits = np.empty(len(rows))
     planes = []
-    # Newton's method takes a few steps, where there are few features to invert a matrix of.
+    # Newton's method needs few steps, but solves a system of as many equations as features.
     solver = "newton-cholesky" if rows.shape[1] <= _MOST_NEWTON_FEATURES else "lbfgs"
     for seen, unseen in folds:
         model = LogisticRegression(C=strength, solver=solver, max_iter=5000)
         model.fit(rows[seen], is_validation[seen])
-        # The odds of the rows it saw, which may be thinned, give way to the odds of all.
+        # The prior odds of the rows it saw, which may be thinned, are replaced by those of all rows.
         intercept = float(model.intercept_[0]) - _log_odds(is_validation[seen]) + _log_odds(is_validation)
         logits[unseen] = intercept + rows[unseen] @ model.coef_[0]
         planes.append((intercept, model.coef_[0]))
@@ -96,10 +97,10 @@ def _log_odds(is_validation: IntArray) -> float:
 
 
 def _platt(logits: FloatArray, is_validation: IntArray) -> tuple[float, float]:
-    """The line through unseen rows' logits that fits best, less the log odds of the row counts.
+    """Slope and shift of Platt scaling on the unseen rows' logits (n,), less the log odds of the row counts.
 
-    Where it tells unseen rows apart no better than the row counts do, by less than one standard error
-    of the log loss, there is no shift to correct: the line is 0, the ratio 1.
+    If that predicts unseen rows better than the row counts alone by less than one standard error of the
+    log loss, there is no shift to correct: both are 0, and the ratio is 1.
     """
     prior = _log_odds(is_validation)
     centre, spread = float(logits.mean()), float(logits.std())
@@ -116,7 +117,7 @@ def _platt(logits: FloatArray, is_validation: IntArray) -> tuple[float, float]:
 
 
 def spline_knots(values: FloatArray, n_knots: int = 6) -> list[float]:
-    """Quantiles of the values (n,), those as good as equal merged: dense where the rows are."""
+    """Knots at quantiles of the values (n,), dense where the rows are; near-equal ones are merged."""
     apart = 1e-9 * max(float(np.abs(values).max()), 1e-100)
     knots: list[float] = []
     for knot in np.quantile(values, np.linspace(0, 1, n_knots)):

@@ -1,4 +1,4 @@
-"""Weights that do not depend on α, to compare learned weights with: fixed ones, and the paper's random
+"""Weights that are not learned, for comparison with learned weights: fixed ones, and the paper's random
 ones."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import numpy as np
 
 from moew.types import FloatArray
 
-_RANDOM_RANGE = (0.1, 1.9)  # of the paper's random weights, uniform for each row
+_RANDOM_RANGE = (0.1, 1.9)  # of the paper's random weights, drawn uniformly for each row
 
 
 class FixedWeighting:
@@ -24,14 +24,14 @@ class FixedWeighting:
 
 
 class RandomWeighting(FixedWeighting):
-    """The paper's random weights: every α, together with `seed`, is the seed of its own weights of n rows."""
+    """The paper's random weights of n rows; α and `seed` together seed the random numbers."""
 
     def __init__(self, n: int, own: FloatArray | None, seed: int) -> None:
         super().__init__(np.ones(n), own)
         self.seed = seed
 
     def training_weights(self, alphas: FloatArray) -> FloatArray:
-        """Weights (K, n) for alphas (K, 1)."""
+        """Random weights (K, n) for alphas (K, 1), times the user's own weights."""
         bits = np.ascontiguousarray(alphas).view(np.uint32)
         rngs = [np.random.default_rng([self.seed, *row.tolist()]) for row in bits]
         drawn = np.stack([rng.uniform(*_RANDOM_RANGE, len(self.weights)) for rng in rngs])

@@ -1,4 +1,4 @@
-"""π(y) = p_V(y) / p_T(y): the paper's base weights."""
+"""Base weights for label shift, π(y) = p_V(y) / p_T(y): the paper's base weights."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TABLE_SIZE = 257
 
 
 class LabelShift(BaseWeightsEstimator):
-    """π(y) = p_V(y) / p_T(y), from the labels alone.
+    """π(y) = p_V(y) / p_T(y), estimated from the labels only.
 
     Classification: class frequencies, `smoothing` counts added to each. Regression: a density ratio from
     the odds of a cross-fitted logistic regression on a cubic spline of y (knots at quantiles), corrected
-    for the numbers of rows and clipped to 1/limit … limit; it is kept as a table over y, linear in its
-    logarithm between the entries and constant beyond the ends. `limit` and `n_folds` are for regression.
+    for the numbers of rows and clipped to 1/limit … limit; it is stored as a table over y, interpolated
+    linearly in its logarithm and constant beyond the ends. `limit` and `n_folds` are for regression.
     """
 
     def __init__(self, limit: float = 10.0, n_folds: int = 5, smoothing: float = 0.5) -> None:
@@ -47,7 +47,7 @@ class LabelShift(BaseWeightsEstimator):
         return self
 
     def weights(self, X: Rows, y: Labels) -> FloatArray:
-        """π (n,) of any labels."""
+        """π (n,) for any labels."""
         check_is_fitted(self)
         if self.task_ == "classification":
             return np.asarray(self.table_[label_positions(y, self.levels_)])
@@ -66,6 +66,7 @@ class LabelShift(BaseWeightsEstimator):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The base weights that `state()` described."""
         self = cls(limit=state["limit"], n_folds=state["n_folds"], smoothing=state["smoothing"])
         self.task_, self.levels_ = state["task"], state["levels"]
         self.table_ = unpack_array(state["table"])
@@ -73,7 +74,7 @@ class LabelShift(BaseWeightsEstimator):
 
 
 def _class_ratios(y: Labels, y_val: Labels, levels: list[Any], smoothing: float) -> FloatArray:
-    """p_V / p_T of each class in `levels` (C,)."""
+    """p_V / p_T (C,) of the classes in `levels`."""
     if unseen := [level for level in label_levels(y_val) if level not in levels]:
         raise InvalidInputError(
             f"the validation labels {unseen[:10]!r} are not among the training labels {levels[:10]!r}, so "
@@ -106,10 +107,10 @@ def _class_ratios(y: Labels, y_val: Labels, levels: list[Any], smoothing: float)
 def _log_ratio_table(
     y: FloatArray, y_val: FloatArray, limit: float, n_folds: int
 ) -> tuple[list[float], FloatArray]:
-    """Targets in increasing order, and log p_V/p_T at each."""
+    """Targets in increasing order, and log p_V/p_T at each of them."""
     pooled = np.r_[y, y_val]
     knots = spline_knots(pooled)
-    # Half the entries evenly over the range, half where the rows are: a long tail stays smooth.
+    # Half the entries are evenly spaced and half at quantiles, so that a long tail stays smooth.
     shares = np.linspace(0, 1, _TABLE_SIZE)
     grid = np.unique(np.r_[np.quantile(pooled, shares), np.linspace(pooled.min(), pooled.max(), _TABLE_SIZE)])
     if len(knots) < 2:

@@ -1,7 +1,7 @@
-"""The factor c of eq. 3: weights are brought to mean one over the rows that a loss is averaged over.
+"""The factor c of eq. 3, which makes the mean weight one over the rows that a loss is averaged over.
 
-Over the training rows and over a fold's training rows c is computed with the user's own weights u counted:
-c = Σu / Σ(u·π·σ), so that learned weights change how weight is shared and not how much there is, and α = 0
+Over the training rows and over a fold's training rows, each row counts by the user's own weight u:
+c = Σu / Σ(u·π·σ), so that learned weights redistribute the total weight without changing it, and α = 0
 with π = 1 gives exactly u. Over a mini-batch, as in the authors' scripts, the weighted loss is a weighted
 mean.
 """
@@ -25,16 +25,16 @@ def mean_over_rows(weights: FloatArray, own: FloatArray | None) -> FloatArray:
 
 
 def over_fold(weights: FloatArray, own: FloatArray | None) -> FloatArray:
-    """Weights (K, m) of a fold's training rows, with the c of these rows.
+    """Weights (K, m) of a fold's training rows, normalised over these rows.
 
-    The user's own weights (m,) of these rows are a factor of `weights` already.
+    `weights` already include the user's own weights (m,) of these rows as a factor.
     """
     mean = 1.0 if own is None else own.mean()
     return np.asarray(weights * (mean / weights.mean(axis=1, keepdims=True)))
 
 
 def mini_batch_divisor(total: Any, where: Callable[..., Any]) -> Any:
-    """What weights of a mini-batch are divided by to sum to one: their sum, or 1 where all are zero, so that
+    """The divisor that makes the weights of a mini-batch sum to one: their sum, or 1 if all are zero, so that
     such a mini-batch adds no gradient.
 
     `total` is an array of NumPy, JAX or PyTorch, and `where` the function of that name.

@@ -1,4 +1,4 @@
-"""From what the user wrote to base weights."""
+"""Turn what the user passed as `base_weights` into base weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moew.weighting._base_weights import BaseWeightsEstimator, FunctionBaseWeigh
 def resolve_base_weights(thing: Any) -> BaseWeights:
     """Base weights to fit, from a name, an object or a function of (X, y).
 
-    An object of moew's is copied, so that what the user passed is never changed.
+    An object of moew is copied, so that fitting does not change what the user passed.
     """
     from moew.weighting import BASE_WEIGHTS
 
@@ -23,7 +23,7 @@ def resolve_base_weights(thing: Any) -> BaseWeights:
     if isinstance(thing, BaseWeightsEstimator):
         copy: BaseWeightsEstimator = clone(thing)
         return copy
-    if not isinstance(thing, str | type):  # a class has the methods too, but is no object to fit
+    if not isinstance(thing, str | type):  # a class has the methods too, but cannot be fitted
         if isinstance(thing, BaseWeights):
             return thing
         if callable(thing):

@@ -1,4 +1,4 @@
-"""Cheaper training with learned weights (the paper's conclusion): fewer rows, and which to label next."""
+"""Cheaper training with learned weights (the paper's conclusion): downsampling, and rows to label next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moew.types import FloatArray, IntArray, Labels, Rows
 
 
 def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
-    """p (n,) = min(1, λ·w) for the one λ whose mean of p is `rate`."""
+    """Probabilities p (n,) = min(1, λ·w) of keeping each row, with λ such that their mean is `rate`."""
     w = _checked_weights(weights)
     if not (np.isfinite(rate) and 0 < rate <= 1):
         raise InvalidInputError(
@@ -30,27 +30,27 @@ def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
             argument="rate",
         )
     falling = np.sort(w)[::-1]
-    # If the j heaviest rows are kept for sure, λ shares what is left of n_kept among the others.
+    # If the j heaviest rows are always kept, λ distributes the rest of n_kept over the others.
     rest = np.cumsum(falling[::-1])[::-1]
     j = np.arange(int(np.ceil(n_kept)))
     factors = (n_kept - j) / rest[j]
-    # The heaviest of the others must get at most 1 (but for rounding): the first such j is the answer.
+    # The heaviest of the others must get at most 1 (up to rounding): take the first such j.
     first = int(np.argmax(factors * falling[j] <= 1 + 1e-12))
     return np.asarray(np.minimum(1.0, factors[first] * w))
 
 
 def _snapped(n_rows: float) -> float:
-    """The number of rows, whole where only rounding makes it none: 7/25 of 25 rows are 7."""
+    """The number of rows, made whole if it is so up to rounding: 7/25 of 25 rows are 7."""
     return round(n_rows) if abs(n_rows - round(n_rows)) < 1e-9 else n_rows
 
 
 def downsample_rows(
     weights: FloatArray, rate: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Row numbers, in order, and their weights w/p: each row is kept with its p of `inclusion_probabilities`.
+    """Draw rows to keep: their numbers, in order, and their weights w/p, with p of `inclusion_probabilities`.
 
     w/p makes every weighted sum over the kept rows unbiased (Horvitz and Thompson, 1952). The rows are
-    drawn systematically in random order, so that the number kept is rate·n, rounded up or down by chance.
+    drawn by systematic sampling in random order, so that rate·n are kept, rounded up or down at random.
     """
     p = inclusion_probabilities(weights, rate)
     if _snapped(rate * len(p)) < 1:
@@ -63,15 +63,15 @@ def downsample_rows(
     # Steps of one along the sum of p, from a random start: a row is hit with probability p, never twice.
     ends = np.floor(np.cumsum(p[order]) + rng.random())
     hit = np.diff(ends, prepend=0.0) > 0
-    kept = np.sort(order[hit | (p[order] == 1)])  # rounding must not lose a row that is sure
+    kept = np.sort(order[hit | (p[order] == 1)])  # rounding must not drop a row with p = 1
     return kept, w[kept] / p[kept]
 
 
 def expected_weights(model: Any, weight: Callable[[Rows, Labels], FloatArray], X: Rows) -> FloatArray:
-    """The weights (n,) that rows without a label are expected to have.
+    """The expected weights (n,) of rows without a label.
 
-    The mean of w(x, y) over the labels, by the model's probabilities. A regressor, and a classifier that
-    has no `predict_proba`, is taken at its prediction: w(x, prediction).
+    The mean of w(x, y) over the labels, by the model's probabilities. For a regressor, or a classifier
+    without `predict_proba`, it is w(x, prediction).
     """
     if not hasattr(model, "predict_proba"):
         return weight(X, np.asarray(model.predict(X)))
@@ -82,10 +82,10 @@ def expected_weights(model: Any, weight: Callable[[Rows, Labels], FloatArray], X
 
 
 def draw_in_proportion(chunks: Iterable[FloatArray], n: int, rng: np.random.Generator) -> IntArray:
-    """n different row numbers, drawn one after another, each in proportion to weight among those left.
+    """Draw n distinct row numbers, one after another, in proportion to the weights of the rows that are left.
 
-    The weights come in chunks, one after the other, of which only n rows are kept. The numbers are in the
-    order of drawing: the first m of them are a draw of m rows. How the weights are cut does not matter.
+    The weights come in chunks; at most n rows are kept in memory beside a chunk. The numbers are in the
+    order of drawing, so the first m of them are a draw of m rows. The size of the chunks does not matter.
     """
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
         raise InvalidInputError(
@@ -95,7 +95,7 @@ def draw_in_proportion(chunks: Iterable[FloatArray], n: int, rng: np.random.Gene
     for chunk in chunks:
         w = _finite_weights(chunk)
         with np.errstate(divide="ignore"):
-            drawn = np.log(w) + rng.gumbel(size=len(w))  # the largest are such a draw (Efraimidis, Spirakis)
+            drawn = np.log(w) + rng.gumbel(size=len(w))  # the n largest are the draw (Efraimidis, Spirakis)
         keys = np.concatenate([keys, drawn])
         rows = np.concatenate([rows, np.arange(n_seen, n_seen + len(w))])
         n_seen += len(w)

@@ -1,4 +1,4 @@
-"""Eq. 3: w(x, y; α) = c · π · σ(z(x, y)ᵀ α), with c such that the training rows' mean weight is one."""
+"""Example weights by eq. 3: w(x, y; α) = c · π · σ(z(x, y)ᵀ α), with mean one over the training rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from moew.weighting._base_weights import checked_base_weights
 from moew.weighting._normalise import mean_over_rows
 
 
-@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
+@dataclass(frozen=True, eq=False)  # == of arrays is an array
 class WeightFunction(Stateful):
-    """w(x, y) with α, c and what they were learned with fixed: the weight of any labelled rows."""
+    """The weight function w(x, y) for one α, with c, embedding and base weights fixed."""
 
     state_home = "moew.weighting"
 
@@ -31,14 +31,14 @@ class WeightFunction(Stateful):
 
     @property
     def c(self) -> float:
-        """The factor of eq. 3 that makes the mean weight one; infinite where it is beyond 1e308."""
+        """The factor of eq. 3 that makes the mean weight one; infinite if it is above 1e308."""
         with np.errstate(over="ignore"):
             return float(np.exp(-self.log_top) / self.mean)
 
     def __call__(self, X: Rows, y: Labels) -> FloatArray:
         """The weights (n,) of any rows; their mean over the training rows is one.
 
-        Infinite where an extreme α favours a new row by more than a factor of 1e308.
+        Infinite if an extreme α favours a new row by more than a factor of 1e308.
         """
         Z = self.embedding.transform(X, y)
         pi = checked_base_weights(self.base_weights.weights(X, y), len(y), type(self.base_weights).__name__)
@@ -57,6 +57,7 @@ class WeightFunction(Stateful):
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The weight function that `state()` described."""
         return cls(
             unpack_array(state["alpha"]),
             state["log_top"],
@@ -67,9 +68,9 @@ class WeightFunction(Stateful):
 
 
 class ExampleWeighting:
-    """The weights of the training rows, and the weight function, for any α.
+    """Computes the weights of the training rows, and the weight function, for any α.
 
-    `fit` learns the embedding and the base weights.
+    `fit` fits the embedding and the base weights.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class ExampleWeighting:
         task: Task,
         sample_weight: Any = None,
     ) -> Self:
-        """Learn from the n training rows and the validation rows; `sample_weight` (n,) is the user's."""
+        """Fit on the n training rows and the validation rows; `sample_weight` (n,) are the user's weights."""
         self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
         X, y, X_val, y_val = (read_only(part) for part in (X, y, X_val, y_val))
         pi = self.base_weights.fit_weights(X, y, X_val, y_val, task=task)
@@ -114,27 +115,27 @@ class ExampleWeighting:
     def training_weights(self, alphas: FloatArray) -> FloatArray:
         """The weights (K, n) of the training rows for each α of (K, d), times the user's weights.
 
-        The mean of the learned part is one, each row counted by the user's weight; α = 0 gives
-        exactly π / mean(π).
+        The mean of the learned weights is one, where each row counts by the user's weight; at α = 0 they
+        are exactly π / mean(π).
         """
         learned, _, mean = self._learned(self._checked_alphas(alphas))
-        learned /= mean[:, None]  # in place, as all that is as large as (K, n)
+        learned /= mean[:, None]  # in place, to save memory
         if self.sample_weight_ is not None:
             learned *= self.sample_weight_
         return learned
 
     def weight_function(self, alpha: FloatArray) -> WeightFunction:
-        """The weight function of one α (d,), with the c of the training rows."""
+        """The weight function for one α (d,), with the c of the training rows."""
         fixed = self._checked_alphas(np.asarray(alpha)[None])[0]
         _, log_top, mean = self._learned(fixed[None, :])
         return WeightFunction(fixed, float(log_top[0]), float(mean[0]), self.embedding, self.base_weights)
 
     def _learned(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """π · σ / (highest σ) (K, n) of the training rows, log of that σ (K,) and the mean (K,)."""
+        """π · σ / (highest σ) (K, n) of the training rows, the log of that σ (K,), and the mean (K,)."""
         log_sigma = _log_sigma(self.Z_, alphas)
         u = self.sample_weight_
         if u is not None:
-            # Rows that do not count must not set the scale, nor overflow on that of the others.
+            # Rows of weight 0 must not set the scale, nor overflow on the scale of the others.
             log_sigma[:, u <= 0] = -np.inf
         log_top = log_sigma.max(axis=1)
         if not np.isfinite(log_top).all():
@@ -165,15 +166,15 @@ class ExampleWeighting:
 
 def _log_sigma(Z: FloatArray, alphas: FloatArray) -> FloatArray:
     """log σ(zᵀα) (K, n) of rows Z (n, d) for alphas (K, d)."""
-    # Powers of two are taken out first, which changes no digit: sums of huge terms stay finite, and
-    # only the result may become ±∞, where σ is 0 or 1.
+    # Scaling by powers of two is exact: sums of huge terms stay finite, and only the result may become
+    # ±∞, where σ is 0 or 1.
     z_power = np.frexp(np.abs(Z).max(initial=0.0))[1]
     alpha_power = np.frexp(np.abs(alphas).max(axis=1, keepdims=True, initial=0.0))[1]
     small_z, small_alphas = np.ldexp(Z.T, -z_power, order="C"), np.ldexp(alphas, -alpha_power)
     total = np.zeros((len(alphas), len(Z)))
     term = np.empty(len(Z))
-    # Dimension by dimension, not by a matrix product, whose last digits depend on how many rows and
-    # candidates come together: a candidate's weights are the same in every batch and chunk.
+    # Summed dimension by dimension: the last digits of a matrix product depend on how many rows and
+    # candidates it has, and a candidate's weights must be the same in every batch and chunk.
     for k, j in np.ndindex(small_alphas.shape):
         total[k] += np.multiply(small_alphas[k, j], small_z[j], out=term)
     with np.errstate(over="ignore"):
@@ -182,9 +183,9 @@ def _log_sigma(Z: FloatArray, alphas: FloatArray) -> FloatArray:
 
 
 def _relative(pi: FloatArray, log_sigma: FloatArray, log_top: FloatArray) -> FloatArray:
-    """π · σ / exp(log_top) (K, n): c cancels any factor, and this one keeps a σ of 1e-1000 from being zero.
+    """π · σ / exp(log_top) (K, n); c cancels this factor, which keeps a σ of 1e-1000 from becoming zero.
 
-    In place of `log_sigma`. Where all σ are the same, as for α = 0, this is π to the last digit.
+    Overwrites `log_sigma`. If all σ are equal, as for α = 0, the result is exactly π.
     """
     with np.errstate(over="ignore"):
         log_sigma -= log_top[:, None]
