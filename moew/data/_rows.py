@@ -96,6 +96,11 @@ def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[st
     return {name: np.asarray(values) for name, values in found.items()}
 
 
+def n_rows(X: Rows) -> int:
+    """The number of rows of X, a list, an array, a data frame, a sparse matrix, …"""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def two_dimensional(X: Rows) -> Rows:
     """X (n, D) with rows that can be indexed: lists become arrays, sparse matrices CSR; others stay."""
     if hasattr(X, "tocsr"):

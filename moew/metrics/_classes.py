@@ -12,7 +12,7 @@ import numpy as np
 
 from moew.exceptions import UndefinedMetricError
 from moew.metrics._labels import codes_of, is_positive, shown_positive
-from moew.metrics._metric import FunctionMetric, ManyAtOnce
+from moew.metrics._metric import FunctionMetric, ManyAtOnce, of_moew
 from moew.types import Array, FloatArray
 
 
@@ -31,6 +31,7 @@ class _Accuracy(ManyAtOnce):
         return np.asarray(np.where(right, sample_weight, 0.0).sum(axis=1) / sample_weight.sum())
 
 
+@of_moew
 def accuracy() -> FunctionMetric:
     """The share of rows decided correctly: mean of 1[ŷ = y]. Higher is better.
 
@@ -46,7 +47,6 @@ def accuracy() -> FunctionMetric:
         "accuracy",
         bounds=(0.0, 1.0),
         needs_classes=True,
-        registry_name="accuracy",
     )
 
 
@@ -76,6 +76,7 @@ class _WorstClassError(ManyAtOnce):
         return worst
 
 
+@of_moew
 def worst_class_error() -> FunctionMetric:
     """The highest error rate of any class: max over classes c in y of P(ŷ ≠ c | y = c). Lower is better.
 
@@ -94,7 +95,6 @@ def worst_class_error() -> FunctionMetric:
         "worst class error",
         bounds=(0.0, 1.0),
         needs_classes=True,
-        registry_name="worst_class_error",
     )
 
 
@@ -122,6 +122,7 @@ class _FprGap:
         return float(rates.max() - rates.min())
 
 
+@of_moew
 def fpr_gap(pos_label: Any = None) -> FunctionMetric:
     """The gap between groups: max_g FPR_g − min_g FPR_g, FPR_g = P(ŷ = + | y = −, g). Lower is better.
 
@@ -139,5 +140,11 @@ def fpr_gap(pos_label: Any = None) -> FunctionMetric:
     """
     name = "false-positive rate gap"
     return FunctionMetric(
-        _FprGap(), "decision", False, name, pos_label, True, (0.0, 1.0), registry_name="fpr_gap"
+        _FprGap(),
+        "decision",
+        False,
+        name,
+        pos_label,
+        True,
+        (0.0, 1.0),
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from moew.data._rows import n_rows
 from moew.types import Array, Labels, Rows
 
 
@@ -20,15 +21,15 @@ def made_up_model(estimator: Any, labels: Labels, classes: Array | None, rng: np
 
     def predict(X: Rows) -> Array:
         if classes is None:  # near the mean: some metrics refuse negative numbers
-            return np.asarray(np.mean(labels) * rng.uniform(0.99, 1.01, _n_rows(X)))
-        return rng.choice(labels, _n_rows(X))
+            return np.asarray(np.mean(labels) * rng.uniform(0.99, 1.01, n_rows(X)))
+        return rng.choice(labels, n_rows(X))
 
     def predict_proba(X: Rows) -> Array:
-        shares = rng.uniform(0.1, 1, (_n_rows(X), n_classes))
+        shares = rng.uniform(0.1, 1, (n_rows(X), n_classes))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def decision_function(X: Rows) -> Array:
-        return rng.normal(size=_n_rows(X) if n_classes == 2 else (_n_rows(X), n_classes))
+        return rng.normal(size=n_rows(X) if n_classes == 2 else (n_rows(X), n_classes))
 
     steps = getattr(estimator, "steps", None)
     last = steps[-1][1] if isinstance(steps, list) and steps else estimator
@@ -40,7 +41,3 @@ def made_up_model(estimator: Any, labels: Labels, classes: Array | None, rng: np
         if hasattr(estimator, method.__name__):
             setattr(made, method.__name__, method)
     return made
-
-
-def _n_rows(X: Rows) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

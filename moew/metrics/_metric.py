@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import partial
+from functools import partial, wraps
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, ParamSpec, overload
 
 import numpy as np
 from sklearn.metrics import get_scorer_names
@@ -23,6 +23,8 @@ from moew.types import Array, Columns, FloatArray, Labels, Response, Rows
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 _SPECIAL = ("pos_label", "sample_weight")
+
+P = ParamSpec("P")
 
 
 class ManyAtOnce(ABC):
@@ -233,6 +235,16 @@ class FunctionMetric:
     def _missing(self, columns: Columns, argument: str = "metadata_val") -> InvalidInputError:
         missing = [name for name in self.required_columns if name not in columns]
         return missing_columns(self.name, missing, columns, argument)
+
+
+def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]:
+    """Decorator of the functions in METRICS: the metrics they make know their name there."""
+
+    @wraps(factory)
+    def make(*args: P.args, **kwargs: P.kwargs) -> FunctionMetric:
+        return replace(factory(*args, **kwargs), registry_name=factory.__name__)
+
+    return make
 
 
 @overload

@@ -34,11 +34,6 @@ class Predictions:
     def __len__(self) -> int:
         return len(next(iter(self.arrays.values()))) if self.arrays else 0
 
-    @property
-    def uses_decision(self) -> bool:
-        """Whether the metric uses decisions, which a decision rule can make."""
-        return "decision" in self.arrays or "predict" in self.arrays
-
     def take(self, rows: IntArray | BoolArray) -> Predictions:
         """The predictions on some of the rows."""
         taken = {name: array[rows] for name, array in self.arrays.items()}

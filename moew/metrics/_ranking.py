@@ -10,7 +10,7 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._labels import is_positive, shown_labels, shown_positive
-from moew.metrics._metric import FunctionMetric
+from moew.metrics._metric import FunctionMetric, of_moew
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class _PrecisionAtRecall:
         return float(weight[taken & positive].sum() / weight[taken].sum())
 
 
+@of_moew
 def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> FunctionMetric:
     """Precision at the highest threshold whose recall is at least `recall`. Higher is better.
 
@@ -82,5 +83,4 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Function
         pos_label,
         True,
         (0.0, 1.0),
-        registry_name="precision_at_recall",
     )

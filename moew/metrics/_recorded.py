@@ -11,6 +11,7 @@ from sklearn import config_context, get_config
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 
 from moew.data._read_only import read_only
+from moew.data._rows import n_rows
 from moew.exceptions import InvalidInputError
 from moew.metrics._responses import is_regression
 from moew.types import Array, Rows
@@ -88,9 +89,9 @@ class Recorder(_StandIn):
         if method not in self.answers:
             with config_context(**self._config):  # the model predicts under the user's own configuration
                 answer = np.asarray(self._methods[method](X))
-            if not answer.ndim or len(answer) != _n_rows(X):
+            if not answer.ndim or len(answer) != n_rows(X):
                 raise InvalidInputError(
-                    f"{method} gave an answer of shape {answer.shape} for {_n_rows(X)} rows; moew needs one "
+                    f"{method} gave an answer of shape {answer.shape} for {n_rows(X)} rows; moew needs one "
                     "for each row (several targets at once are not supported)."
                 )
             self.answers[method] = answer
@@ -102,23 +103,19 @@ class Replay(_StandIn):
 
     def _answer(self, method: str, X: Rows) -> Array:
         answer: Array = self._methods[method]
-        if len(answer) != _n_rows(X):
+        if len(answer) != n_rows(X):
             raise InvalidInputError(
-                f"the scorer called {method} on {_n_rows(X)} rows, but was given {len(answer)}; it must call "
+                f"the scorer called {method} on {n_rows(X)} rows, but was given {len(answer)}; it must call "
                 "the model on X itself.",
                 argument="metric",
             )
         return read_only(answer)  # type: ignore[no-any-return]
 
 
-def _n_rows(X: Rows) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def _same_rows(X: Rows, given: Rows) -> bool:
     if X is given:
         return True
-    if hasattr(X, "tocsr") or hasattr(given, "tocsr") or _n_rows(X) != _n_rows(given):
+    if hasattr(X, "tocsr") or hasattr(given, "tocsr") or n_rows(X) != n_rows(given):
         return False
     first, second = np.asarray(X), np.asarray(given)
     if first.shape != second.shape:

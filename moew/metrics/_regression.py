@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
-from moew.metrics._metric import FunctionMetric
+from moew.metrics._metric import FunctionMetric, of_moew
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class _RSquared:
         return 1 - left / total
 
 
+@of_moew
 def r_squared() -> FunctionMetric:
     """The share of the variance explained: 1 − Σ(y − ŷ)² / Σ(y − ȳ)². Higher is better.
 
@@ -44,7 +45,11 @@ def r_squared() -> FunctionMetric:
     0.5
     """
     return FunctionMetric(
-        _RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0), registry_name="r_squared"
+        _RSquared(),
+        "decision",
+        True,
+        "R²",
+        bounds=(-math.inf, 1.0),
     )
 
 
@@ -77,6 +82,7 @@ class _WorstBandRelativeError:
         return float((total[present] / size[present]).max())
 
 
+@of_moew
 def worst_band_relative_error(
     thresholds: Sequence[float] = (17.0, 25.0, 42.0), inverse: Literal["exp"] | None = None
 ) -> FunctionMetric:
@@ -113,5 +119,4 @@ def worst_band_relative_error(
         False,
         "worst-band relative error",
         bounds=(0.0, math.inf),
-        registry_name="worst_band_relative_error",
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
+from moew.data._rows import n_rows
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import Array, BoolArray, FloatArray, Response, Rows
 
@@ -147,9 +148,9 @@ def _plain(label: Any) -> Any:
 
 def _per_row(answer: Any, X: Rows, method: str) -> Array:
     array = np.asarray(answer)
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if not array.ndim or len(array) != n_rows:
+    n = n_rows(X)
+    if not array.ndim or len(array) != n:
         raise InvalidInputError(
-            f"{method} gave an answer of shape {array.shape} for {n_rows} rows.", argument="estimator"
+            f"{method} gave an answer of shape {array.shape} for {n} rows.", argument="estimator"
         )
     return array

@@ -11,7 +11,7 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._labels import is_positive, shown_labels, shown_positive
-from moew.metrics._metric import FunctionMetric
+from moew.metrics._metric import FunctionMetric, of_moew
 from moew.types import Array
 
 
@@ -35,6 +35,7 @@ class _ValuePerHarm:
         return saved / done
 
 
+@of_moew
 def value_per_harm(pos_label: Any = None) -> FunctionMetric:
     """Value saved by right alarms over harm done by false ones, higher is better:
     Σ value over selected positives / Σ harm over selected negatives.
@@ -60,7 +61,6 @@ def value_per_harm(pos_label: Any = None) -> FunctionMetric:
         pos_label,
         True,
         bounds,
-        registry_name="value_per_harm",
     )
 
 
@@ -103,6 +103,7 @@ class _MeanOfTop:
         return float((grades[above].sum() + (count - above.sum()) * of_level) / count)
 
 
+@of_moew
 def mean_of_selected(share: float | None = None, pos_label: Any = None) -> FunctionMetric:
     """The mean of y over the rows decided positive: E[y | ŷ = +]. Higher is better.
 
@@ -127,7 +128,6 @@ def mean_of_selected(share: float | None = None, pos_label: Any = None) -> Funct
             "mean of the selected",
             pos_label,
             True,
-            registry_name="mean_of_selected",
         )
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
         raise InvalidInputError(
@@ -135,7 +135,12 @@ def mean_of_selected(share: float | None = None, pos_label: Any = None) -> Funct
         )
     name = f"mean of the top {100 * float(share):g} %"
     return FunctionMetric(
-        _MeanOfTop(float(share)), "score", True, name, pos_label, True, registry_name="mean_of_selected"
+        _MeanOfTop(float(share)),
+        "score",
+        True,
+        name,
+        pos_label,
+        True,
     )
 
 

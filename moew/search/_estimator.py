@@ -24,7 +24,13 @@ from moew.search._result import FittedSearch
 from moew.search._select import select
 from moew.search._settings import SearchSettings
 from moew.types import FloatArray, IntArray, Labels, Rows
-from moew.weighting import downsample_rows, draw_in_proportion, expected_weights
+from moew.weighting import (
+    LabelShift,
+    UniformBaseWeights,
+    downsample_rows,
+    draw_in_proportion,
+    expected_weights,
+)
 
 if TYPE_CHECKING:
     from moew.search._study import Storage
@@ -369,9 +375,11 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = deepcopy(inner.regressor_tags)
         tags.input_tags = deepcopy(inner.input_tags)
         # Sparse rows work only with an embedding and base weights that do not use X.
-        named = isinstance(self.embedding, str) and self.embedding == "label"
-        blind = named or isinstance(self.embedding, LabelEmbedding)
-        tags.input_tags.sparse = inner.input_tags.sparse and blind
+        without_X = _is_one_of(self.embedding, "label", LabelEmbedding) and (
+            _is_one_of(self.base_weights, "label_shift", LabelShift)
+            or _is_one_of(self.base_weights, "uniform", UniformBaseWeights)
+        )
+        tags.input_tags.sparse = inner.input_tags.sparse and without_X
         tags.target_tags.required = True
         return tags
 
@@ -426,6 +434,10 @@ def fitted_search(search: ExampleWeightSearch | FittedSearch) -> FittedSearch:
         return search
     check_is_fitted(search)
     return search.fitted_
+
+
+def _is_one_of(part: Any, name: str, kind: type) -> bool:
+    return isinstance(part, kind) or (isinstance(part, str) and part == name)
 
 
 def _times(weights: FloatArray, sample_weight: Any) -> FloatArray:

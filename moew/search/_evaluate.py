@@ -198,12 +198,12 @@ class Evaluator:
 
     def _fitted(self, scores: FloatArray, rows: LabelledRows) -> DecisionRule:
         if self.rule is None:
-            raise InvalidInputError("there is no decision rule to fit.", argument="there")
+            raise InvalidInputError("there is no decision rule to fit.", argument="decision")
         return self.rule.fit(read_only(scores), self._positive(rows), rows.columns)
 
     def _score(self, model: Any, X: Rows) -> FloatArray:
         if self.rule is None:
-            raise InvalidInputError("there is no decision rule to score for.", argument="there")
+            raise InvalidInputError("there is no decision rule to score for.", argument="decision")
         return rule_score(model, self.rule, X, self.pos_label)
 
     def _positive(self, rows: LabelledRows) -> BoolArray:

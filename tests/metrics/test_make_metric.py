@@ -294,7 +294,7 @@ def test_metric_on_recorded_outputs_of_some_rows(two_classes):
     rows = np.arange(0, 200, 3)
     got = metric.value(outputs.take(rows), X[rows], y[rows], {}, pos_label="no")
     assert got == average_precision_score(y[rows], -model.decision_function(X[rows]), pos_label="no")
-    assert not outputs.uses_decision
+    assert "decision" not in outputs.arrays
 
 
 def test_decisions_of_a_rule_stand_in_for_predict(two_classes):
@@ -303,7 +303,7 @@ def test_decisions_of_a_rule_stand_in_for_predict(two_classes):
     metric = make_metric(lambda y, decision: np.mean(decision == "yes"))
     decided = decided_labels(np.arange(200) < 50, model.classes_)
     outputs = metric.respond(model, X, y, {}, decided=decided)
-    assert outputs.uses_decision
+    assert "decision" in outputs.arrays
     assert metric.value(outputs, X, y, {}) == 0.25
     assert metric.value(outputs, X, y, {}, decided=decided_labels(np.ones(200, bool), model.classes_)) == 1.0
     assert set(decided_labels(np.array([True, False]), model.classes_, "no")) == {"no", "yes"}

@@ -105,10 +105,10 @@ def test_decisions_of_a_rule_stand_in_for_predict(binary):
     outputs = metric.respond(model, X, y, {}, decided=y)
     assert metric.value(outputs, X, y, {}) == 1.0
     assert metric.value(outputs, X, y, {}, decided=1 - y) == 0.0
-    assert outputs.uses_decision
+    assert "predict" in outputs.arrays
     ranking = resolve_metric("roc_auc")
     outputs = ranking.respond(model, X, y, {})
-    assert not outputs.uses_decision
+    assert "predict" not in outputs.arrays
     assert ranking.value(outputs, X, y, {}, decided=1 - y) == ranking.value(outputs, X, y, {})
 
 
