@@ -10,7 +10,7 @@ from experiments._experiment import PAPER_ARM
 
 POST = Setting(rule="post-shift", aim="accuracy")
 VANILLA = Setting()
-# Ours weight by group × label. By validation (`benchmarks/paper_settings.py crime`): a larger radius gives
+# Ours weight by group × label. By validation (`python -m benchmarks.paper_settings crime`): a larger radius gives
 # less violation and less accuracy, and nothing raises the accuracy of post-shift.
 OURS = {
     "vanilla": {

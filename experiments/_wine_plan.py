@@ -9,7 +9,7 @@ from moew.samplers import GpBucb
 from moew.types import FloatArray
 
 BATCH_SIZE = 20
-PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 5, 10  # ours: benchmarks/paper_settings.py wine
+PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 5, 10  # ours: benchmarks.paper_settings wine
 ONE_DEVIATION = 68.3
 FITTED_SEARCH = GpBucb(width="fit", noise=1e-4, targets="raw")  # the scripts' noise
 PAPER_UNIFORM = ((52.00, 0.31), (48.27, 0.41))  # best of 200, of 1000

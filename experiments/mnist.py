@@ -54,7 +54,7 @@ from moew.types import FloatArray, IntArray
 HIDDEN = (10, 20, 30, 40, 50)
 N_VALIDATION, N_BATCHES, BATCH_SIZE = 5_000, 10, 20
 # Ours adds to the standardised digit ten times the difficulty of a row, so that α reaches ten times as far in
-# that direction. Chosen on rows left out of training (`benchmarks/paper_settings.py mnist`).
+# that direction. Chosen on rows left out of training (`python -m benchmarks.paper_settings mnist`).
 PAPER_RADIUS, OUR_RADIUS, TIMES_DIFFICULTY = 1.0, 0.5, 10.0
 SECOND_HIDDEN = (10, 50)
 EVALUATOR = Evaluator(worst_class_error(), None, np.arange(10))

@@ -65,7 +65,7 @@ FEATURES = (
     *("comments_last_24h", "blog_mean_comments", "age_hours"),
     *("comments_before", "n_parents", "length"),
 )
-OUR_RADIUS = 1.0  # `benchmarks/paper_settings.py pages`
+OUR_RADIUS = 1.0  # `python -m benchmarks.paper_settings pages`
 SECOND, CEILING = "moew, GP-BUCB, R = 1", "trained on the grades"
 ARMS = ("uniform", PAPER_ARM, "moew")
 STATED, CHOSEN = "hinge loss, rate 0.001", "logistic loss, rate 0.01"

@@ -69,7 +69,7 @@ BLOCKED = 0.05
 SHARES = {1: (0.25, 0.05), 2: (0.50, 0.20)}  # of positives or of large providers: training, and the others
 TRAINING = Training("hinge", 0.001)
 JUDGE = Judge(Evaluator(value_per_harm(), ShareSelected(BLOCKED, on="validation"), CLASSES))
-OUR_RADIUS = 1.0  # `benchmarks/paper_settings.py spam`
+OUR_RADIUS = 1.0  # `python -m benchmarks.paper_settings spam`
 SECOND = "moew, GP-BUCB, R = 1"
 MONEY = "money as weight"
 ARMS = ("uniform", "Shimodaira", MONEY, PAPER_ARM, "moew", SECOND)

@@ -51,7 +51,10 @@ def _draw_figure_1(repeats: int, jobs: int, folder: Path) -> str:
     """Run the experiment and draw its figure; the table and the files, as text."""
     from moew.cli._figure_1 import run_figure_1
 
-    return run_figure_1(folder, repeats, n_jobs=jobs)
+    def say_how_far(done: int) -> None:
+        click.echo(f"repeat {done} of {repeats}", err=True)
+
+    return run_figure_1(folder, repeats, n_jobs=jobs, on_repeat=say_how_far)
 
 
 def _write_report(path: Path) -> Path:

@@ -16,7 +16,9 @@ def small(monkeypatch):
 
 
 def test_every_file_is_there_and_named_once(own_folder, small):
-    shown = moew("demo", "--repeats", 2, "--jobs", 1, "--out", "there").stdout
+    done = moew("demo", "--repeats", 2, "--jobs", 1, "--out", "there")
+    shown = done.stdout
+    assert done.stderr.splitlines() == ["repeat 1 of 2", "repeat 2 of 2"]
     assert "Test precision at 95 % recall" in shown
     named = dict(re.findall(r"^The (\w+): (.+)$", shown, flags=re.MULTILINE))
     assert named == {
@@ -46,7 +48,8 @@ def test_what_is_run(own_folder, monkeypatch):
     )
     monkeypatch.setattr("moew.cli.demo._write_report", lambda path: path)
     assert moew("demo", "--out", "there").stdout == "table\nThe report: there/toy/report.html\n"
-    assert seen == [((Path("there/toy"), 30), {"n_jobs": 2})]
+    ((given, more),) = seen
+    assert (given, more["n_jobs"]) == ((Path("there/toy"), 30), 2)
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(own_folder, small):
