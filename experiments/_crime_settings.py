@@ -10,8 +10,8 @@ from experiments._experiment import PAPER_ARM
 
 POST = Setting(rule="post-shift", aim="accuracy")
 VANILLA = Setting()
-# Ours weight by group × label. By validation (`python -m benchmarks.paper_settings crime`): a larger radius gives
-# less violation and less accuracy, and nothing raises the accuracy of post-shift.
+# Ours weight by group × label. By validation (`python -m benchmarks.paper_settings crime`): a larger radius
+# gives less violation and less accuracy, and nothing raises the accuracy of post-shift.
 OURS = {
     "vanilla": {
         "moew": replace(VANILLA, search="ours", radius=1.0),

@@ -65,6 +65,7 @@ class TrialStore(Protocol):
 
     patience: float  # seconds to wait for a lower number's alpha before its process counts as dead
     keeps_predictions: bool
+    optuna_study: Any  # None in memory
 
     def asking(self) -> contextlib.AbstractContextManager[Any]:
         """Context in which a process draws numbers and writes their alphas."""
@@ -101,6 +102,7 @@ class MemoryTrials:
 
     patience: float = 0.0
     keeps_predictions: bool = False
+    optuna_study: None = None
     _records: list[TrialRecord] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.RLock)
 
@@ -305,12 +307,11 @@ class WeightStudy:
     @property
     def optuna_study(self) -> Any:
         """The Optuna study behind this one, for dashboards; only with a storage."""
-        study = getattr(self._store, "optuna_study", None)
-        if study is None:
+        if self._store.optuna_study is None:
             raise InvalidInputError(
                 "the study is in memory; pass a storage to have an Optuna study.", argument="storage"
             )
-        return study
+        return self._store.optuna_study
 
     def keep(self, number: int, content: Callable[[], State]) -> None:
         """Store a JSON-able dict with a candidate that is not yet told; does nothing in memory."""
