@@ -59,7 +59,12 @@ def named_rule(text: str) -> DecisionRule:
         numbers = [float(value)] if value else []
     except ValueError:
         raise _refused(text, f": {name} needs a number, got {value!r}.") from None
-    return found.make(*numbers, **({"on": on} if on else {}))
+    try:
+        return found.make(*numbers, **({"on": on} if on else {}))
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            Argument("decision", text), ": ", *error.parts, argument="decision"
+        ) from error
 
 
 def rule_examples() -> list[str]:

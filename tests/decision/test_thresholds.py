@@ -232,6 +232,7 @@ def test_rules_by_name():
         ("score=0@train", "not fitted"),
         ("recall=0.9@each", "say @train or @validation"),
         ("select=few", "needs a number"),
+        ("select=2", "decision='select=2': share must be a number above 0"),
     ):
         with pytest.raises(InvalidInputError, match=message) as caught:
             resolve_decision(wrong)
