@@ -277,10 +277,10 @@ class WeightStudy:
         given = np.asarray(alphas, dtype=np.float64)
         with self._store.asking():
             numbers = self._store.draw_numbers(len(given))
-            new = set(numbers)
-            for number, alpha in zip(numbers, given, strict=True):
-                self._store.write_alphas(number, alpha[None], self.domain)
-        return [trial for trial in self.pending() if trial.number in new]
+            alpha_of = dict(zip(numbers, given, strict=True))
+            for run in _consecutive(numbers):
+                self._store.write_alphas(run[0], np.stack([alpha_of[n] for n in run]), self.domain)
+        return self._trials_of(numbers)
 
     def trials(self) -> list[Trial]:
         """All trials that have an alpha, in the order of their numbers."""
@@ -379,6 +379,9 @@ class WeightStudy:
             if alphas is None:
                 alphas = self._alphas(run[0], len(run), known)
             self._store.write_alphas(run[0], alphas, self.domain)
+        return self._trials_of(numbers)
+
+    def _trials_of(self, numbers: list[int]) -> list[Trial]:
         records = self._store.records()
         return [self._trial(records[n], np.asarray(records[n].alpha)) for n in numbers]
 
