@@ -55,6 +55,37 @@ class LabelledRows:
         )
 
 
+def stacked_rows(first: LabelledRows, second: LabelledRows) -> LabelledRows:
+    """Two sets of rows as one; columns and weights that only one of them has are left out."""
+    weights = first.sample_weight, second.sample_weight
+    return LabelledRows(
+        _stacked(first.X, second.X),
+        np.concatenate([first.y, second.y]),
+        None if weights[0] is None or weights[1] is None else np.concatenate([weights[0], weights[1]]),
+        {
+            name: np.concatenate([first.columns[name], second.columns[name]])
+            for name in first.columns
+            if name in second.columns
+        },
+    )
+
+
+def _stacked(first: Rows, second: Rows) -> Rows:
+    """The rows of two tables of the same kind, one below the other."""
+    if hasattr(first, "iloc") and hasattr(second, "iloc"):
+        import pandas as pd
+
+        # As in the training rows: categories that differ would make texts of a categorical column.
+        return pd.concat([first.astype(second.dtypes), second], ignore_index=True)
+    if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
+        from scipy.sparse import csr_matrix, vstack
+
+        return vstack([csr_matrix(first), csr_matrix(second)], format="csr")
+    if hasattr(first, "vstack"):  # polars
+        return first.cast(dict(second.schema)).vstack(second)
+    return np.concatenate([np.asarray(first), np.asarray(second)])
+
+
 def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) -> LabelledRows:
     """Check the user's rows; columns in `names` that the user did not pass are taken from X if it has them.
 

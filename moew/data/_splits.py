@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from moew.data._rows import LabelledRows, check_same_kind_of_labels, check_same_rows
+from moew.data._rows import LabelledRows, check_same_kind_of_labels, check_same_rows, stacked_rows
 from moew.data._table import column_names
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.types import IntArray, Labels, Task
@@ -39,6 +39,8 @@ class SearchData:
     holdout: LabelledRows | None = None  # rows set aside for the honest score, not used by the search
     given_validation: bool = True
     rows_trained: IntArray | None = None  # numbers of the training rows among the user's rows; None: all
+    n_given: int | None = None  # so many validation rows, the first, are the user's; None: all of them
+    finalist_folds: tuple[Fold, ...] = ()  # more folds of the same rows, for the few best; (): the same folds
 
     @property
     def cross_validated(self) -> bool:
@@ -49,6 +51,21 @@ class SearchData:
     def training_rows(self) -> IntArray:
         """The numbers of the training rows among the rows that the user passed."""
         return np.arange(len(self.training)) if self.rows_trained is None else self.rows_trained
+
+    @property
+    def given(self) -> LabelledRows:
+        """The validation rows that the user gave, without training rows that are judged out of fold."""
+        return self.validation if self.n_given is None else self.validation.take(np.arange(self.n_given))
+
+    @property
+    def n_given_rows(self) -> int:
+        """How many of the validation rows are not training rows."""
+        return len(self.validation) if self.n_given is None else self.n_given
+
+    @property
+    def for_finalists(self) -> SearchData:
+        """The same rows with the folds of the finalists."""
+        return replace(self, folds=self.finalist_folds) if self.finalist_folds else self
 
     def without_folds(self) -> SearchData:
         """The same rows with a single fold, whose model is trained on all training rows."""
@@ -128,6 +145,53 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
     ends = np.cumsum([0, *(len(test) for _, test in splits)])
     folds = tuple(Fold(train, np.arange(ends[i], ends[i + 1])) for i, (train, _) in enumerate(splits))
     return SearchData(task, rows, rows.take(tested), folds, given_validation=False)
+
+
+def out_of_fold(
+    data: SearchData, judged: IntArray, n_folds: int, n_finalist_folds: int, rng: np.random.Generator
+) -> SearchData:
+    """Search data in which the training rows numbered `judged` are validation rows, too, each predicted by
+    models that were not trained on it.
+
+    The given validation rows are dealt to the folds as well, so that every row is predicted by one model of
+    each candidate. The finalists get more folds: models of half the rows flatter smooth models.
+    """
+    given = data.validation if data.given_validation else None
+    rows = data.training.take(judged)
+    folds = [_dealt(data.task, data.training, given, judged, k, rng) for k in (n_folds, n_finalist_folds)]
+    return replace(
+        data,
+        validation=rows if given is None else stacked_rows(given, rows),
+        folds=folds[0],
+        n_given=0 if given is None else len(given),
+        finalist_folds=folds[1],
+    )
+
+
+def _dealt(
+    task: Task,
+    training: LabelledRows,
+    given: LabelledRows | None,
+    judged: IntArray,
+    n_folds: int,
+    rng: np.random.Generator,
+) -> tuple[Fold, ...]:
+    """Folds of all training rows, which score the training rows `judged` behind the given rows."""
+    of_training = _fold_codes(strata_of(training.y, task), n_folds, rng)
+    of_given = np.empty(0, dtype=np.intp)
+    if given is not None:
+        of_given = _fold_codes(strata_of(given.y, task), n_folds, rng)
+    scored = np.concatenate([of_given, of_training[judged]])
+    return tuple(Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in range(n_folds))
+
+
+def _fold_codes(strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold (n,) of each row: the rows of every stratum are dealt in turn, in random order."""
+    order = rng.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    codes = np.empty(len(strata), dtype=np.intp)
+    codes[order] = np.arange(len(strata)) % n_folds
+    return codes
 
 
 def set_aside(data: SearchData, share: float, rng: np.random.Generator) -> SearchData:

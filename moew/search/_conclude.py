@@ -1,201 +1,417 @@
-"""The result of a finished search: the winner, the α = 0 model and the unweighted model, with honest
-scores."""
+"""The end of a search: every way chooses, the guard decides which is handed out, and its models are trained
+on all training rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from moew._util.numbers import number
 from moew._util.seeds import generator
+from moew.data import SearchData
+from moew.data._splits import strata_of
 from moew.exceptions import SearchFailedError
 from moew.metrics import Predictions
+from moew.models import ModelEnsemble
 from moew.search._evaluate import FinalModel
-from moew.search._honest_score import (
-    HonestScore,
-    gain_error,
-    honest_from_halves,
-    honest_from_holdout,
-    no_honest_score,
-)
-from moew.search._loop import Outcome, train_one
+from moew.search._guard import Verdict, WayScore, decide, gain_error, score_ways
+from moew.search._honest_score import HonestScore, gain_error_on, no_honest_score
+from moew.search._judge import EFFORTS, Choice, Effort, Judge
+from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._prepare import Prepared
-from moew.search._result import FittedSearch, SearchResult
+from moew.search._result import FittedSearch, SearchResult, WayResult
+from moew.search._searches import zero_is_unweighted
+from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
+from moew.search._ways import UNWEIGHTED, WEIGHTS, list_ways
 from moew.types import FloatArray
+from moew.weighting import AveragedWeights
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
-_SAME = 1e-9  # weights with a smaller relative difference count as the same
+_SECONDS = 1.0  # for the choice and its honest score, or as long as the search's own calls of the metric
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trained weighting: the study and trial it comes from, and what it predicted on the judged rows."""
+
+    study: WeightStudy
+    trial: Trial
+    predictions: Predictions
+    value: float
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights (n,) of the training rows."""
+        return self.study.training_weights(self.trial)
 
 
 def conclude(
-    prepared: Prepared, study: WeightStudy, outcome: Outcome, best: Trial, *, beside_unweighted: bool = True
+    prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> FittedSearch:
-    """The record of a finished search with the scores of its winner `best`, of the α = 0 model and, with
-    `beside_unweighted`, of the unweighted model, which is trained with the user's own weights only."""
-    trials = {trial.number: trial for trial in outcome.trials}
-    winner = _judged(prepared, study, outcome, best)
-    score = _honest(winner, outcome.predictions, outcome.values)
-    alpha_zero, alpha_zero_score = winner, score
-    if best.number != 0:
-        alpha_zero = _judged(prepared, study, outcome, trials[0])
-        alpha_zero_score = _honest(alpha_zero)
-    own = prepared.data.training.own_weights
-    is_same = bool(np.allclose(alpha_zero.weights, own, rtol=_SAME, atol=0))
-    unweighted, unweighted_score = alpha_zero, alpha_zero_score  # the same model if π = 1
-    if not is_same:
-        unweighted = _Judged(prepared, own, alpha_zero.seed, reason="not asked for")
-        if beside_unweighted:
-            unweighted = _trained(unweighted)
-        unweighted_score = _honest(unweighted)
-    data, metric = prepared.data, prepared.evaluator.metric
-    result = SearchResult(
-        metric=metric.name,
-        greater_is_better=metric.greater_is_better,
-        trials=tuple(outcome.trials),
-        best_number=best.number,
-        honest=score,
-        alpha_zero=alpha_zero_score,
-        unweighted=unweighted_score,
-        alpha_zero_is_unweighted=is_same,
-        n_validation=len(data.validation),
-        n_holdout=0 if data.holdout is None else len(data.holdout),
-        gain_error=_gain_error(winner, unweighted, score) if beside_unweighted else math.nan,
-    )
-    notes, final_unweighted = _notes(outcome, study, result), None
-    if beside_unweighted:
+    """The record of finished searches: what is handed out, what it is worth, and what else was possible."""
+    main, study = outcomes[WEIGHTS], searches[WEIGHTS].study
+    best = select(main)
+    pool, numbers = _pool(prepared, searches, outcomes)
+    notes = list(prepared.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
+        effort = _effort(prepared, pool, notes)
+        judge = _judge(prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort)
+        ways = list_ways(judge, numbers, averages=_averages(prepared, notes))
+        finalists = _Finalists(prepared, pool, judge, notes)
+        strata = strata_of(prepared.data.validation.y, prepared.data.task)
+        scores = score_ways(ways, judge, finalists, strata, generator(prepared.seed, "honest"))
+    verdict = decide(scores, prepared.settings.guard)
+    by_name = {score.way.name: score for score in scores}
+    final = _final(prepared, pool, verdict.chosen.choice)
+    unweighted = by_name[UNWEIGHTED]
+    plain: FinalModel | None = final.model
+    if verdict.chosen is not unweighted:
         try:
-            final_unweighted = unweighted.final
+            plain = _final(prepared, pool, unweighted.choice).model
         except Exception as error:  # must not lose the result of the search
             notes.append(f"there is no unweighted model to set beside the winner: {error}")
+            plain = None
+    honest, plain_score, error = _honest_scores(prepared, verdict, unweighted, final.model, plain)
+    zero = _alpha_zero(pool, numbers, judge, honest, verdict)
+    is_same = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
+    result = SearchResult(
+        metric=prepared.evaluator.metric.name,
+        greater_is_better=prepared.evaluator.metric.greater_is_better,
+        trials=tuple(main.trials),
+        best_number=best.number,
+        honest=honest,
+        alpha_zero=plain_score if is_same else zero,
+        unweighted=plain_score,
+        alpha_zero_is_unweighted=is_same,
+        n_validation=prepared.data.n_given_rows,
+        n_out_of_fold=len(prepared.data.validation) - prepared.data.n_given_rows,
+        n_holdout=0 if prepared.data.holdout is None else len(prepared.data.holdout),
+        gain_error=error,
+        ways=tuple(_way_result(score, verdict, prepared) for score in scores),
+        chosen=verdict.chosen.way.name,
+        reason=verdict.reason,
+        n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
+    )
+    notes += _notes(main, study, result, verdict)
     return FittedSearch(
         prepared.settings,
-        data.task,
+        prepared.data.task,
         prepared.evaluator,
         study,
         replace(result, notes=tuple(notes)),
-        winner.final,
-        winner.weights,
-        data.training_rows,
-        final_unweighted,
+        final.model,
+        final.weights,
+        prepared.data.training_rows,
+        plain,
+        final.weight_function,
     )
 
 
+def _pool(
+    prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
+) -> tuple[list[Candidate], dict[str, list[int]]]:
+    """All candidates that have a value, the unweighted model first, and their places by way."""
+    pool: list[Candidate] = []
+    numbers: dict[str, list[int]] = {UNWEIGHTED: []}
+    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
+    for name, outcome in sorted(outcomes.items(), key=lambda item: (item[0] == WEIGHTS) != plain):
+        study = searches[name].study
+        for trial in outcome.trials:
+            if trial.number not in outcome.predictions:
+                continue
+            way = name
+            if not numbers[UNWEIGHTED] and trial.number == 0 and (name == WEIGHTS) == plain:
+                way = UNWEIGHTED
+            numbers.setdefault(way, []).append(len(pool))
+            pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
+    if not numbers[UNWEIGHTED]:
+        raise SearchFailedError(
+            "the unweighted model has no value, so nothing can be compared with it: "
+            + next((t.error for o in outcomes.values() for t in o.trials if t.error), "its metric is undefined")
+        )
+    return pool, numbers
+
+
+def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
+    """How many calls the choice may take: about as long as the search's own, at least a second."""
+    evaluator, rows = prepared.evaluator, prepared.data.validation
+    if evaluator.metric.slow:
+        return EFFORTS[-1]
+    begun = time.perf_counter()
+    evaluator.value(pool[0].predictions, rows)
+    seconds = time.perf_counter() - begun
+    calls = max(len(pool), _SECONDS / max(seconds, 1e-9))
+    effort = next((effort for effort in EFFORTS if effort.n_calls <= calls), EFFORTS[-1])
+    if effort is not EFFORTS[0]:
+        notes.append(
+            f"the metric takes {seconds:.2g} s, so honest scores are from {2 * effort.pairs} halves of the rows"
+            f"{'' if effort.tuning else ', and no decisions are tuned'}."
+        )
+    return effort
+
+
+def _averages(prepared: Prepared, notes: list[str]) -> bool:
+    rule = prepared.evaluator.rule
+    if prepared.settings.final == "best":
+        return False
+    if rule is not None and rule.fit_on == "train":
+        notes.append("the best model is taken alone: a rule fitted on training rows decides for each by itself.")
+        return False
+    return True
+
+
+def _judge(
+    prepared: Prepared,
+    data: SearchData,
+    predictions: Sequence[Predictions],
+    values: Sequence[float],
+    effort: Effort,
+) -> Judge:
+    return Judge(prepared.evaluator, data.validation, data.task, predictions, np.array(values), effort)
+
+
 @dataclass
-class _Judged:
-    """A model to score: its weights (n,) and seed, its metric and predictions on the validation rows, and its
-    fitted models, one for each fold, if they were kept. Without predictions, `reason` says why."""
+class _Finalists:
+    """Judges what the ways chose by models of more folds, which are nearer to the final ones."""
 
     prepared: Prepared
+    pool: Sequence[Candidate]
+    judge: Judge
+    notes: list[str]
+
+    def __call__(self, chosen: Mapping[str, Choice]) -> tuple[Judge, dict[str, Choice]]:
+        data, judge = self.prepared.data.for_finalists, self.judge
+        average = self.prepared.settings.final == "average"
+        joint = [c for c in chosen.values() if average and len(c.members) > 1]
+        if not self.prepared.data.finalist_folds and not joint:
+            return judge, dict(chosen)
+        members = sorted({member for choice in chosen.values() for member in choice.members})
+        weights = [self.pool[k].weights for k in members]
+        seeds = [self.pool[k].trial.seed for k in members]
+        for choice in joint[:1]:  # both ways of example weights have the same members
+            weights.append(mean_weights(self.pool, choice))
+            seeds.append(self.pool[choice.members[0]].trial.seed)
+        predictions, values = self._trained(data, weights, seeds)
+        if predictions is None:
+            return judge, dict(chosen)
+        final = _judge(self.prepared, data, predictions, values, judge.effort)
+        place = {member: k for k, member in enumerate(members)}
+        return final, {name: self._moved(final, choice, place) for name, choice in chosen.items()}
+
+    def _moved(self, final: Judge, choice: Choice, place: Mapping[int, int]) -> Choice:
+        if not choice.members:
+            return replace(choice, rows=final.every)
+        if len(choice.members) > 1 and self.prepared.settings.final == "average":
+            moved = final.single(len(place), final.every)
+        else:
+            moved = final.joint(tuple(place[k] for k in choice.members), choice.votes, final.every)
+        moved = moved if choice.tuned is None else final.tuned(moved) or moved
+        return replace(moved, members=choice.members, votes=choice.votes)
+
+    def _trained(
+        self, data: SearchData, weights: Sequence[FloatArray], seeds: Sequence[int]
+    ) -> tuple[list[Predictions] | None, list[float]]:
+        evaluator, trainer = self.prepared.evaluator, self.prepared.trainer
+        found: dict[int, tuple[Predictions, float]] = {}
+        for k, models in train_folds(trainer, data, np.stack(weights), seeds):
+            try:
+                if isinstance(models, Exception):
+                    raise models
+                predictions = evaluator.predictions(models, data).compact()
+                found[k] = predictions, evaluator.value(predictions, data.validation)
+            except Exception as error:  # must not lose the result of the search
+                self.notes.append(f"the finalists are judged by the search's folds: {error}")
+                return None, []
+        return [found[k][0] for k in range(len(seeds))], [found[k][1] for k in range(len(seeds))]
+
+
+@dataclass(frozen=True)
+class _Final:
+    """What is handed out: the model for new rows, and the weights it was trained with."""
+
+    model: FinalModel
     weights: FloatArray
-    seed: int
-    value: float = math.nan
-    predictions: Predictions | None = None
-    models: list[Any] | None = None
-    reason: str = "it has no value"
-    on_holdout: Predictions | None = None  # on the rows set aside
-
-    @cached_property
-    def final(self) -> FinalModel:
-        """The model for new rows; trained now if no model trained on all training rows was kept."""
-        data, models = self.prepared.data, self.models
-        if self.predictions is None:
-            raise SearchFailedError(self.reason)
-        if models is None or data.cross_validated:
-            models = train_one(self.prepared.trainer, data.without_folds(), self.weights, self.seed)
-        return self.prepared.evaluator.final_model(models[0], self.predictions, data)
+    weight_function: Any
 
 
-def _judged(prepared: Prepared, study: WeightStudy, outcome: Outcome, trial: Trial) -> _Judged:
-    weights = study.training_weights(trial)
-    predictions, models = outcome.predictions.get(trial.number), outcome.models.get(trial.number)
-    judged = _Judged(prepared, weights, trial.seed, trial.value, predictions, models)
-    return judged if trial.error is None else replace(judged, reason=trial.error)
+def mean_weights(pool: Sequence[Candidate], choice: Choice) -> FloatArray:
+    """The members' weights (n,), averaged by their votes."""
+    mean: FloatArray = sum(
+        (vote * pool[k].weights for k, vote in zip(choice.members, choice.votes.tolist(), strict=True)),
+        start=np.zeros(1),
+    )
+    return mean
 
 
-def _trained(judged: _Judged) -> _Judged:
-    """Train and score the model; if that fails, the reason is recorded."""
-    prepared = judged.prepared
-    try:
-        models = train_one(prepared.trainer, prepared.data, judged.weights, judged.seed)
-        predictions = prepared.evaluator.predictions(models, prepared.data)
-        value = prepared.evaluator.value(predictions, prepared.data.validation)
-    except Exception as error:  # must not lose the result of the search
-        return replace(judged, reason=f"{type(error).__name__}: {error}")
-    if not math.isfinite(value):
-        return replace(judged, value=value, reason="its metric is no finite number")
-    return replace(judged, value=value, predictions=predictions, models=models)
-
-
-def _honest(
-    judged: _Judged,
-    rivals: Mapping[int, Predictions] | None = None,
-    values: Mapping[int, float] | None = None,
-) -> HonestScore:
-    """The honest score of a model that was chosen among `rivals` (None: that was not chosen)."""
-    prepared = judged.prepared
+def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Final:
+    """Train the choice's models on all training rows."""
     data, evaluator = prepared.data, prepared.evaluator
-    if judged.predictions is None:
-        return no_honest_score(judged.value, judged.reason)
+    whole = data.without_folds()
+    if not choice.members:
+        return _constant(prepared, choice)
+    members = [pool[k] for k in choice.members]
+    weights = mean_weights(pool, choice) if len(members) > 1 else members[0].weights
+    functions = tuple(m.study.weight_function(m.trial) for m in members)
+    function = functions[0] if len(members) == 1 else AveragedWeights(functions, tuple(choice.votes.tolist()))
+    if len(members) == 1 or prepared.settings.final == "average":
+        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed)[0]
+    else:
+        stacked, seeds = np.stack([m.weights for m in members]), [m.trial.seed for m in members]
+        trained = dict(train_folds(prepared.trainer, whole, stacked, seeds))
+        for found in trained.values():
+            if isinstance(found, Exception):
+                raise SearchFailedError(f"the model could not be trained: {found}") from found
+        model = ModelEnsemble([trained[k][0] for k in range(len(members))], choice.votes)
+    return _Final(evaluator.final_model(model, choice.predictions, data, choice.tuned), weights, function)
+
+
+def _constant(prepared: Prepared, choice: Choice) -> _Final:
+    """A model that predicts a constant, as scikit-learn's dummies do."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    training, evaluator = prepared.data.training, prepared.evaluator
+    classifies = prepared.data.task == "classification"
+    dummy = DummyClassifier if classifies else DummyRegressor
+    model = dummy(strategy="constant", constant=choice.constant).fit(training.X, training.y)
+    ones = _unweighted_function(prepared)
+    return _Final(
+        FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones
+    )
+
+
+def _unweighted_function(prepared: Prepared) -> Any:
+    from moew.embedding import LabelEmbedding
+    from moew.weighting import ExampleWeighting, UniformBaseWeights
+
+    training = prepared.data.training
+    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
+    weighting.fit(None, training.y, task=prepared.data.task, sample_weight=training.sample_weight)
+    return weighting.weight_function(np.zeros(weighting.n_dims))
+
+
+def _honest_scores(
+    prepared: Prepared,
+    verdict: Verdict,
+    unweighted: WayScore,
+    final: FinalModel,
+    plain: FinalModel | None,
+) -> tuple[HonestScore, HonestScore, float]:
+    """Honest scores of what is handed out and of the unweighted model, and the standard error of the gain."""
+    sign = 1.0 if prepared.evaluator.metric.greater_is_better else -1.0
+    chosen = verdict.chosen
     if prepared.settings.honest is None:
-        return no_honest_score(judged.value)
-    if data.holdout is None:
-        rng = generator(prepared.seed, "honest")
-        alone = {0: judged.predictions}, {0: judged.value}
-        predictions, scores = alone if rivals is None or values is None else (rivals, values)
-        return honest_from_halves(predictions, scores, data, evaluator, rng)
-    try:
-        predictions_there = evaluator.predictions_on(judged.final, data.holdout)
-        value = evaluator.value(predictions_there, data.holdout)
-    except Exception as error:  # must not lose the result of the search
-        return no_honest_score(judged.value, f"undefined on the rows set aside: {error}")
-    judged.on_holdout = predictions_there
-    return honest_from_holdout(judged.value, value, evaluator)
+        nothing = [no_honest_score(sign * score.best) for score in (chosen, unweighted)]
+        return nothing[0], nothing[1], math.nan
+    if prepared.data.holdout is not None:
+        return _on_holdout(prepared, chosen, unweighted, final, plain)
+    whole = honest_of(prepared, chosen, verdict.optimism)
+    return whole, honest_of(prepared, unweighted, unweighted.optimism), gain_error(chosen, unweighted)
 
 
-def _gain_error(winner: _Judged, unweighted: _Judged, score: HonestScore) -> float:
-    """Standard error of the winner's gain, on the rows that the honest scores are from.
+def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestScore:
+    """A way's score in the metric's own units."""
+    metric = prepared.evaluator.metric
+    sign = 1.0 if metric.greater_is_better else -1.0
+    value, reason = sign * (score.best - optimism - score.size_bias), None
+    n_undefined = int(np.count_nonzero(~np.isfinite(score.crossed)))
+    if not math.isfinite(value):
+        reason = (
+            f"the metric was undefined on {n_undefined} of {len(score.crossed)} halves of the judged rows; "
+            "give more validation rows (of the rarest class), or set rows aside (a holdout) for the honest "
+            "score."
+        )
+    low, high = metric.bounds or (-math.inf, math.inf)
+    value = value if math.isnan(value) else min(max(value, low), high)
+    return HonestScore(
+        value,
+        sign * score.best,
+        optimism,
+        score.size_bias,
+        score.error,
+        len(score.crossed),
+        n_undefined,
+        reason,
+    )
 
-    Besides the sampling error of the rows, the correction for the choice (`optimism`) is itself an estimate.
-    Its error is taken to be as large as the correction, as benchmarks/gain_interval.py shows to be needed.
-    On rows set aside there is no such correction.
-    """
-    if winner is unweighted:
-        return 0.0
-    prepared = winner.prepared
-    data = prepared.data
-    rows, one, other = data.validation, winner.predictions, unweighted.predictions
-    if data.holdout is not None:
-        rows, one, other = data.holdout, winner.on_holdout, unweighted.on_holdout
-    if one is None or other is None or prepared.settings.honest is None:
-        return math.nan
-    error = gain_error(one, other, rows, prepared.evaluator, data.task, generator(prepared.seed, "gain"))
-    return math.hypot(error, score.optimism) if data.holdout is None else error
+
+def _on_holdout(
+    prepared: Prepared,
+    chosen: WayScore,
+    unweighted: WayScore,
+    final: FinalModel,
+    plain: FinalModel | None,
+) -> tuple[HonestScore, HonestScore, float]:
+    """The same from rows that the search did not use."""
+    evaluator, rows, data = prepared.evaluator, prepared.data.holdout, prepared.data
+    assert rows is not None
+    sign = 1.0 if evaluator.metric.greater_is_better else -1.0
+    scored: list[HonestScore] = []
+    there: list[Predictions] = []
+    for score, model in ((chosen, final), (unweighted, plain)):
+        best = sign * score.best
+        try:
+            if model is None:
+                raise SearchFailedError("there is no unweighted model")
+            there.append(evaluator.predictions_on(model, rows))
+            value = evaluator.value_as_decided(there[-1], rows)
+            scored.append(HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0))
+        except Exception as error:  # must not lose the result of the search
+            scored.append(no_honest_score(best, f"undefined on the rows set aside: {error}"))
+    error = math.nan
+    if chosen is unweighted:
+        error = 0.0
+    elif len(there) == 2:
+        error = gain_error_on(*there, rows, evaluator, data.task, generator(prepared.seed, "gain"))
+    return scored[0], scored[1], error
 
 
-def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
+def _alpha_zero(
+    pool: Sequence[Candidate],
+    numbers: Mapping[str, Sequence[int]],
+    judge: Judge,
+    honest: HonestScore,
+    verdict: Verdict,
+) -> HonestScore:
+    """The α = 0 model's score; it was not chosen, so that only its rule and the metric have biases."""
+    zero = next((k for k in numbers.get(WEIGHTS, ()) if pool[k].trial.number == 0), None)
+    if zero is None:
+        return no_honest_score(math.nan, "it has no value")
+    value = pool[zero].value
+    return HonestScore(value, value, 0.0, 0.0, math.nan, 0, 0) if math.isfinite(value) else no_honest_score(value)
+
+
+def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayResult:
+    optimism = verdict.optimism if score is verdict.chosen else score.optimism
+    honest = honest_of(prepared, score, optimism)
+    return WayResult(
+        score.way.name,
+        score.way.simple,
+        honest.best,
+        honest.value,
+        gain_error(score, verdict.chosen),
+        len(score.choice.members),
+    )
+
+
+def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult, verdict: Verdict) -> list[str]:
     notes = []
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
-        notes.append("no weighting beat alpha = 0; the winner is the model of alpha = 0 itself.")
+        notes.append("no weighting beat alpha = 0.")
     elif float(study.domain.edge_distance(best.alpha)) < _EDGE:
         notes.append(
-            f"the winner lies at the edge of the domain (radius {study.domain.size:g}); "
+            f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
             "a larger radius may find better weights."
         )
-    if result.is_below_unweighted:
-        notes.append(
-            f"the unweighted model scores better than the winner on these rows, "
-            f"{number(result.unweighted.best)} against {number(result.honest.best)}: try uniform base "
-            "weights."
-        )
     if _always_the_same(outcome.predictions[best.number]):
-        notes.append("the winner decides the same for every validation row.")
+        notes.append("the best candidate decides the same for every judged row.")
     failed = [trial for trial in outcome.trials if trial.error is not None]
     if failed:
         notes.append(
@@ -209,4 +425,4 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
 def _always_the_same(predictions: Predictions) -> bool:
     """Whether all recorded decisions are the same, which some metrics score as perfect."""
     decisions = predictions.arrays.get("decision", predictions.arrays.get("predict"))
-    return predictions.scores is None and decisions is not None and len(np.unique(decisions)) == 1
+    return decisions is not None and len(np.unique(decisions)) == 1

@@ -18,10 +18,10 @@ from moew.data._rows import columns_from
 from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError
 from moew.search._conclude import conclude
-from moew.search._loop import Search, search_weights
-from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
+from moew.search._loop import search_side_by_side
+from moew.search._prepare import Prepared, fit_weighting, prepare
 from moew.search._result import FittedSearch
-from moew.search._select import select
+from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
 from moew.types import FloatArray, IntArray, Labels, Rows
 from moew.weighting import (
@@ -37,20 +37,18 @@ if TYPE_CHECKING:
 
 
 def run_search(prepared: Prepared) -> FittedSearch:
-    """Run a prepared search: Algorithm 1, the choice of the winner, honest scores."""
+    """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores."""
     settings = prepared.settings
-    weighting = fit_weighting(prepared)
-    study = make_study(prepared, weighting)
-    search = Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator)
-    outcome = search_weights(
-        search,
+    searches = list_searches(prepared, fit_weighting(prepared))
+    outcomes = search_side_by_side(
+        list(searches.values()),
         n_batches=settings.n_batches,
         batch_size=settings.batch_size,
         show_progress=settings.show_progress,
     )
-    winner = select(outcome)
-    fitted = conclude(prepared, study, outcome, winner)
-    study.close()
+    fitted = conclude(prepared, searches, dict(zip(searches, outcomes, strict=True)))
+    for search in searches.values():
+        search.study.close()
     return fitted
 
 
@@ -159,7 +157,9 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         n_batches: int = 10,
         batch_size: int = 20,
         alpha_zero_repeats: int = 1,
-        validation: Any = 0.2,
+        validation: Any = "auto",
+        final: Literal["ensemble", "average", "best"] = "ensemble",
+        guard: bool = True,
         honest: Literal["halves", "holdout"] | float | None = "halves",
         storage: Storage = None,
         study_name: str = "moew",
@@ -179,6 +179,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         self.batch_size = batch_size
         self.alpha_zero_repeats = alpha_zero_repeats
         self.validation = validation
+        self.final = final
+        self.guard = guard
         self.honest = honest
         self.storage = storage
         self.study_name = study_name
@@ -421,7 +423,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         self.best_alpha_ = result.best_alpha
         self.training_rows_ = fitted.training_rows
         self.sample_weight_ = fitted.weights
-        self.weight_function_ = fitted.weighting.weight_function(self.best_alpha_)
+        self.weight_function_ = fitted.weight_function
+        self.chosen_ = result.chosen
         self.best_score_ = result.best_score
         self.honest_score_ = result.honest_score
         self.alpha_zero_score_ = result.alpha_zero_score

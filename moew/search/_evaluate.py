@@ -16,17 +16,21 @@ from joblib import parallel_config
 from moew.data import Fold, LabelledRows, SearchData, read_only
 from moew.data._rows import check_same_rows
 from moew.exceptions import Argument, InvalidInputError
-from moew.metrics import Predictions, decided_labels, respond
+from moew.decision import AdjustedPredictions, ClassOffsets, Tuned, tune
+from moew.metrics import Predictions, decided_labels, decision_basis, respond
 from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metric, Response, Rows
+
+LABEL_ARRAYS = frozenset({"decision", "predict"})  # names of predictions that are decisions, or numbers
+TUNING_CALLS = 40  # calls of the metric that tune one decision
 
 
 @dataclass(frozen=True)
 class FinalModel:
     """A fitted model, its fitted decision rule (None: the model's own `predict`), the classes (C,), None in
-    regression, and the positive class."""
+    regression, and the positive class. The rule may be one that `tune` fitted."""
 
     model: Any
-    rule: DecisionRule | None
+    rule: Any
     classes: Array | None
     pos_label: Any
 
@@ -34,8 +38,15 @@ class FinalModel:
         """Labels (n,) by the decision rule, or by the model's `predict`; `columns` are for the rule."""
         if self.rule is None:
             return np.asarray(self.model.predict(read_only(X)))
-        score = rule_score(self.model, self.rule, X, self.pos_label)
-        return decided_labels(self.rule.decide(score, columns), np.asarray(self.classes), self.pos_label)
+        if not isinstance(self.rule, ClassOffsets | AdjustedPredictions):
+            score = rule_score(self.model, self.rule, X, self.pos_label)
+            return decided_labels(self.rule.decide(score, columns), np.asarray(self.classes), self.pos_label)
+        with _answering_alone():
+            if self.classes is None:
+                return np.asarray(self.rule.decide(np.asarray(self.model.predict(read_only(X))), columns))
+            scores, own = decision_basis(self.model, read_only(X), self.pos_label)
+        tunable, _, _ = _tunable_scores(scores, own)
+        return _tuned_labels(self.rule.decide(tunable, columns), self.classes, self.pos_label)
 
 
 def rule_score(model: Any, rule: DecisionRule, X: Rows, pos_label: Any) -> FloatArray:
@@ -47,11 +58,17 @@ def rule_score(model: Any, rule: DecisionRule, X: Rows, pos_label: Any) -> Float
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Scores models by the metric and the decision rule (not fitted); `classes` (C,), None in regression."""
+    """Scores models by the metric and the decision rule (not fitted); `classes` (C,), None in regression.
+
+    `tuned` says how decisions are tuned for the metric where they are; with `always_tuned` those of every
+    candidate are, because the user said so.
+    """
 
     metric: Metric
     rule: DecisionRule | None
     classes: Array | None
+    tuned: Tuned = Tuned()
+    always_tuned: bool = False
 
     def __post_init__(self) -> None:
         named = self.metric.pos_label
@@ -87,7 +104,7 @@ class Evaluator:
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns that the metric or the rule needs, which may also be columns of X."""
-        return column_names(self.metric, self.rule)
+        return column_names(self.metric, self.tuned if self.always_tuned else self.rule)
 
     def rehearse(self, estimator: Any, data: SearchData, rng: np.random.Generator) -> None:
         """Raise now what would fail for every candidate, by trying made-up predictions."""
@@ -126,18 +143,25 @@ class Evaluator:
         self,
         predictions: Predictions,
         rows: LabelledRows,
-        fit_on: tuple[FloatArray, LabelledRows] | None = None,
+        fit_on: tuple[Predictions, LabelledRows] | None = None,
+        *,
+        decided: Array | None = None,
     ) -> float:
-        """The metric of predictions on `rows`.
+        """The metric of predictions on `rows`, with the labels `decided` (n,) if they are given.
 
-        A rule that is fitted on validation rows is fitted on `fit_on`, the candidate's scores on other rows
-        and those rows, or on `rows` themselves.
+        A rule that is fitted on validation rows is fitted on `fit_on`, the candidate's predictions on other
+        rows and those rows, or on `rows` themselves; and so are tuned decisions.
         """
-        decided = None
-        if predictions.scores is not None and self.rule is not None:
-            scores, fit_rows = fit_on or (predictions.scores, rows)
-            rule = self._fitted(scores, fit_rows)
+        if decided is None and self.always_tuned:
+            fitted = self.tune(*(fit_on or (predictions, rows)))
+            decided = None if fitted is None else self.decide_tuned(fitted, predictions, rows)
+        elif decided is None and predictions.scores is not None and self.rule is not None:
+            of, fit_rows = fit_on or (predictions, rows)
+            rule = self._fitted(np.asarray(of.scores), fit_rows)
             decided = self._labels(rule.decide(read_only(predictions.scores), rows.columns))
+        return self._metric_value(predictions, rows, decided)
+
+    def _metric_value(self, predictions: Predictions, rows: LabelledRows, decided: Array | None) -> float:
         return self.metric.value(
             predictions,
             rows.X,
@@ -148,11 +172,51 @@ class Evaluator:
             decided=decided,
         )
 
-    def final_model(self, model: Any, predictions: Predictions, data: SearchData) -> FinalModel:
-        """The model with its decision rule, fitted for new rows."""
-        return FinalModel(model, self._final_rule(model, predictions, data), self.classes, self.pos_label)
+    def can_tune(self, predictions: Predictions) -> bool:
+        """Whether decisions can be tuned: the metric looks at nothing else, and the model has scores."""
+        of_decisions = self.rule is None and set(predictions.arrays) <= LABEL_ARRAYS
+        return of_decisions and (self.classes is None or predictions.scores is not None)
 
-    def _final_rule(self, model: Any, predictions: Predictions, data: SearchData) -> DecisionRule | None:
+    def tune(self, predictions: Predictions, rows: LabelledRows, most_calls: int = TUNING_CALLS) -> Any:
+        """A rule that decides by these predictions so that the metric is best on `rows`; None if decisions
+        cannot be tuned."""
+        if not self.can_tune(predictions):
+            return None
+        sign = 1.0 if self.metric.greater_is_better else -1.0
+        scores, task, own = self._tunable(predictions)
+
+        def value(decided: Array) -> float:
+            labels = _tuned_labels(decided, self.classes, self.pos_label)
+            try:
+                return sign * self._metric_value(predictions, rows, labels)
+            except Exception:  # undefined for these decisions
+                return float("nan")
+
+        return tune(
+            self.tuned, scores, value, rows.columns, task=task, own_threshold=own, most_calls=most_calls
+        )
+
+    def decide_tuned(self, fitted: Any, predictions: Predictions, rows: LabelledRows) -> Array:
+        """Labels or numbers (n,) by a rule that `tune` fitted."""
+        scores, _, _ = self._tunable(predictions)
+        return _tuned_labels(fitted.decide(scores, rows.columns), self.classes, self.pos_label)
+
+    def _tunable(self, predictions: Predictions) -> tuple[FloatArray, Any, float]:
+        if self.classes is None:
+            numbers = next(iter(predictions.arrays.values()))
+            return np.asarray(numbers, dtype=np.float64), "regression", 0.0
+        return _tunable_scores(np.asarray(predictions.scores), predictions.own_threshold)
+
+    def final_model(
+        self, model: Any, predictions: Predictions, data: SearchData, tuned: Any = None
+    ) -> FinalModel:
+        """The model with its decision rule, fitted for new rows; `tuned` is one that `tune` fitted."""
+        rule = self._final_rule(model, predictions, data) if tuned is None else tuned
+        return FinalModel(model, rule, self.classes, self.pos_label)
+
+    def _final_rule(self, model: Any, predictions: Predictions, data: SearchData) -> Any:
+        if self.always_tuned:
+            return self.tune(predictions, data.validation)
         if self.rule is None:
             return None
         if self.rule.fit_on == "train":
@@ -169,7 +233,11 @@ class Evaluator:
 
     def value_on(self, final: FinalModel, rows: LabelledRows) -> float:
         """The metric of a model and its fitted rule on new rows."""
-        return self.value(self.predictions_on(final, rows), rows)
+        return self.value_as_decided(self.predictions_on(final, rows), rows)
+
+    def value_as_decided(self, predictions: Predictions, rows: LabelledRows) -> float:
+        """The metric of predictions whose decisions are made; nothing is fitted."""
+        return self._metric_value(predictions, rows, None)
 
     def _respond(self, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
         with _answering_alone():
@@ -194,7 +262,12 @@ class Evaluator:
                 decided, scores = self._labels(rule.decide(read_only(scores), validation.columns)), None
             else:  # `value` decides again; the scorer only needs some decisions here
                 decided = self._labels(scores > np.median(scores))
-        return replace(self._respond(model, validation, decided), scores=scores)
+        answered = self._respond(model, validation, decided)
+        own = 0.0
+        if self.rule is None and self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS:
+            with _answering_alone():
+                scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
+        return replace(answered, scores=scores, own_threshold=own)
 
     def _fitted(self, scores: FloatArray, rows: LabelledRows) -> DecisionRule:
         if self.rule is None:
@@ -244,7 +317,26 @@ class Evaluator:
         )
 
 
-def column_names(metric: Metric, rule: DecisionRule | None) -> tuple[str, ...]:
+def _tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray, Any, float]:
+    """What a tuned rule decides by, from what the model decides by: scores of the positive class, or of
+    several classes, where probabilities become logarithms, which offsets are added to."""
+    if scores.ndim == 1:
+        return scores, "binary", own_threshold
+    if own_threshold > 0:  # probabilities
+        scores = np.log(np.maximum(scores, 1e-12))
+    return scores, "classes", 0.0
+
+
+def _tuned_labels(decided: Array, classes: Array | None, pos_label: Any) -> Array:
+    """Labels (n,) from decisions of a tuned rule: of two classes, of several, or numbers."""
+    if classes is None:
+        return decided
+    if decided.dtype == np.bool_:
+        return decided_labels(decided, classes, pos_label)
+    return np.asarray(classes)[decided]
+
+
+def column_names(metric: Metric, rule: Any) -> tuple[str, ...]:
     """Names of the columns that the metric or the rule needs, which may also be columns of X."""
     return (*metric.required_columns, *(rule.columns if rule is not None else ()))
 

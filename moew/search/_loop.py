@@ -39,6 +39,11 @@ class Search:
     trainer: Trainer | None
     weighting: Weighting
     evaluator: Evaluator
+    share: float = 1.0  # of the candidates of each batch; the shares of searches side by side are their own
+
+    def n_until(self, batch: int, batch_size: int) -> int:
+        """How many candidates besides those of α = 0 the search has after so many batches."""
+        return math.ceil(self.share * batch * batch_size - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -101,10 +106,12 @@ def search_side_by_side(
     """
     ledgers = [_Ledger(search, keep) for search in searches]
     train = train or partial(_train_with_trainers, ledgers)
-    total = sum(search.study.alpha_zero_repeats + n_batches * batch_size for search in searches)
+    ends = [search.n_until(n_batches, batch_size) for search in searches]
+    total = sum(search.study.alpha_zero_repeats for search in searches) + sum(ends)
     with progress(total, n_batches, show_progress, sum(ledger.n_done for ledger in ledgers)) as report:
         for batch in range(n_batches):
-            asked = _ask([search.study for search in searches], (batch + 1) * batch_size, n_jobs)
+            ends = [search.n_until(batch + 1, batch_size) for search in searches]
+            asked = _ask([search.study for search in searches], ends, n_jobs)
             if not any(asked):
                 continue
             for place, trial, models in train(batch, asked):
@@ -120,16 +127,17 @@ def search_side_by_side(
     return [ledger.outcome() for ledger in ledgers]
 
 
-def _ask(studies: Sequence[WeightStudy], end: int, n_jobs: int) -> list[list[Trial]]:
-    """The trials of each study that are not yet told, up to the number `end` after those of α = 0."""
+def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> list[list[Trial]]:
+    """The trials of each study that are not yet told, up to the number `ends` after those of α = 0."""
+    last = [study.alpha_zero_repeats + end for study, end in zip(studies, ends, strict=True)]
     if n_jobs != 1:
-        wanted = [study.alpha_zero_repeats + end - study.n_asked for study in studies]
+        wanted = [end - study.n_asked for study, end in zip(studies, last, strict=True)]
         jobs = (delayed(study.next_alphas)(k) for study, k in zip(studies, wanted, strict=True) if k > 0)
         alphas = iter(Parallel(n_jobs=n_jobs)(jobs))
         for study, k in zip(studies, wanted, strict=True):
             if k > 0:
                 study.ask_with(next(alphas))
-    return [study.ask_until(study.alpha_zero_repeats + end) for study in studies]
+    return [study.ask_until(end) for study, end in zip(studies, last, strict=True)]
 
 
 def _train_with_trainers(

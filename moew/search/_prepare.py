@@ -11,20 +11,23 @@ from sklearn.base import is_classifier, is_regressor
 
 from moew._util.fingerprint import fingerprint
 from moew._util.seeds import draw_seed, generator, integer_seed
-from moew.data import LabelledRows, SearchData, UserRows, labelled_rows
+from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
 from moew.data._rows import check_training_labels
 from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside
-from moew.decision import resolve_decision
+from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
-from moew.exceptions import InvalidInputError, MoewWarning, UnsupportedEstimatorError
+from moew.exceptions import Argument, InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.metrics import accuracy, r_squared, resolve_metric
 from moew.samplers import Ball
 from moew.search._evaluate import Evaluator, column_names
+from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
 from moew.search._study import WeightStudy
 from moew.training import resolve_trainer, with_seed
 from moew.types import Columns, DecisionRule, Metric, Task, Trainer, Weighting
 from moew.weighting import ExampleWeighting, resolve_base_weights
+
+MOST_GROUPS = 10  # of a column that decisions are tuned by
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Prepared:
     evaluator: Evaluator
     seed: int
     test: LabelledRows | None = None  # not used for any choice
+    notes: tuple[str, ...] = ()  # what was decided about the rows, for the result
+    shifted: bool = False  # whether the validation rows are seen to be distributed otherwise
 
 
 def prepare(
@@ -50,13 +55,16 @@ def prepare(
     default = accuracy() if task == "classification" else r_squared()
     metric = resolve_metric(default if settings.metric is None else settings.metric)
     rule = resolve_decision(settings.decision)
+    always_tuned = isinstance(rule, Tuned)
     names = column_names(metric, rule)
     data = _search_data(settings, task, training, validation, names, seed)
     _warn_of_unused_columns(data.validation.columns, metric, rule)
     classes = np.unique(data.training.y) if task == "classification" else None
-    evaluator = Evaluator(metric, rule, classes)
+    tuned = rule if isinstance(rule, Tuned) else _tuned_by(metric, data)
+    evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
-    prepared = Prepared(settings, data, trainer, evaluator, seed)
+    data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted)
     return prepared if test is None else _with_test(prepared, test)
 
 
@@ -67,7 +75,7 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     # Validation rows split off the training rows have the same distribution: no shift, so π = 1.
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
-    training, validation = data.training, data.validation
+    training, validation = data.training, data.given
     return ExampleWeighting(embedding, base_weights).fit(
         training.X,
         training.y,
@@ -78,21 +86,22 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     )
 
 
-def make_study(prepared: Prepared, weighting: Weighting) -> WeightStudy:
-    """The study of a search, in memory or in the storage that the settings name."""
+def make_study(prepared: Prepared, weighting: Weighting, **changes: Any) -> WeightStudy:
+    """The study of a search, in memory or in the storage that the settings name; `changes` are arguments of
+    `WeightStudy` that differ from the settings."""
     settings = prepared.settings
-    return WeightStudy(
-        weighting,
-        Ball(weighting.n_dims, settings.ball_radius),
-        sampler=settings.sampler,
-        greater_is_better=prepared.evaluator.metric.greater_is_better,
-        n_initial=settings.batch_size,
-        alpha_zero_repeats=settings.alpha_zero_repeats,
-        storage=settings.storage,
-        name=settings.study_name,
-        seed=prepared.seed,
-        fingerprint="" if settings.storage is None else _fingerprint(prepared, weighting),
-    )
+    arguments = {
+        "domain": Ball(weighting.n_dims, settings.ball_radius),
+        "sampler": settings.sampler,
+        "greater_is_better": prepared.evaluator.metric.greater_is_better,
+        "n_initial": settings.batch_size,
+        "alpha_zero_repeats": settings.alpha_zero_repeats,
+        "storage": settings.storage,
+        "name": settings.study_name,
+        "seed": prepared.seed,
+        "fingerprint": "" if settings.storage is None else _fingerprint(prepared, weighting),
+    }
+    return WeightStudy(weighting, **{**arguments, **changes})
 
 
 def task_of(estimator: Any) -> Task:
@@ -105,6 +114,14 @@ def task_of(estimator: Any) -> Task:
         f"{estimator!r} is neither a classifier nor a regressor; moew needs an estimator that says which.",
         argument="estimator",
     )
+
+
+def _tuned_by(metric: Metric, data: SearchData) -> Tuned:
+    """How decisions are tuned: by the groups of a column of the metric that the model may see, too."""
+    in_X = getattr(data.training.X, "columns", ())
+    seen = [name for name in metric.required_columns if name in in_X]
+    few = [name for name in seen if len(np.unique(data.validation.columns[name].astype(str))) <= MOST_GROUPS]
+    return Tuned(few[0] if len(few) == 1 else None)
 
 
 def checked_test_rows(given: UserRows, evaluator: Evaluator, task: Task) -> LabelledRows:
@@ -133,11 +150,22 @@ def _search_data(
     check_training_labels(rows, task)
     if (validation.X is None) != (validation.y is None):
         raise InvalidInputError("X_val and y_val go together: pass both, or neither.", argument="X_val")
-    if validation.X is not None:
-        data = given_validation(task, rows, labelled_rows(validation, task, "validation", names))
-    elif validation.sample_weight is not None or validation.metadata is not None:
+    if validation.X is None and (validation.sample_weight is not None or validation.metadata is not None):
         raise InvalidInputError(
             "sample_weight_val and metadata_val need X_val and y_val, too.", argument="X_val"
+        )
+    if validation.X is not None:
+        data = given_validation(task, rows, labelled_rows(validation, task, "validation", names))
+    elif isinstance(settings.validation, str):  # "auto": `judged_rows` makes the folds
+        every = np.arange(len(rows))
+        data = SearchData(task, rows, rows, (Fold(every, every),), given_validation=False)
+    elif settings.validation is None:
+        raise InvalidInputError(
+            Argument("validation", None),
+            " is for given validation rows: pass ",
+            Argument("X_val and y_val"),
+            ".",
+            argument="validation",
         )
     elif isinstance(settings.validation, float | np.floating):
         share = float(settings.validation)

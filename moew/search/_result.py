@@ -12,7 +12,20 @@ from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._settings import SearchSettings
 from moew.search._study import Trial, WeightStudy
+from moew.search._ways import WEIGHTS
 from moew.types import FloatArray, IntArray, Task
+
+
+@dataclass(frozen=True)
+class WayResult:
+    """What one way to the metric is worth, in the metric's own units."""
+
+    name: str
+    simple: bool
+    best: float  # on the judged rows
+    honest: float  # corrected for its choices
+    error: float  # standard error of its difference to what is handed out
+    n_members: int  # models whose predictions are averaged
 
 
 @dataclass(frozen=True)
@@ -28,11 +41,14 @@ class SearchResult:
     unweighted: HonestScore  # of the model with the user's own weights only; not chosen either
     alpha_zero_is_unweighted: bool  # π = 1, so both are the same model
     n_validation: int
+    n_out_of_fold: int = 0  # training rows that are judged out of fold
     n_holdout: int = 0  # rows set aside for the honest scores
     notes: tuple[str, ...] = ()
-    gain_error: float = (
-        math.nan
-    )  # standard error of the winner's metric minus the unweighted, on the same rows
+    gain_error: float = math.nan  # standard error of the gain over the unweighted model
+    ways: tuple[WayResult, ...] = ()  # all ways to the metric, the simplest first
+    chosen: str = WEIGHTS  # the way that is handed out
+    reason: str = ""  # why
+    n_models: int = 0  # candidates of all ways
 
     @property
     def best_trial(self) -> Trial:
@@ -41,12 +57,12 @@ class SearchResult:
 
     @property
     def best_score(self) -> float:
-        """The winner's score on the validation rows."""
+        """The score of what is handed out on the judged rows."""
         return self.honest.best
 
     @property
     def honest_score(self) -> float:
-        """The winner's score, corrected for the choice."""
+        """The same, corrected for all choices."""
         return self.honest.value
 
     @property
@@ -92,16 +108,30 @@ class SearchResult:
         return {"unweighted": self.unweighted, **of_zero, "moew": self.honest}
 
     @property
+    def rows_judged(self) -> str:
+        """How many rows of which kind the scores are from, in words."""
+        if not self.n_out_of_fold:
+            return f"{self.n_validation:,} validation rows"
+        if not self.n_validation:
+            return f"{self.n_out_of_fold:,} rows out of fold"
+        return f"{self.n_validation:,} validation rows and {self.n_out_of_fold:,} training rows out of fold"
+
+    @property
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
+        handed = {way.name: "handed out" if way.name == self.chosen else "" for way in self.ways}
         lines = [
-            f"{self.metric} on {self.n_validation:,} validation rows ({better} is better)",
-            f"{'':24}{'best':>12}{'honest':>12}",
-            *(f"{name:24}{number(s.best):>12}{number(s.value):>12}" for name, s in self.scores.items()),
-            f"{len(self.trials)} candidates ({self.n_failed} failed), the winner is {self.best_number}.",
+            f"{self.metric} on {self.rows_judged} ({better} is better)",
+            f"{'':28}{'best':>12}{'honest':>12}",
+            *(
+                f"{way.name:28}{number(way.best):>12}{number(way.honest):>12}  {handed[way.name]}".rstrip()
+                for way in self.ways
+            ),
+            f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
+            f"{self.chosen}, {self.reason}.",
         ]
         if math.isfinite(self.gain):
             low, high = map(signed, self.gain_interval)
@@ -122,7 +152,8 @@ class FittedSearch:
     winner: FinalModel
     weights: FloatArray  # (n,), the winner's, of the training rows
     training_rows: IntArray  # (n,), the numbers of those rows in X
-    unweighted: FinalModel | None  # the model without learned weights; None if it failed or was not asked for
+    unweighted: FinalModel | None  # the model without learned weights; None if it failed
+    weight_function: Any  # of what is handed out: gives weights (n,) for any rows
 
     @property
     def weighting(self) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from moew.search._study import Storage
 
 DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
+FINAL = ("ensemble", "average", "best")
 _HOLDOUT_SHARE = 0.3
 
 
@@ -32,6 +33,8 @@ class SearchSettings:
     batch_size: int
     alpha_zero_repeats: int
     validation: Any
+    final: Literal["ensemble", "average", "best"]
+    guard: bool
     honest: Literal["halves", "holdout"] | float | None
     storage: Storage
     study_name: str
@@ -55,6 +58,13 @@ class SearchSettings:
                 " must be an integer, so that the search can be continued.",
                 argument="random_state",
             )
+        if not isinstance(self.final, str) or self.final not in FINAL:
+            raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
+        if not isinstance(self.guard, bool | np.bool_):
+            raise _refused("guard", "must be True or False", self.guard)
+        if isinstance(self.validation, str) and self.validation != "auto":
+            wanted = "must be 'auto', None, a share, a number of folds or a splitter"
+            raise _refused("validation", wanted, self.validation)
         is_share = isinstance(self.honest, float) and 0 < self.honest < 1
         if not (is_share or self.honest is None or self.honest in ("halves", "holdout")):
             wanted = "must be 'halves', 'holdout', a share between 0 and 1 or None"

@@ -342,6 +342,10 @@ class WeightStudy:
         weights: FloatArray = self._fitted_weighting.weight_function(trial.alpha)(X, y)
         return weights
 
+    def weight_function(self, trial: Trial) -> Any:
+        """The candidate's weights as a function of any rows."""
+        return self._fitted_weighting.weight_function(trial.alpha)
+
     def training_weights(self, trial: Trial) -> FloatArray:
         """The candidate's weights (n,) of the training rows, as `ExampleWeightSearch` trains with them."""
         weights: FloatArray = self._fitted_weighting.training_weights(trial.alpha[None])[0]

@@ -1,0 +1,191 @@
+"""Honest scores of all ways to the metric, and which of them is handed out.
+
+Every way chooses on one half of the judged rows and is scored on the other, several times: what it scores
+less there than what it chose on all rows scores on the same half is its optimism. Nothing is trained for
+that. docs/honest-score.md explains it, and what bias remains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from moew.data._splits import stratified_halves
+from moew.search._judge import Choice, Judge
+from moew.search._ways import UNWEIGHTED, Way
+from moew.types import FloatArray, IntArray
+
+SIMPLER = 0.5  # a simpler way is taken if it is behind by no more standard errors
+CERTAIN = 1.64  # example weights are handed out if they are ahead by more standard errors
+
+
+@dataclass(frozen=True)
+class WayScore:
+    """What a way is worth; signed so that higher is better, NaN where undefined."""
+
+    way: Way
+    choice: Choice  # made on all judged rows, with the predictions of the finalists' folds
+    best: float  # its value on all judged rows
+    crossed: FloatArray  # (2J,) on each half, of what the other half chose
+    chosen: FloatArray  # (2J,) on each half, of what all rows chose; both by the search's predictions
+    own: FloatArray  # (2J,) the same by the finalists' predictions
+
+    @property
+    def optimism(self) -> float:
+        """How much the choice makes its value look better than it is."""
+        return _mean(self.chosen - self.crossed)
+
+    @property
+    def size_bias(self) -> float:
+        """Bias of the metric itself from being computed on few rows: a worst class looks worse on few.
+
+        On half the rows it is twice as large if it falls like 1/n, so the difference is that of all rows.
+        """
+        return _mean(self.own) - self.best
+
+    @property
+    def honest(self) -> float:
+        """The value on new rows."""
+        return self.best - self.optimism - self.size_bias
+
+    @property
+    def error(self) -> float:
+        """Standard error of a value on as many rows, of a fixed choice: the delete-half jackknife's."""
+        moved = self.own - self.best
+        moved = moved[np.isfinite(moved)]
+        return float(np.sqrt(np.mean(moved**2))) if len(moved) else math.nan
+
+
+def score_ways(
+    ways: Sequence[Way], judge: Judge, finalists: Any, strata: IntArray, rng: np.random.Generator
+) -> list[WayScore]:
+    """The scores of all ways that exist; `finalists(choice)` gives a choice of all rows with the predictions
+    that it is finally judged by."""
+    every = judge.every
+    chosen = {way.name: way.choose(every) for way in ways}
+    there = [way for way in ways if chosen[way.name] is not None]
+    final_judge, final = finalists({way.name: chosen[way.name] for way in there})
+    crossed: dict[str, list[float]] = {way.name: [] for way in there}
+    fixed: dict[str, list[float]] = {way.name: [] for way in there}
+    own: dict[str, list[float]] = {way.name: [] for way in there}
+    for _ in range(judge.effort.pairs):
+        pair = stratified_halves(strata, rng)
+        for half, other in (pair, pair[::-1]):
+            for way in there:
+                choice = way.choose(half)
+                crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
+                fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
+                same = final_judge is judge
+                own[way.name].append(
+                    fixed[way.name][-1] if same else final_judge.value(final[way.name], other)
+                )
+    return [
+        WayScore(
+            way,
+            final[way.name],
+            final_judge.value(final[way.name], every if final_judge is judge else final_judge.every),
+            np.array(crossed[way.name]),
+            np.array(fixed[way.name]),
+            np.array(own[way.name]),
+        )
+        for way in there
+    ]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Which way is handed out, and why."""
+
+    chosen: WayScore
+    simple: WayScore  # the best simple way
+    reason: str
+    honest: float  # the honest value of what is handed out, the guard's choice included; signed
+    optimism: float  # of all choices that were made, the guard's included
+
+
+def decide(scores: Sequence[WayScore], guard: bool) -> Verdict:
+    """Hand out the simplest way that is not worse beyond chance; without the guard, example weights."""
+    learned = _best([score for score in scores if not score.way.simple])
+    simple = simplest(scores)
+    chosen = learned
+    reason = "the guard is off"
+    if guard:
+        chosen, reason = _guarded(scores)
+    if not guard:
+        crossed = learned.crossed
+    else:
+        # The same rule on each half, with the ways' optimism of all rows, which a half has more of.
+        crossed = np.array([_chosen_on_half(scores, k).crossed[k] for k in range(len(chosen.crossed))])
+    optimism = _mean(chosen.chosen - crossed)
+    if not math.isfinite(optimism):
+        optimism = chosen.optimism
+    honest = chosen.best - optimism - chosen.size_bias
+    return Verdict(chosen, simple, reason, honest, optimism)
+
+
+def gain_error(one: WayScore, other: WayScore) -> float:
+    """Standard error of the difference of two honest values, for what was chosen, on the same rows.
+
+    Errors that both share cancel. The corrections for the choice are estimates, whose errors are taken to be
+    as large as their difference.
+    """
+    if one is other:
+        return 0.0
+    moved = (one.own - other.own) - (one.best - other.best)
+    moved = moved[np.isfinite(moved)]
+    if not len(moved):
+        return math.nan
+    return math.hypot(float(np.sqrt(np.mean(moved**2))), one.optimism - other.optimism)
+
+
+def simplest(scores: Sequence[WayScore]) -> WayScore:
+    """The simplest of the simple ways that is not worse than the best of them beyond chance."""
+    simple = [score for score in scores if score.way.simple]
+    best = _best(simple)
+    for score in simple:
+        behind = best.honest - score.honest
+        if score is best or behind <= SIMPLER * gain_error(best, score):
+            return score
+    return best
+
+
+def _guarded(scores: Sequence[WayScore]) -> tuple[WayScore, str]:
+    simple, best_simple = simplest(scores), _best([score for score in scores if score.way.simple])
+    learned = _best([score for score in scores if not score.way.simple])
+    ahead = learned.honest - best_simple.honest
+    if ahead > CERTAIN * gain_error(learned, best_simple):
+        return learned, "ahead of every simple way beyond chance"
+    return simple, "no way is ahead of it beyond chance"
+
+
+def _chosen_on_half(scores: Sequence[WayScore], k: int) -> WayScore:
+    """The way that the guard would take by the half that the k-th cross-fitted value was not scored on."""
+    other = k + 1 if k % 2 == 0 else k - 1  # halves come in pairs; the other half's own values are here
+    worth = {id(s): s.chosen[other] - math.sqrt(2) * s.optimism for s in scores}
+    simple = [s for s in scores if s.way.simple]
+    learned = [s for s in scores if not s.way.simple]
+    finite = [s for s in simple if math.isfinite(worth[id(s)])] or simple[:1]
+    best = max(finite, key=lambda s: worth[id(s)])
+    rival = max(learned, key=lambda s: worth[id(s)] if math.isfinite(worth[id(s)]) else -math.inf)
+    ahead = worth[id(rival)] - worth[id(best)]
+    return rival if ahead > CERTAIN * math.sqrt(2) * gain_error(rival, best) else best
+
+
+def _best(scores: Sequence[WayScore]) -> WayScore:
+    """The way with the highest honest value, the simplest among equals."""
+    finite = [score for score in scores if math.isfinite(score.honest)]
+    return max(finite, key=lambda score: score.honest) if finite else scores[0]
+
+
+def _mean(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) * 2 >= len(values) and len(finite) else math.nan
+
+
+def _known(choice: Choice | None) -> Choice:
+    assert choice is not None
+    return choice

@@ -1,0 +1,112 @@
+"""Which rows candidates are judged on: the given validation rows, and training rows out of fold.
+
+Few validation rows cannot tell candidates apart. Training rows can, predicted by models that were not trained
+on them. Where they are distributed otherwise than the validation rows, fewer of them count; see `rows_like`.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from moew._util.seeds import generator, integer_seed
+from moew.data import SearchData
+from moew.data._splits import out_of_fold
+from moew.exceptions import Argument, InvalidInputError
+from moew.search._evaluate import Evaluator
+from moew.weighting._joint_shift import joint_density_ratio, rows_like
+
+SEARCH_FOLDS, FINALIST_FOLDS = 2, 5
+ENOUGH_GIVEN = 5000  # with so many validation rows, no training rows are needed
+MOST_JUDGED = 10_000  # training rows that are judged
+
+
+def judged_rows(
+    data: SearchData, validation: Any, evaluator: Evaluator, seed: int
+) -> tuple[SearchData, tuple[str, ...], bool]:
+    """The search data with training rows judged out of fold, where that is asked for and possible; notes that
+    say what was done; and whether the validation rows are seen to be distributed otherwise."""
+    whole_number = isinstance(validation, Integral) and not isinstance(validation, bool)
+    automatic = isinstance(validation, str)
+    if not automatic and not (whole_number and data.given_validation):
+        return data, (), False
+    if not data.given_validation:
+        _check_classes(data)
+        return _all_out_of_fold(data, seed), (), False
+    reason = _why_not(data, evaluator, len(data.validation) if automatic else 0)
+    if reason is not None and automatic:
+        return data, (f"judged on the {len(data.validation):,} validation rows alone: {reason}.",), True
+    if reason is not None:
+        raise InvalidInputError(
+            Argument("validation", validation),
+            f" cannot judge training rows beside the given validation rows: {reason}.",
+            argument="validation",
+        )
+    training, given = data.training, data.validation
+    ratio = joint_density_ratio(
+        training.X, training.y, given.X, given.y, task=data.task, seed=integer_seed(seed, "ratio")
+    )
+    drawn, effective = rows_like(ratio, generator(seed, "judged"), MOST_JUDGED)
+    if len(drawn) < FINALIST_FOLDS:
+        return data, (f"judged on the {len(given):,} validation rows alone: {_FAR}.",), True
+    folds = (SEARCH_FOLDS, _finalist_folds(data)) if automatic else (int(validation), int(validation))
+    note = f"judged on {len(given):,} validation rows and {len(drawn):,} training rows out of fold"
+    if effective < len(ratio):
+        note += (
+            f" (of {len(ratio):,}, which are distributed otherwise: they are worth {effective:,.0f} of the "
+            "validation rows' kind)"
+        )
+    shifted = effective < len(ratio)
+    return out_of_fold(data, drawn, *folds, generator(seed, "folds")), (f"{note}.",), shifted
+
+
+_FAR = "the training rows are distributed too differently"
+
+
+def _all_out_of_fold(data: SearchData, seed: int) -> SearchData:
+    """Without validation rows: every row out of fold, up to a number of them."""
+    rng, n = generator(seed, "folds"), len(data.training)
+    judged = np.arange(n) if n <= MOST_JUDGED else np.sort(rng.permutation(n)[:MOST_JUDGED])
+    return out_of_fold(data, judged, SEARCH_FOLDS, _finalist_folds(data), rng)
+
+
+def _finalist_folds(data: SearchData) -> int:
+    return max(SEARCH_FOLDS, min(FINALIST_FOLDS, _fewest_of_a_class(data)))
+
+
+def _fewest_of_a_class(data: SearchData) -> int:
+    if data.task == "regression":
+        return len(data.training)
+    return int(np.unique(data.training.y, return_counts=True)[1].min())
+
+
+def _check_classes(data: SearchData) -> None:
+    if _fewest_of_a_class(data) >= SEARCH_FOLDS:
+        return
+    classes, counts = np.unique(data.training.y, return_counts=True)
+    raise InvalidInputError(
+        f"the rows cannot be judged out of fold: the classes {classes[counts < 2].tolist()[:5]} have one row "
+        "each. Give more rows of them, or pass ",
+        Argument("X_val and y_val"),
+        ".",
+        argument="validation",
+    )
+
+
+def _why_not(data: SearchData, evaluator: Evaluator, n_given: int) -> str | None:
+    """Why training rows cannot be judged beside the given ones; None if they can."""
+    training, given = data.training, data.validation
+    if n_given >= ENOUGH_GIVEN:
+        return "there are enough of them"
+    missing = sorted(set(given.columns) - set(training.columns))
+    if missing:
+        return f"the training rows do not have {', '.join(map(repr, missing))}"
+    if given.sample_weight is not None and training.sample_weight is None:
+        return "the training rows do not have sample weights"
+    if evaluator.classes is not None and len(np.setdiff1d(given.y, evaluator.classes)):
+        return "their labels are not those of the training rows"
+    if _fewest_of_a_class(data) < SEARCH_FOLDS:
+        return "a class has fewer training rows than there are folds"
+    return None

@@ -1,0 +1,89 @@
+"""The searches of one fit, which run side by side: example weights, and the simple ways that train models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from moew._util.seeds import integer_seed
+from moew.embedding import LabelEmbedding
+from moew.samplers import Ball
+from moew.search._loop import Search
+from moew.search._prepare import Prepared, make_study
+from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, POWERS, WEIGHTS
+from moew.types import Weighting
+from moew.weighting import CovariateShift, ExampleWeighting, PowersOfTarget, UniformBaseWeights
+
+SIMPLE_SHARE = 0.2  # of the candidates, which class weights or powers of the target get
+SAME = 1e-9  # weights with a smaller relative difference count as the same
+_CLASS_RADIUS = 5.0  # class weights up to a ratio of a thousand
+_POWER_RADIUS = 4.0
+
+
+def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]:
+    """The searches by the way that they belong to, that of example weights first.
+
+    Without a guard only the unweighted model is trained besides, if α = 0 is not it. The unweighted model is
+    the first candidate of the simple ways' search, or the α = 0 model of the first search.
+    """
+    settings, data = prepared.settings, prepared.data
+    plain = zero_is_unweighted(prepared, weighting)
+    share = SIMPLE_SHARE if settings.guard else 0.0
+    searches = {WEIGHTS: _search(prepared, weighting, 1 - share, WEIGHTS)}
+    if share or not plain:
+        name = CLASS_WEIGHTS if data.task == "classification" else POWERS
+        searches[name] = _search(prepared, _simple_weighting(prepared), share, name, zero=not plain)
+    if settings.guard and prepared.shifted:
+        searches[IMPORTANCE] = _search(prepared, _importance(prepared), 0.0, IMPORTANCE)
+    return searches
+
+
+def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
+    """Whether the weights at α = 0 are the user's own: π = 1."""
+    own = prepared.data.training.own_weights
+    at_zero = weighting.training_weights(np.zeros((1, weighting.n_dims)))[0]
+    return bool(np.allclose(at_zero, own, rtol=SAME, atol=0))
+
+
+def _search(
+    prepared: Prepared, weighting: Weighting, share: float, name: str, *, zero: bool = True
+) -> Search:
+    if name == WEIGHTS:
+        study = make_study(prepared, weighting)
+    else:
+        settings = prepared.settings
+        radius = {CLASS_WEIGHTS: _CLASS_RADIUS, POWERS: _POWER_RADIUS}.get(name, 1.0)
+        study = make_study(
+            prepared,
+            weighting,
+            domain=Ball(weighting.n_dims, radius),
+            name=f"{settings.study_name}: {name}",
+            seed=integer_seed(prepared.seed, name),
+            sampler="gp_bucb",
+            alpha_zero_repeats=int(zero),
+            n_initial=max(4, round(share * settings.batch_size)),
+        )
+    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share)
+
+
+def _simple_weighting(prepared: Prepared) -> Any:
+    training, data = prepared.data.training, prepared.data
+    if data.task == "regression":
+        return PowersOfTarget(training.y, training.sample_weight)
+    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
+    return weighting.fit(None, training.y, task=data.task, sample_weight=training.sample_weight)
+
+
+def _importance(prepared: Prepared) -> ExampleWeighting:
+    """Weights by the density ratio of the features alone, at α = 0."""
+    shift = CovariateShift(random_state=integer_seed(prepared.seed, "importance"))
+    training, given = prepared.data.training, prepared.data.given
+    return ExampleWeighting(LabelEmbedding(), shift).fit(
+        training.X,
+        training.y,
+        given.X,
+        given.y,
+        task=prepared.data.task,
+        sample_weight=training.sample_weight,
+    )

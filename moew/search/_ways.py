@@ -1,0 +1,72 @@
+"""The ways to the metric, from the simplest to example weights: one list for all places.
+
+A way is a method to get from the judged rows to a choice: which candidates it may take, whether it averages
+several of them, and whether it tunes the decisions. The guard, the result, `compare` and the report go
+through this list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from moew.search._judge import Choice, Judge
+from moew.types import IntArray
+
+UNWEIGHTED = "unweighted"
+CONSTANT = "constant"
+TUNED = "tuned decisions"
+IMPORTANCE = "importance weights"
+CLASS_WEIGHTS = "class weights"
+POWERS = "powers of the target"  # what class weights are in regression
+PARAMETERS = "hyper-parameters"
+WEIGHTS = "example weights"
+AND_TUNED = ", tuned"
+TRAINED = (UNWEIGHTED, IMPORTANCE, CLASS_WEIGHTS, POWERS, PARAMETERS, WEIGHTS)
+"""Ways that train models of their own, in the order of their simplicity."""
+
+Choose = Callable[[IntArray], Choice | None]
+"""(rows to choose on) → what is chosen, or None if the way does not exist here."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to the metric: its name, whether it is a simple one, and how it chooses on some rows."""
+
+    name: str
+    simple: bool
+    choose: Choose
+
+
+def list_ways(judge: Judge, candidates: Mapping[str, Sequence[int]], averages: bool) -> list[Way]:
+    """The ways that exist for a search, the simplest first.
+
+    `candidates` are the numbers of the candidates that each of TRAINED trained; the unweighted model is the
+    first of them. Example weights may take all candidates, and average several of them if `averages`.
+    """
+    (unweighted,) = candidates[UNWEIGHTED]
+    ways = [
+        Way(UNWEIGHTED, True, partial(judge.single, unweighted)),
+        Way(CONSTANT, True, judge.constant),
+        Way(TUNED, True, _tuned(judge, partial(judge.single, unweighted))),
+    ]
+    for name in (IMPORTANCE, CLASS_WEIGHTS, POWERS, PARAMETERS):
+        if numbers := candidates.get(name, ()):
+            best = partial(judge.best, [unweighted, *numbers])
+            ways.append(Way(name, True, best))
+            if name != IMPORTANCE:
+                ways.append(Way(name + AND_TUNED, True, _tuned(judge, best)))
+    everything = [number for name in TRAINED for number in candidates.get(name, ())]
+    learned = partial(judge.ensemble if averages else judge.best, everything)
+    ways.append(Way(WEIGHTS, False, learned))
+    ways.append(Way(WEIGHTS + AND_TUNED, False, _tuned(judge, learned)))
+    return ways
+
+
+def _tuned(judge: Judge, choose: Choose) -> Choose:
+    def chosen(rows: IntArray) -> Choice | None:
+        choice = choose(rows)
+        return None if choice is None else judge.tuned(choice)
+
+    return chosen

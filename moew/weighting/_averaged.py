@@ -1,0 +1,37 @@
+"""The weight function of an ensemble: the average of its members'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from moew._util.state import State, Stateful, load_state
+from moew.types import FloatArray, Labels, Rows
+
+
+@dataclass(frozen=True)
+class AveragedWeights(Stateful):
+    """The average of several weight functions by their votes, which sum to one."""
+
+    state_home = "moew.weighting"
+
+    functions: tuple[Any, ...]
+    votes: tuple[float, ...]
+
+    def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
+        """The weights (n,) of any rows."""
+        total = np.zeros(len(y))
+        for function, vote in zip(self.functions, self.votes, strict=True):
+            total += vote * function(X, y, columns)
+        return total
+
+    def _content(self) -> State:
+        return {"functions": [function.state() for function in self.functions], "votes": list(self.votes)}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The weight function that `state()` described."""
+        return cls(tuple(load_state(one, objects) for one in state["functions"]), tuple(state["votes"]))

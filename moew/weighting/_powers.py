@@ -1,0 +1,80 @@
+"""Powers of the target as weights: what class weights are in regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from moew._util.state import State, Stateful
+from moew.types import FloatArray, Labels, Rows
+from moew.weighting._normalise import mean_over_rows
+
+_ABOVE_ZERO = 0.1  # of the spread: how far the lowest target is lifted above zero where not all are positive
+
+
+@dataclass(frozen=True)
+class PowerWeights(Stateful):
+    """The weight function ((y + shift) / scale)^exponent / mean, which does not look at X."""
+
+    state_home = "moew.weighting"
+
+    exponent: float
+    shift: float
+    scale: float
+    mean: float
+
+    def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
+        """The weights (n,) of any rows; targets below those of the training rows count as the lowest."""
+        return np.asarray(_powers(y, self.shift, self.scale, np.array([self.exponent]))[0] / self.mean)
+
+    def _content(self) -> State:
+        return {"exponent": self.exponent, "shift": self.shift, "scale": self.scale, "mean": self.mean}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """The weight function that `state()` described."""
+        return cls(state["exponent"], state["shift"], state["scale"], state["mean"])
+
+
+class PowersOfTarget:
+    """Weights y^α of the training rows for any exponent α, times the user's weights.
+
+    Targets that are not all positive are lifted above zero first.
+
+    Examples
+    --------
+    >>> PowersOfTarget(np.array([1.0, 2.0, 3.0])).training_weights(np.array([[0.0], [1.0]])).tolist()
+    [[1.0, 1.0, 1.0], [0.5, 1.0, 1.5]]
+    """
+
+    n_dims = 1
+
+    def __init__(self, y: Labels, sample_weight: FloatArray | None = None) -> None:
+        target = np.asarray(y, dtype=np.float64)
+        self.y, self.sample_weight = target, sample_weight
+        lowest = float(target.min())
+        self.shift = 0.0 if lowest > 0 else _ABOVE_ZERO * (float(target.std()) or 1.0) - lowest
+        self.scale = float(np.median(target + self.shift))
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The weights (K, n) for exponents (K, 1), with mean one where each row counts by the user's weight."""
+        powers = _powers(self.y, self.shift, self.scale, np.asarray(alphas)[:, 0])
+        weights = powers / mean_over_rows(powers, self.sample_weight)[:, None]
+        return weights if self.sample_weight is None else weights * self.sample_weight
+
+    def weight_function(self, alpha: FloatArray) -> PowerWeights:
+        """The weight function for one exponent (1,)."""
+        exponent = float(np.asarray(alpha)[0])
+        powers = _powers(self.y, self.shift, self.scale, np.array([exponent]))
+        return PowerWeights(
+            exponent, self.shift, self.scale, float(mean_over_rows(powers, self.sample_weight)[0])
+        )
+
+
+def _powers(y: Labels, shift: float, scale: float, exponents: FloatArray) -> FloatArray:
+    lifted = np.asarray(y, dtype=np.float64) + shift
+    # A factor of a million in the target is as much as a weight can tell apart.
+    return np.asarray((np.maximum(lifted, 1e-6 * scale) / scale) ** exponents[:, None])
