@@ -27,6 +27,7 @@ from moew.metrics._resolve import MetricFactory as MetricFactory
 from moew.metrics._resolve import named_metric as named_metric
 from moew.metrics._resolve import resolve_metric as resolve_metric
 from moew.metrics._responses import decided_labels as decided_labels
+from moew.metrics._responses import decision_basis as decision_basis
 from moew.metrics._responses import positive_score as positive_score
 from moew.metrics._responses import respond as respond
 from moew.metrics._scorer import ScorerMetric as ScorerMetric

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 
+from moew._util.estimators import is_regression
 from moew.data._read_only import read_only
 from moew.data._rows import n_rows
 from moew.exceptions import InvalidInputError
-from moew.metrics._responses import is_regression
 from moew.types import Array, Rows
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_regressor
 
+from moew._util.estimators import is_regression as is_regression
 from moew.data._rows import n_rows
 from moew.exceptions import Argument, InvalidInputError
+from moew.models._votes import class_scores
 from moew.types import Array, BoolArray, FloatArray, Response, Rows
 
 
@@ -72,17 +73,42 @@ def positive_score(model: Any, X: Rows, pos_label: Any = None) -> FloatArray:
     return score.reshape(len(score)) if position == 1 else -score.reshape(len(score))
 
 
+def decision_basis(model: Any, X: Rows, pos_label: Any = None) -> tuple[FloatArray | None, float]:
+    """What the model's own `predict` decides by, and the threshold above which it decides for a class.
+
+    It is the decision function if the model has one (threshold 0), else the probabilities (threshold 0.5):
+    (n,) for two classes, of `pos_label` (default: the second), (n, C) for more, where the highest decides.
+    None for regressors and for models that have labels only.
+    """
+    if is_regression(model):
+        return None, 0.0
+    if hasattr(model, "decision_function"):
+        classes = model_classes(model)
+        decision = _per_row(model.decision_function(X), X, "decision_function")
+        scores = class_scores(decision, len(classes))
+        if scores is not None:
+            is_of_first = scores.ndim == 1 and _position(pos_label, classes) == 0
+            return (-scores if is_of_first else scores), 0.0
+    if hasattr(model, "predict_proba"):
+        classes = model_classes(model)
+        shares = _probabilities(model, X)
+        return (shares[:, _position(pos_label, classes)] if len(classes) == 2 else shares), 0.5
+    return None, 0.0
+
+
+def own_decisions(scores: FloatArray, threshold: float, classes: Array, pos_label: Any = None) -> Array:
+    """Class labels (n,) that a model decides for itself by the scores and threshold of `decision_basis`."""
+    if scores.ndim == 2:
+        return np.asarray(np.asarray(classes)[scores.argmax(axis=1)])
+    # On the threshold models decide for the first class, whichever class the score is of.
+    of_first = _position(pos_label, classes) == 0
+    return decided_labels(scores >= threshold if of_first else scores > threshold, classes, pos_label)
+
+
 def decided_labels(positive: BoolArray, classes: Array, pos_label: Any = None) -> Array:
     """Class labels (n,) from the decisions (n,) of a decision rule, for two classes."""
     position = _position(pos_label, classes)
     return np.asarray(classes)[np.where(positive, position, 1 - position)]
-
-
-def is_regression(model: Any) -> bool:
-    """Whether the model is a regressor by its scikit-learn tags; without tags, whether it has no classes."""
-    if hasattr(model, "__sklearn_tags__"):
-        return bool(is_regressor(model))
-    return not hasattr(model, "classes_")
 
 
 def model_name(model: Any) -> str:

@@ -1,0 +1,209 @@
+"""Recorded predictions of several models, averaged, are those that an ensemble of the models records."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from problems import shifted_classes, skewed_target
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from moew.exceptions import InvalidInputError
+from moew.metrics import Predictions, decision_basis, make_metric, resolve_metric
+from moew.metrics._responses import own_decisions
+from moew.models import ModelEnsemble, NetworkClassifier
+
+VOTES = [3, 1, 2]
+CLASSIFIERS = {
+    "logistic": lambda seed: LogisticRegression(C=10.0 ** (seed - 2)),
+    "lightgbm": lambda seed: LGBMClassifier(n_estimators=3, min_child_samples=3, verbose=-1, n_jobs=1),
+    "network": lambda seed: NetworkClassifier((4,), steps=20, random_state=seed),
+    "tree": lambda seed: DecisionTreeClassifier(max_depth=3, random_state=seed),
+}
+SCORERS = ["f1", "roc_auc", "accuracy", "neg_log_loss", "f1_macro", "roc_auc_ovr"]
+
+
+def metric_of(response):
+    return make_metric(lambda y, output: 0.0, response=response, name=response)
+
+
+def fitted(make, X, y, n=3):
+    rng = np.random.default_rng(1)
+    rows = [np.concatenate([np.arange(9), rng.choice(len(y), len(y))]) for _ in range(n)]
+    return [make(seed).fit(X[some], y[some]) for seed, some in enumerate(rows)]
+
+
+def record(metric, model, X, y, pos_label=None):
+    """What the metric asks the model for, and what the model decides by."""
+    scores, threshold = decision_basis(model, X, pos_label)
+    kept = metric.respond(model, X, y, pos_label=pos_label)
+    return replace(kept, scores=scores, own_threshold=threshold)
+
+
+def assert_same(averaged, recorded):
+    assert averaged.arrays.keys() == recorded.arrays.keys()
+    assert averaged.estimator_type == recorded.estimator_type
+    assert averaged.own_threshold == recorded.own_threshold
+    for name, array in recorded.arrays.items():
+        assert averaged.arrays[name].dtype.kind == array.dtype.kind
+        if array.dtype.kind == "f":
+            np.testing.assert_allclose(averaged.arrays[name], array, rtol=1e-13, atol=1e-15)
+        else:
+            np.testing.assert_array_equal(averaged.arrays[name], array)
+    if recorded.scores is None:
+        assert averaged.scores is None
+    else:
+        np.testing.assert_allclose(averaged.scores, recorded.scores, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("wanted", ["decision", "score", "proba", *SCORERS])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_averaged_predictions_of_classifiers(name, n_classes, wanted):
+    if n_classes == 3 and wanted in ("f1", "roc_auc"):
+        pytest.skip("scikit-learn's is for two classes")
+    rows = shifted_classes(120, n_classes)
+    models = fitted(CLASSIFIERS[name], rows.X, rows.y)
+    metric = resolve_metric(wanted) if wanted in SCORERS else metric_of(wanted)
+    parts = [record(metric, model, rows.X_val, rows.y_val).compact() for model in models]
+    averaged = Predictions.averaged(parts, VOTES, task="classification", classes=np.arange(n_classes))
+    ensemble = ModelEnsemble(models, VOTES)
+    assert_same(averaged, record(metric, ensemble, rows.X_val, rows.y_val))
+    assert metric.value(averaged, rows.X_val, rows.y_val) == pytest.approx(
+        metric.value(metric.respond(ensemble, rows.X_val, rows.y_val), rows.X_val, rows.y_val), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("wanted", ["decision", "score", "r2"])
+@pytest.mark.parametrize(
+    "make", [lambda seed: Ridge(10.0**seed), lambda seed: LGBMRegressor(verbose=-1, n_jobs=1)]
+)
+def test_averaged_predictions_of_regressors(make, wanted):
+    rows = skewed_target(100)
+    models = fitted(make, rows.X, rows.y)
+    metric = resolve_metric(wanted) if wanted == "r2" else metric_of(wanted)
+    parts = [record(metric, model, rows.X_val, rows.y_val) for model in models]
+    averaged = Predictions.averaged(parts, VOTES, task="regression")
+    assert averaged.scores is None
+    assert_same(averaged, record(metric, ModelEnsemble(models, VOTES), rows.X_val, rows.y_val))
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_scores_of_the_first_class_decide_the_same(name):
+    rows = shifted_classes(120)
+    y = np.array(["bad", "good"])[rows.y]
+    models = fitted(CLASSIFIERS[name], rows.X, y)
+    ensemble, metric = ModelEnsemble(models, VOTES), metric_of("decision")
+    for pos_label in (None, "bad", "good"):
+        parts = [record(metric, model, rows.X_val, y, pos_label) for model in models]
+        averaged = Predictions.averaged(
+            parts, VOTES, task="classification", classes=ensemble.classes_, pos_label=pos_label
+        )
+        assert_same(averaged, record(metric, ensemble, rows.X_val, y, pos_label))
+
+
+def test_scorers_of_log_probabilities_are_averaged_as_probabilities():
+    def scorer(model, X, y):
+        return float(model.predict_log_proba(X)[:, 1].mean())
+
+    rows = shifted_classes(120)
+    models = fitted(lambda seed: GaussianNB(var_smoothing=10.0**-seed), rows.X, rows.y)
+    metric = resolve_metric(scorer)
+    averaged = Predictions.averaged(
+        [metric.respond(model, rows.X_val, rows.y_val) for model in models], VOTES, task="classification"
+    )
+    assert list(averaged.arrays) == ["predict_log_proba"]
+    expected = ModelEnsemble(models, VOTES).predict_log_proba(rows.X_val)
+    np.testing.assert_allclose(averaged.arrays["predict_log_proba"], expected, rtol=1e-9, atol=1e-14)
+
+
+def test_labels_without_scores_are_decided_by_the_majority():
+    labels = [["a", "b", "c", "c"], ["b", "b", "c", "a"], ["c", "a", "b", "b"]]
+    parts = [Predictions({"decision": np.array(own)}) for own in labels]
+    averaged = Predictions.averaged(parts, [1, 1, 1], task="classification")
+    assert averaged.arrays["decision"].tolist() == ["a", "b", "c", "a"] and averaged.scores is None
+    turned = np.array(["c", "b", "a"])
+    averaged = Predictions.averaged(parts, [1, 1, 1], task="classification", classes=turned)
+    assert averaged.arrays["decision"].tolist() == ["c", "b", "c", "c"]
+
+
+def test_one_part_is_given_back():
+    part = Predictions({"decision": np.array([0, 1])}, scores=np.array([-1.0, 1.0]))
+    assert Predictions.averaged([part], [3], task="classification") is part
+
+
+def test_a_class_that_no_model_chose_can_have_the_highest_mean():
+    scores = [np.array([[0.5, 0.4, 0.1]]), np.array([[0.1, 0.4, 0.5]])]
+    parts = [Predictions({"decision": np.array([k])}, scores=s) for k, s in zip((0, 2), scores, strict=True)]
+    averaged = Predictions.averaged(parts, [1, 1], task="classification", classes=np.arange(3))
+    assert averaged.arrays["decision"].tolist() == [1]
+    with pytest.raises(InvalidInputError, match="pass classes") as refused:
+        Predictions.averaged(parts, [1, 1], task="classification")
+    assert refused.value.argument == "classes"
+
+
+def test_parts_that_have_no_mean_are_refused():
+    part = Predictions({"score": np.zeros(3)}, np.array([0, 1]), scores=np.zeros(3))
+    others = [
+        Predictions({"proba": np.zeros(3)}, np.array([0, 1]), scores=np.zeros(3)),
+        replace(part, classes=np.array([0, 2])),
+        replace(part, scores=None),
+        replace(part, own_threshold=0.5),
+        part.take(np.array([0, 1])),
+    ]
+    for other in others:
+        with pytest.raises(InvalidInputError, match="do not answer alike"):
+            Predictions.averaged([part, other], [1, 1], task="classification")
+    with pytest.raises(InvalidInputError, match="votes must be one positive number"):
+        Predictions.averaged([part, part], [1, 0], task="classification")
+    with pytest.raises(InvalidInputError, match="votes must be one positive number"):
+        Predictions.averaged([], [], task="classification")
+
+
+def test_what_models_decide_by():
+    rows = shifted_classes(80)
+    logistic, tree, ridge = (
+        make.fit(rows.X, rows.y)
+        for make in (LogisticRegression(), DecisionTreeClassifier(max_depth=2), Ridge())
+    )
+    scores, threshold = decision_basis(logistic, rows.X)
+    assert threshold == 0.0
+    np.testing.assert_array_equal(scores, logistic.decision_function(rows.X))
+    np.testing.assert_array_equal(decision_basis(logistic, rows.X, 0)[0], -scores)
+    shares, threshold = decision_basis(tree, rows.X, 0)
+    assert threshold == 0.5
+    np.testing.assert_array_equal(shares, tree.predict_proba(rows.X)[:, 0])
+    np.testing.assert_array_equal(own_decisions(shares, threshold, tree.classes_, 0), tree.predict(rows.X))
+    assert decision_basis(ridge, rows.X) == (None, 0.0)
+    several = shifted_classes(80, 4)
+    pairs = SVC(decision_function_shape="ovo").fit(several.X, several.y)
+    assert decision_basis(pairs, several.X) == (None, 0.0)
+    rest, threshold = decision_basis(RidgeClassifier().fit(several.X, several.y), several.X)
+    assert rest.shape == (len(several.X), 4) and threshold == 0.0
+
+
+def test_the_own_threshold_stays_with_the_predictions():
+    predictions = Predictions(
+        {"decision": np.array(["a", "b", "a"])},
+        np.array(["a", "b"]),
+        "classifier",
+        np.array([0.1, 0.7, 0.4]),
+        0.5,
+    )
+    state = json.loads(json.dumps(predictions.state()))
+    rows = [np.array([0, 1]), np.array([2])]
+    for same in (
+        Predictions.from_state(state),
+        predictions.compact(),
+        predictions.take(np.arange(3)),
+        Predictions.pooled([predictions.take(some) for some in rows], rows),
+    ):
+        assert same.own_threshold == 0.5
+        assert predictions.equals(same) and same.equals(predictions)
+    assert not predictions.equals(replace(predictions, own_threshold=0.0))
+    del state["own_threshold"]
+    assert Predictions.from_state(state).own_threshold == 0.0
