@@ -466,6 +466,7 @@ def _tune_classes(scores: FloatArray, asked: _Asked) -> ClassOffsets:
 
     A step changes the log odds of a class's share of the rows, whatever the scale of its scores.
     """
+    scores = np.asfortranarray(scores)  # sums and maxima over few classes are faster by column
     n_rows, n_classes = scores.shape
     if not n_rows:
         raise InvalidInputError("a decision rule cannot be fitted on no rows.")
@@ -499,8 +500,8 @@ def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step:
     with np.errstate(invalid="ignore"):
         lead = own - sums.max(axis=1)  # the class is decided where its lead is positive
     always, never = int(np.sum(lead == np.inf)), int(np.sum(lead == -np.inf))
-    descending = np.sort(lead[np.isfinite(lead)])[::-1]
-    if not len(descending):
+    finite = lead[np.isfinite(lead)]
+    if not len(finite):
         return None
     n_rows = len(lead)
     now = int(np.count_nonzero(lead > 0))
@@ -509,11 +510,14 @@ def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step:
     wanted = int(np.clip(max(wanted, now + 1) if step > 0 else min(wanted, now - 1), always, n_rows - never))
     if wanted == now:
         return None
-    margin = 1e-3 * (float(np.ptp(descending)) or 1.0)
-    edges = np.concatenate(([descending[0] + 2 * margin], descending, [descending[-1] - 2 * margin]))
+    margin = 2e-3 * (float(np.ptp(finite)) or 1.0)  # beyond all rows
     count = wanted - always
+    inner = [k for k in (count - 1, count) if 0 <= k < len(finite)]
+    descending = -np.partition(-finite, inner)
+    high = descending[count - 1] if count > 0 else finite.max() + margin
+    low = descending[count] if count < len(finite) else finite.min() - margin
     moved = offsets.copy()
-    moved[which] -= threshold_between(float(edges[count + 1]), float(edges[count]))
+    moved[which] -= threshold_between(float(low), float(high))
     return moved
 
 
