@@ -3,6 +3,7 @@
 A row is decided positive where its score lies strictly above a threshold. `fit` returns a fitted copy,
 `decide` gives booleans, `state` a JSON-able dict. `fit_on` names the rows a rule is fitted on (None:
 nothing to fit), `columns` the per-row columns it needs, `needs_labels` whether its fit looks at labels.
+`Tuned` is fitted by `tune`, which asks the metric, also for several classes and for regression.
 """
 
 from functools import partial
@@ -16,6 +17,13 @@ from moew.decision._thresholds import FixedThreshold as FixedThreshold
 from moew.decision._thresholds import MostAccurate as MostAccurate
 from moew.decision._thresholds import RecallReached as RecallReached
 from moew.decision._thresholds import ShareSelected as ShareSelected
+from moew.decision._tuned import AdjustedPredictions as AdjustedPredictions
+from moew.decision._tuned import ClassOffsets as ClassOffsets
+from moew.decision._tuned import GroupThresholds as GroupThresholds
+from moew.decision._tuned import Tuned as Tuned
+from moew.decision._tuned import TunedRule as TunedRule
+from moew.decision._tuned import TunedThreshold as TunedThreshold
+from moew.decision._tuned import tune as tune
 
 DECISION_RULES = {
     "threshold": NamedRule(partial(FixedThreshold, of="probability"), "0.5", (), "a probability"),
@@ -24,4 +32,5 @@ DECISION_RULES = {
     "select": NamedRule(ShareSelected, "0.05", ("train", "validation", "each")),
     "recall": NamedRule(RecallReached, "0.95"),
     "equal_fpr": NamedRule(EqualFalsePositiveRates, "0.2", meaning="the share selected"),
+    "tuned": NamedRule(Tuned, "", ()),
 }

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
-from moew.types import BoolArray, FloatArray, IntArray
+from moew.exceptions import InPython, InvalidInputError
+from moew.types import BoolArray, Columns, FloatArray, IntArray
 
 
 def check_fraction(value: Any, name: str) -> None:
@@ -102,6 +102,44 @@ def nearest_cut(is_cut: BoolArray, count: int) -> int:
     """
     cuts: IntArray = np.append(np.flatnonzero(is_cut) + 1, len(is_cut) + 1)
     return int(cuts[np.argmin(np.abs(cuts - count))])
+
+
+def groups_of_rows(columns: Columns, column: str, n_rows: int) -> tuple[list[Any], IntArray]:
+    """The groups that occur in a column, in a fixed order, and the index (n,) of each row's group."""
+    if column not in columns:
+        raise InvalidInputError(
+            f"the decision needs the column {column!r}, but got {sorted(columns)!r}.",
+            InPython(
+                f" Take it from a column of X (a data frame with a column named {column!r}) or pass "
+                f"it: predict(X, metadata={{{column!r}: …}}), and in fit as metadata={{…}} and "
+                f"metadata_val={{…}}."
+            ),
+            argument="metadata",
+        )
+    values = np.asarray(columns[column])
+    if values.shape != (n_rows,):
+        raise InvalidInputError(
+            f"column {column!r} must have one group for each of {n_rows} rows, got shape {values.shape}.",
+            argument="metadata",
+        )
+    return _group_codes(values, column)
+
+
+def _group_codes(values: np.ndarray[Any, Any], column: str) -> tuple[list[Any], IntArray]:
+    """Distinct groups as Python values and each row's index (n,) among them."""
+    if values.dtype.kind in "biuU":
+        names, codes = np.unique(values, return_inverse=True)
+        return names.tolist(), codes
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values.tolist()]
+    distinct = set(plain)
+    if bad := [v for v in distinct if not isinstance(v, bool | int | float | str) or v != v]:
+        raise InvalidInputError(
+            f"column {column!r} must hold numbers or strings as groups, none missing, got {bad[0]!r}.",
+            argument="metadata",
+        )
+    ordered = sorted(distinct, key=lambda v: (type(v).__name__, v))
+    place = {name: code for code, name in enumerate(ordered)}
+    return ordered, np.array([place[v] for v in plain], dtype=np.intp)
 
 
 def number_to_json(value: float) -> float | str:

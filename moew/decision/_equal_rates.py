@@ -16,13 +16,14 @@ from moew.decision._common import (
     check_scores,
     check_some_scores,
     count_of_share,
+    groups_of_rows,
     nearest_cut,
     number_to_json,
     threshold_at_edge,
     threshold_selecting,
 )
-from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
-from moew.types import BoolArray, Columns, FloatArray, IntArray
+from moew.exceptions import Argument, InvalidInputError, UndefinedMetricError
+from moew.types import BoolArray, Columns, FloatArray
 
 GREEDY_MOVES = 1000  # as in the authors' script
 
@@ -90,7 +91,7 @@ class EqualFalsePositiveRates(Stateful):
         """A fitted copy, from scores (n,), labels (n,) and the column of groups (n,)."""
         scores = check_some_scores(score)
         labels = check_positive(positive, len(scores))
-        names, codes = self._groups(columns, len(scores))
+        names, codes = groups_of_rows(columns, self.group, len(scores))
         negatives = np.bincount(codes[~labels], minlength=len(names))
         if empty := [names[g] for g in np.flatnonzero(negatives == 0)]:
             raise UndefinedMetricError(
@@ -115,7 +116,7 @@ class EqualFalsePositiveRates(Stateful):
                 f"{self!r} has no thresholds yet; call fit and use what it returns.", argument="decision"
             )
         scores = check_scores(score)
-        names, codes = self._groups(columns, len(scores))
+        names, codes = groups_of_rows(columns, self.group, len(scores))
         known = dict(zip(self.groups_, self.thresholds_, strict=True))
         if unseen := [name for name in names if name not in known]:
             raise InvalidInputError(
@@ -124,27 +125,6 @@ class EqualFalsePositiveRates(Stateful):
                 argument="metadata",
             )
         return scores > np.array([known[name] for name in names], dtype=np.float64)[codes]
-
-    def _groups(self, columns: Columns, n_rows: int) -> tuple[list[Any], IntArray]:
-        """The groups that occur, in a fixed order, and the index (n,) of each row's group among them."""
-        if self.group not in columns:
-            raise InvalidInputError(
-                f"the decision needs the column {self.group!r}, but got {sorted(columns)!r}.",
-                InPython(
-                    f" Take it from a column of X (a data frame with a column named {self.group!r}) or pass "
-                    f"it: predict(X, metadata={{{self.group!r}: …}}), and in fit as metadata={{…}} and "
-                    f"metadata_val={{…}}."
-                ),
-                argument="metadata",
-            )
-        values = np.asarray(columns[self.group])
-        if values.shape != (n_rows,):
-            raise InvalidInputError(
-                f"column {self.group!r} must have one group for each of {n_rows} rows, "
-                f"got shape {values.shape}.",
-                argument="metadata",
-            )
-        return _group_codes(values, self.group)
 
     def _content(self) -> State:
         fitted = self.thresholds_
@@ -219,23 +199,6 @@ def _counts_greedy(scores: Sequence[FloatArray], negative: Sequence[BoolArray], 
         counts[highest] = max(counts[highest] - 1, 0)
         moves_left -= 1
     return counts
-
-
-def _group_codes(values: np.ndarray[Any, Any], column: str) -> tuple[list[Any], IntArray]:
-    """Distinct groups as Python values and each row's index (n,) among them."""
-    if values.dtype.kind in "biuU":
-        names, codes = np.unique(values, return_inverse=True)
-        return names.tolist(), codes
-    plain = [v.item() if isinstance(v, np.generic) else v for v in values.tolist()]
-    distinct = set(plain)
-    if bad := [v for v in distinct if not isinstance(v, bool | int | float | str) or v != v]:
-        raise InvalidInputError(
-            f"column {column!r} must hold numbers or strings as groups, none missing, got {bad[0]!r}.",
-            argument="metadata",
-        )
-    ordered = sorted(distinct, key=lambda v: (type(v).__name__, v))
-    place = {name: code for code, name in enumerate(ordered)}
-    return ordered, np.array([place[v] for v in plain], dtype=np.intp)
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -51,7 +51,7 @@ def named_rule(text: str) -> DecisionRule:
     if found is None or bool(found.example) != bool(value):
         raise _refused(text, f" is none of {', '.join(rule_examples())}.")
     if on and not found.fitted_on:
-        raise _refused(text, f": a given threshold is not fitted, leave out @{on}.")
+        raise _refused(text, f": it is not fitted on rows of your choice, leave out @{on}.")
     if on and on not in found.fitted_on:
         places = " or ".join(f"@{place}" for place in found.fitted_on)
         raise _refused(text, f": @{on} is no rows to fit it on; say {places}.")

@@ -1,0 +1,630 @@
+"""Decisions tuned for the metric itself: thresholds, class offsets, or adjusted predictions.
+
+`tune` knows the metric only as a function of decisions, asks it a limited number of times, and never twice
+for the same decisions. Equal input gives equal rules; nothing is drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NoReturn, Self
+
+import numpy as np
+
+from moew._util.state import State, Stateful
+from moew.decision._common import (
+    check_choice,
+    check_scores,
+    check_some_scores,
+    groups_of_rows,
+    number_to_json,
+    threshold_between,
+    threshold_selecting,
+)
+from moew.decision._thresholds import _OneThreshold
+from moew.exceptions import Argument, InvalidInputError, UndefinedMetricError
+from moew.types import Array, BoolArray, Columns, FloatArray, IntArray
+
+TunedTask = Literal["binary", "classes", "regression"]
+Of = Literal["score", "probability"]
+
+FEWEST_CALLS = 8
+CALLS_FOR_A_GROUP = 6  # fewer tell nothing about a group's threshold
+EQUAL = 1e-12  # values that differ by no more are equal
+NEAR = 0.05  # cuts that differ by a larger share of the rows are different decisions, not luck
+WINDOW = 3  # neighbours on either side that a value is averaged with
+PRIOR_POWERS = (0.25, 0.5, 1.0, 2.0)
+LARGEST_STEP, SMALLEST_STEP = 1.0, 0.1  # of a class's log odds of being decided
+LARGEST_CHANGE, SMALLEST_CHANGE = 0.5, 0.005  # of predictions: in their spreads, and of the log factor
+
+
+@dataclass(frozen=True)
+class Tuned(Stateful):
+    """Decides in the way that is best for the metric on the validation rows.
+
+    Two classes get a threshold, with `by` one for each group of that per-row column; several classes an
+    offset each; a regressor's predictions an offset and a factor. The model's own decision is kept unless
+    the metric is better without it.
+    """
+
+    by: str | None = None
+
+    state_home: ClassVar[str] = "moew.decision"
+    of: ClassVar[Literal["score"]] = "score"
+    fit_on: ClassVar[Literal["validation"]] = "validation"
+    needs_labels: ClassVar[bool] = True
+    thresholds: ClassVar[tuple[tuple[Any, float | None], ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.by is not None and (not isinstance(self.by, str) or not self.by):
+            raise InvalidInputError(
+                f"by must be the name of a column, or None for one threshold, got {self.by!r}.",
+                argument="by",
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The per-row columns the rule needs."""
+        return () if self.by is None else (self.by,)
+
+    def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> NoReturn:
+        """Raise: labels alone do not say what the metric values."""
+        raise InvalidInputError(
+            f"{self!r} needs the metric, not only labels, to be fitted; call tune(rule, scores, value, …).",
+            argument="decision",
+        )
+
+    def decide(self, score: FloatArray, columns: Columns) -> NoReturn:
+        """Raise: the rule is not tuned."""
+        raise InvalidInputError(
+            f"{self!r} is not tuned yet; call tune and use what it returns.", argument="decision"
+        )
+
+    def _content(self) -> State:
+        return {"by": self.by}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Rebuild the rule from its state."""
+        return cls(state["by"])
+
+
+class _Fitted(Stateful):
+    """Base of what `tune` returns: nothing is left to fit."""
+
+    state_home: ClassVar[str] = "moew.decision"
+    fit_on: ClassVar[None] = None
+    needs_labels: ClassVar[bool] = False
+
+    def fit(self, score: Any, positive: Any, columns: Columns) -> Self:
+        """Return the rule itself; it is fitted."""
+        return self
+
+
+@dataclass(frozen=True)
+class TunedThreshold(_Fitted, _OneThreshold):
+    """Decides positive above the threshold that `tune` found."""
+
+    threshold: float
+    of: Of = "score"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", _number(self.threshold, "threshold"))
+        check_choice(self.of, "of", ("score", "probability"))
+
+    @property
+    def threshold_(self) -> float:  # type: ignore[override]
+        """The tuned threshold; ±inf decides the same for all rows."""
+        return self.threshold
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Rebuild the rule from its state."""
+        return cls(float(state["threshold"]), state["of"])
+
+
+@dataclass(frozen=True)
+class GroupThresholds(_Fitted):
+    """Decides positive above the threshold of the row's group, found by `tune`.
+
+    `thresholds_by_group` holds (group, threshold) pairs; the rows of any other group are decided by
+    `common`, the best threshold for all rows together.
+    """
+
+    column: str
+    thresholds_by_group: tuple[tuple[Any, float], ...]
+    common: float
+    of: Of = "score"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidInputError(
+                f"column must be the name of a column, got {self.column!r}.", argument="column"
+            )
+        pairs = tuple((group, _number(t, "thresholds_by_group")) for group, t in self.thresholds_by_group)
+        object.__setattr__(self, "thresholds_by_group", pairs)
+        object.__setattr__(self, "common", _number(self.common, "common"))
+        check_choice(self.of, "of", ("score", "probability"))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of groups."""
+        return (self.column,)
+
+    @property
+    def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
+        """The threshold of each group."""
+        return self.thresholds_by_group
+
+    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
+        """True (n,) where the score (n,) lies above the threshold of the row's group."""
+        scores = check_scores(score)
+        names, codes = groups_of_rows(columns, self.column, len(scores))
+        known = dict(self.thresholds_by_group)
+        return scores > np.array([known.get(name, self.common) for name in names], dtype=np.float64)[codes]
+
+    def _content(self) -> State:
+        return {
+            "column": self.column,
+            "thresholds_by_group": [[group, number_to_json(t)] for group, t in self.thresholds_by_group],
+            "common": number_to_json(self.common),
+            "of": self.of,
+        }
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Rebuild the rule from its state."""
+        pairs = tuple((group, float(t)) for group, t in state["thresholds_by_group"])
+        return cls(state["column"], pairs, float(state["common"]), state["of"])
+
+
+@dataclass(frozen=True)
+class ClassOffsets(_Fitted):
+    """Decides for the class with the highest sum of score and offset (C,), found by `tune`."""
+
+    offsets: tuple[float, ...]
+
+    of: ClassVar[Literal["score"]] = "score"
+    columns: ClassVar[tuple[str, ...]] = ()
+    thresholds: ClassVar[tuple[tuple[Any, float | None], ...]] = ()
+
+    def __post_init__(self) -> None:
+        offsets = tuple(_number(offset, "offsets") for offset in self.offsets)
+        if len(offsets) < 2 or not np.isfinite(offsets).all():
+            raise InvalidInputError(
+                f"offsets must be finite numbers, one for each of the classes, got {self.offsets!r}.",
+                argument="offsets",
+            )
+        object.__setattr__(self, "offsets", offsets)
+
+    def decide(self, scores: FloatArray, columns: Columns) -> IntArray:
+        """The index (n,) of the class decided by scores (n, C); of equal sums the first."""
+        checked = _check_class_scores(scores)
+        if checked.shape[1] != len(self.offsets):
+            raise InvalidInputError(
+                f"the decision has offsets for {len(self.offsets)} classes, got scores of "
+                f"{checked.shape[1]}.",
+                argument="decision",
+            )
+        return _decided_classes(checked, np.asarray(self.offsets))
+
+    def _content(self) -> State:
+        return {"offsets": list(self.offsets)}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Rebuild the rule from its state."""
+        return cls(tuple(state["offsets"]))
+
+
+@dataclass(frozen=True)
+class AdjustedPredictions(_Fitted):
+    """Predicts offset + factor·ŷ, or exp(offset + factor·log ŷ) with `log`, as found by `tune`.
+
+    With `log` a negative prediction keeps its sign and is adjusted by its size; zero stays zero.
+    """
+
+    offset: float = 0.0
+    factor: float = 1.0
+    log: bool = False
+
+    of: ClassVar[Literal["score"]] = "score"
+    columns: ClassVar[tuple[str, ...]] = ()
+    thresholds: ClassVar[tuple[tuple[Any, float | None], ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("offset", "factor"):
+            number = _number(getattr(self, name), name)
+            if not np.isfinite(number):
+                raise InvalidInputError(f"{name} must be finite, got {number!r}.", argument=name)
+            object.__setattr__(self, name, number)
+        if self.factor <= 0:
+            raise InvalidInputError(f"factor must be above 0, got {self.factor!r}.", argument="factor")
+        if not isinstance(self.log, bool):
+            raise InvalidInputError(f"log must be True or False, got {self.log!r}.", argument="log")
+
+    def decide(self, predictions: FloatArray, columns: Columns) -> FloatArray:
+        """The adjusted predictions (n,)."""
+        return self._adjusted(check_scores(predictions))
+
+    def _adjusted(self, predictions: FloatArray) -> FloatArray:
+        if self.offset == 0 and self.factor == 1:
+            return predictions.copy()  # exact, which exp(log ŷ) is not
+        with np.errstate(over="ignore", divide="ignore"):
+            if not self.log:
+                return self.offset + self.factor * predictions
+            size = np.exp(self.offset + self.factor * np.log(np.abs(predictions)))
+        return np.copysign(size, predictions)
+
+    def _content(self) -> State:
+        return {"offset": self.offset, "factor": self.factor, "log": self.log}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Rebuild the rule from its state."""
+        return cls(state["offset"], state["factor"], state["log"])
+
+
+TunedRule = TunedThreshold | GroupThresholds | ClassOffsets | AdjustedPredictions
+
+
+def tune(
+    rule: Tuned,
+    scores: Any,
+    value: Callable[[Array], float],
+    columns: Columns,
+    *,
+    task: TunedTask,
+    own_threshold: float = 0.0,
+    most_calls: int = 120,
+) -> TunedRule:
+    """The rule fitted for a metric on some rows; on them it is never worse than the model's own decision.
+
+    Parameters
+    ----------
+    scores : "binary": scores (n,) of the positive class; "classes": scores (n, C), such as log-probabilities;
+        "regression": predictions (n,)
+    value : the metric of decisions, higher is better: booleans (n,), codes of classes (n,) or floats (n,). An
+        `UndefinedMetricError`, NaN or an infinity means that they have no value.
+    columns : per-row columns, with the one that the rule's `by` names
+    own_threshold : the score above which the model itself decides for the positive class
+    most_calls : the number of calls of `value` that are never exceeded
+    """
+    check_choice(task, "task", ("binary", "classes", "regression"))
+    if isinstance(most_calls, bool) or not isinstance(most_calls, Integral) or most_calls < FEWEST_CALLS:
+        raise InvalidInputError(
+            f"most_calls must be a whole number of at least {FEWEST_CALLS}, got {most_calls!r}.",
+            argument="most_calls",
+        )
+    if rule.by is not None and task != "binary":
+        raise InvalidInputError(
+            Argument("by", rule.by),
+            " gives thresholds by group, which need two classes.",
+            argument="decision",
+        )
+    asked = _Asked(value, int(most_calls))
+    if task == "classes":
+        return _tune_classes(_check_class_scores(scores), asked)
+    checked = check_some_scores(scores)
+    if task == "regression":
+        return _tune_predictions(checked, asked)
+    own = _number(own_threshold, "own_threshold")
+    if rule.by is not None:
+        return _tune_groups(rule.by, checked, own, asked, columns, rule.of)
+    return TunedThreshold(_best_threshold(checked, own, lambda t: asked(checked > t), asked.left), rule.of)
+
+
+class _Asked:
+    """The metric as a function of decisions, called once for each and at most `most_calls` times."""
+
+    def __init__(self, value: Callable[[Array], float], most_calls: int) -> None:
+        self.value = value
+        self.left = most_calls
+        self.known: dict[bytes, float] = {}
+
+    def __call__(self, decisions: Array) -> float:
+        """The metric; −inf where it is undefined, or where no call is left."""
+        key = blake2b(np.ascontiguousarray(decisions).data, digest_size=16).digest()
+        if key not in self.known and self.left:
+            self.left -= 1
+            self.known[key] = self._ask(decisions)
+        return self.known.get(key, -np.inf)
+
+    def _ask(self, decisions: Array) -> float:
+        try:
+            value = float(self.value(decisions))
+        except UndefinedMetricError:
+            return -np.inf
+        return value if np.isfinite(value) else -np.inf
+
+
+def _best_threshold(
+    scores: FloatArray, start: float, value_at: Callable[[float], float], n_calls: int
+) -> float:
+    """The threshold of scores (n,) with the highest smoothed value; `start` unless another is better.
+
+    Three quarters of the calls go over all rows, the others between the neighbours of the best of these.
+    """
+    descending = np.sort(scores)[::-1]
+    possible = np.concatenate(([0], np.flatnonzero(descending[1:] < descending[:-1]) + 1, [len(scores)]))
+    own = int(np.count_nonzero(scores > start))
+    values = {own: value_at(start)}
+
+    def ask(cuts: Sequence[int]) -> None:
+        values.update({m: value_at(threshold_selecting(descending, m)) for m in cuts if m not in values})
+
+    n_fine = n_calls // 4
+    ask(_cuts_over_all(possible, n_calls - 1 - n_fine))
+    best = _peak(values, own, len(scores))
+    if best != own:
+        known = sorted(values)
+        place = known.index(best)
+        low, high = known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
+        ask(_evenly(possible[(possible > low) & (possible < high)], n_fine))
+        best = _peak(values, best, len(scores), (low, high))
+    # A peak of the smoothed values may itself be lower than where the search began.
+    return start if best == own or values[best] < values[own] else threshold_selecting(descending, best)
+
+
+def _cuts_over_all(possible: IntArray, n_cuts: int) -> list[int]:
+    """At most `n_cuts` of the numbers of selected rows (p,) that thresholds can separate.
+
+    Half of them are evenly spaced shares of the rows, half have evenly spaced log odds, so that a rare class
+    has thresholds among the few rows of the highest scores.
+    """
+    if len(possible) <= n_cuts:
+        return [int(m) for m in possible]
+    n_rows = int(possible[-1])
+    n_even = n_cuts // 2 + 1
+    log_odds = np.linspace(-1.0, 1.0, n_cuts - n_even) * np.log(n_rows)
+    shares = np.concatenate((np.linspace(0.0, 1.0, n_even), 1 / (1 + np.exp(-log_odds))))
+    return _nearest(possible, shares * n_rows)
+
+
+def _evenly(possible: IntArray, n_cuts: int) -> list[int]:
+    if not len(possible) or n_cuts < 1:
+        return []
+    return _nearest(possible, np.linspace(possible[0], possible[-1], n_cuts + 2)[1:-1])
+
+
+def _nearest(possible: IntArray, wanted: FloatArray) -> list[int]:
+    """The distinct entries of `possible`, ascending, that are nearest to the wanted numbers."""
+    above = np.clip(np.searchsorted(possible, wanted), 1, len(possible) - 1) if len(possible) > 1 else 0
+    below = np.maximum(above - 1, 0)
+    nearest = np.where(wanted - possible[below] <= possible[above] - wanted, possible[below], possible[above])
+    return [int(m) for m in np.unique(nearest)]
+
+
+def _peak(values: Mapping[int, float], own: int, n_rows: int, within: tuple[int, int] | None = None) -> int:
+    """The number of selected rows, `within` the given ones, with the highest smoothed value.
+
+    It is `own` if that has it, else the middle of the longest run that has it.
+    """
+    cuts = np.array(sorted(values))
+    raw = np.array([values[int(m)] for m in cuts])
+    defined = np.isfinite(raw)
+    if not defined.any():
+        return own
+    smoothed = _smoothed(cuts, np.where(defined, raw, raw[defined].min()), max(WINDOW, NEAR * n_rows))
+    low, high = within or (0, n_rows)
+    smoothed[~defined | (cuts < low) | (cuts > high)] = -np.inf
+    highest = smoothed.max()
+    at_top = smoothed >= highest - _tolerance(float(highest))
+    if at_top[np.searchsorted(cuts, own)]:
+        return own
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(np.int8)))
+    first, end = max(zip(edges[::2], edges[1::2], strict=True), key=lambda run: (run[1] - run[0], -run[0]))
+    return int(cuts[(first + end - 1) // 2])
+
+
+def _smoothed(cuts: IntArray, values: FloatArray, reach: float) -> FloatArray:
+    """Means (m,) of each value and its neighbours within `reach` rows, which weigh less the further off.
+
+    Equal weights would move a sharp peak to its gentler side.
+    """
+    weight = WINDOW + 1.0
+    total, weights = weight * values, np.full(len(values), weight)
+    for step in range(1, WINDOW + 1):
+        near = np.where(cuts[step:] - cuts[:-step] <= reach, weight - step, 0.0)
+        total[:-step] += near * values[step:]
+        total[step:] += near * values[:-step]
+        weights[:-step] += near
+        weights[step:] += near
+    return np.asarray(total / weights)
+
+
+def _tune_groups(
+    column: str, scores: FloatArray, own: float, asked: _Asked, columns: Columns, of: Of
+) -> GroupThresholds:
+    """Thresholds by coordinate ascent from the common one: two sweeps over the groups, the largest first."""
+    names, codes = groups_of_rows(columns, column, len(scores))
+    common = _best_threshold(scores, own, lambda t: asked(scores > t), asked.left // 2)
+    thresholds = np.full(len(names), common)
+    largest_first = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
+    for sweeps_left in (2, 1):
+        n_calls = asked.left // sweeps_left
+        n_tuned = min(len(names), n_calls // CALLS_FOR_A_GROUP)
+        for group in largest_first[:n_tuned]:
+            rows = codes == group
+
+            def value_at(threshold: float, group: int = int(group)) -> float:
+                tried = thresholds.copy()
+                tried[group] = threshold
+                return asked(scores > tried[codes])
+
+            thresholds[group] = _best_threshold(
+                scores[rows], float(thresholds[group]), value_at, n_calls // n_tuned
+            )
+    return GroupThresholds(column, tuple(zip(names, thresholds.tolist(), strict=True)), common, of)
+
+
+def _tune_classes(scores: FloatArray, asked: _Asked) -> ClassOffsets:
+    """Offsets from zero, or from a power of the inverse shares of the classes decided, then one by one.
+
+    A step changes the log odds of a class's share of the rows, whatever the scale of its scores.
+    """
+    scores = np.asfortranarray(scores)  # sums and maxima over few classes are faster by column
+    n_rows, n_classes = scores.shape
+    if not n_rows:
+        raise InvalidInputError("a decision rule cannot be fitted on no rows.")
+
+    def value_at(offsets: FloatArray) -> float:
+        return asked(_decided_classes(scores, offsets))
+
+    best: FloatArray = np.zeros(n_classes)
+    best_value = value_at(best)
+    counts = np.bincount(_decided_classes(scores, best), minlength=n_classes)
+    inverse_shares = -np.log((counts + 1) / (n_rows + n_classes))
+    for power in PRIOR_POWERS:
+        tried = power * (inverse_shares - inverse_shares.mean())
+        if (tried_value := value_at(tried)) > best_value + _tolerance(best_value):
+            best, best_value = tried, tried_value
+
+    most_frequent_first = np.argsort(-counts, kind="stable")
+
+    def moved(offsets: FloatArray, coordinate: int, step: float) -> FloatArray | None:
+        return _with_other_share(scores, offsets, int(most_frequent_first[coordinate]), step)
+
+    best, _ = _climb(best, best_value, value_at, moved, n_classes, (LARGEST_STEP, SMALLEST_STEP), asked, 0)
+    return ClassOffsets(tuple(best.tolist()))
+
+
+def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step: float) -> FloatArray | None:
+    """Offsets (C,) at which a class is decided for more or fewer rows, by `step` of its log odds."""
+    sums = scores + offsets
+    own = sums[:, which].copy()
+    sums[:, which] = -np.inf
+    with np.errstate(invalid="ignore"):
+        lead = own - sums.max(axis=1)  # the class is decided where its lead is positive
+    always, never = int(np.sum(lead == np.inf)), int(np.sum(lead == -np.inf))
+    finite = lead[np.isfinite(lead)]
+    if not len(finite):
+        return None
+    n_rows = len(lead)
+    now = int(np.count_nonzero(lead > 0))
+    odds = (now + 0.5) / (n_rows - now + 0.5) * np.exp(step)
+    wanted = round((n_rows + 1) * odds / (1 + odds) - 0.5)
+    wanted = int(np.clip(max(wanted, now + 1) if step > 0 else min(wanted, now - 1), always, n_rows - never))
+    if wanted == now:
+        return None
+    margin = 2e-3 * (float(np.ptp(finite)) or 1.0)  # beyond all rows
+    count = wanted - always
+    inner = [k for k in (count - 1, count) if 0 <= k < len(finite)]
+    descending = -np.partition(-finite, inner)
+    high = descending[count - 1] if count > 0 else finite.max() + margin
+    low = descending[count] if count < len(finite) else finite.min() - margin
+    moved = offsets.copy()
+    moved[which] -= threshold_between(float(low), float(high))
+    return moved
+
+
+def _tune_predictions(predictions: FloatArray, asked: _Asked) -> AdjustedPredictions:
+    """Offset and factor by steps from the identity, for predictions and, where positive, their logarithms."""
+    identity = AdjustedPredictions()
+    best, best_value = identity, asked(identity._adjusted(predictions))
+    scales = [False, True] if (predictions > 0).all() else [False]
+    for number, log in enumerate(scales):
+        line = np.log(predictions) if log else predictions
+        # Around the centre offset and factor hardly depend on each other.
+        centre = float(np.median(line))
+        spread = 1.0 if log else float(np.std(line)) or abs(centre) or 1.0
+
+        def adjusted(point: FloatArray, log: bool, centre: float, spread: float) -> AdjustedPredictions:
+            factor = float(np.exp(point[1]))
+            return AdjustedPredictions(centre * (1 - factor) + spread * float(point[0]), factor, log)
+
+        def value_at(
+            point: FloatArray, log: bool = log, centre: float = centre, spread: float = spread
+        ) -> float:
+            tried = adjusted(point, log, centre, spread)._adjusted(predictions)
+            return asked(tried) if np.isfinite(tried).all() else -np.inf
+
+        reserve = asked.left // 2 if number + 1 < len(scales) else 0
+        steps = (LARGEST_CHANGE, SMALLEST_CHANGE)
+        point, found = _climb(
+            np.zeros(2), value_at(np.zeros(2)), value_at, _moved_point, 4, steps, asked, reserve
+        )
+        if found > best_value + _tolerance(best_value):
+            best, best_value = adjusted(point, log, centre, spread), found
+    return best
+
+
+DIRECTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+
+
+def _moved_point(point: FloatArray, direction: int, step: float) -> FloatArray:
+    return np.asarray(point + step * DIRECTIONS[direction])
+
+
+def _climb(
+    start: FloatArray,
+    start_value: float,
+    value_at: Callable[[FloatArray], float],
+    moved: Callable[[FloatArray, int, float], FloatArray | None],
+    n_directions: int,
+    steps: tuple[float, float],
+    asked: _Asked,
+    reserve: int,
+) -> tuple[FloatArray, float]:
+    """The best point and value by steps in each direction, which are halved where neither sign is better.
+
+    It ends when all steps are below the smallest, or when `reserve` calls are left.
+    """
+    point, value = start, start_value
+    largest, smallest = steps
+    step_of = [largest] * n_directions
+    sign_of = [1.0] * n_directions
+    while max(step_of) >= smallest:
+        for direction in range(n_directions):
+            if step_of[direction] < smallest:
+                continue
+            for sign in (sign_of[direction], -sign_of[direction]):
+                if asked.left <= reserve:
+                    return point, value
+                tried = moved(point, direction, sign * step_of[direction])
+                tried_value = -np.inf if tried is None else value_at(tried)
+                if tried is not None and tried_value > value + _tolerance(value):
+                    point, value, sign_of[direction] = tried, tried_value, sign
+                    break
+            else:
+                step_of[direction] /= 2
+    return point, value
+
+
+def _tolerance(value: float) -> float:
+    return EQUAL * max(1.0, abs(value)) if np.isfinite(value) else 0.0
+
+
+def _decided_classes(scores: FloatArray, offsets: FloatArray) -> IntArray:
+    return np.asarray(np.argmax(scores + offsets, axis=1))
+
+
+def _check_class_scores(scores: Any) -> FloatArray:
+    """The scores (n, C) as float64; raise unless they are numbers, or −inf for impossible classes."""
+    try:
+        checked = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"scores must be numbers: {error}.") from error
+    if checked.ndim != 2 or checked.shape[1] < 2:
+        raise InvalidInputError(f"scores must have a column for each class, got shape {checked.shape}.")
+    if not (np.isfinite(checked) | (checked == -np.inf)).all() or (checked == -np.inf).all(axis=1).any():
+        raise InvalidInputError(
+            "some scores are NaN or infinite, so no decision can be made; the model has probably diverged."
+        )
+    return checked
+
+
+def _number(value: Any, name: str) -> float:
+    """The number as a float, which may be infinite; raise if it is none."""
+    if isinstance(value, bool | str):
+        raise InvalidInputError(f"{name} must be a number, got {value!r}.", argument=name)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if np.isnan(number):
+        raise InvalidInputError(f"{name} must be a number, got {value!r}.", argument=name)
+    return number
