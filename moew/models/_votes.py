@@ -14,9 +14,10 @@ from moew.types import Array, FloatArray
 def checked_votes(votes: Any, n_models: int) -> FloatArray:
     """The votes (n_models,) as float64, not normalised; raise unless each is a positive number."""
     try:
-        given = np.asarray(votes, dtype=np.float64)
-    except (TypeError, ValueError):
-        given = np.full(1, np.nan)
+        given = np.asarray(votes)
+    except ValueError:  # lists of different lengths
+        given = np.empty(0)
+    given = given.astype(np.float64) if given.dtype.kind in "iuf" else np.empty(0)  # texts are no numbers
     if not n_models or given.shape != (n_models,) or not np.isfinite(given.sum()) or not (given > 0).all():
         raise InvalidInputError(
             Argument("votes"),

@@ -16,6 +16,7 @@ MODULES = [
     "moew.metrics._ranking",
     "moew.metrics._regression",
     "moew.metrics._selected",
+    "moew.models._ensemble",
     "moew._util.state",
     "moew.search._study",
     "moew.theory",

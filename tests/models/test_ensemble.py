@@ -265,7 +265,22 @@ def test_what_is_no_ensemble_is_refused():
             ModelEnsemble(nothing, [])
 
 
-@pytest.mark.parametrize("votes", [[1], [1, 0], [1, -1], [1, np.nan], [1, np.inf], "ab", None, [[1, 1]]])
+@pytest.mark.parametrize(
+    "votes",
+    [
+        [1],
+        [1, 0],
+        [1, -1],
+        [1, np.nan],
+        [1, np.inf],
+        "ab",
+        None,
+        [[1, 1]],
+        ["1", "2"],
+        [1, [2, 3]],
+        [1, None],
+    ],
+)
 def test_votes_are_positive_numbers(votes):
     rows = shifted_classes(60)
     model = LogisticRegression().fit(rows.X, rows.y)

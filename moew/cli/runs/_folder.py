@@ -24,7 +24,7 @@ from moew.types import DecisionRule
 SETTINGS, RESULT, PARTS = "settings.toml", "result.json", "parts.json"
 STUDY, WEIGHTS = "study.log", "weights.parquet"
 REPORT_DATA, REPORT = "report.json", "report.html"
-_OURS = (RESULT, PARTS, STUDY, WEIGHTS, REPORT_DATA, REPORT, *_model_files.FILES, SETTINGS)
+_BEFORE_MODELS = (RESULT, PARTS, STUDY, WEIGHTS, REPORT_DATA, REPORT)
 _PACKAGES = ("moew", "scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "skops")
 
 
@@ -72,8 +72,8 @@ class RunFolder:
 
     def take_back(self) -> None:
         """Undo `begin`, and put an old run back."""
-        for name in _OURS:
-            (self.path / name).unlink(missing_ok=True)
+        for name in self.files():
+            (self.path / name).unlink()
         if self._old.exists():
             self._move(self._old, self.path)
             self._old.rmdir()
@@ -88,9 +88,8 @@ class RunFolder:
     @staticmethod
     def _move(source: Path, target: Path) -> None:
         target.mkdir(exist_ok=True)
-        for name in _OURS:
-            if (source / name).exists():
-                (source / name).replace(target / name)
+        for name in RunFolder(source).files():
+            (source / name).replace(target / name)
 
     def save(
         self,
@@ -124,8 +123,9 @@ class RunFolder:
         return result
 
     def files(self) -> list[str]:
-        """The names of the run's files that exist."""
-        return [name for name in _OURS if (self.path / name).exists()]
+        """The names of the run's files that exist; last the settings, without which there is no run."""
+        names = (*_BEFORE_MODELS, *_model_files.model_files(self.path), SETTINGS)
+        return [name for name in names if (self.path / name).exists()]
 
     def read_json(self, name: str) -> Any:
         """The content of a JSON file of the run; raise if the run is not finished."""

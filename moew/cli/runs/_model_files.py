@@ -1,22 +1,29 @@
-"""A fitted model in a file: as JSON or with skops, read as data, else as a pickle, which is code."""
+"""A fitted model in a file: as JSON or with skops, read as data, else as a pickle, which is code.
+
+An ensemble is a JSON file of its votes, and a file for each of its models, whose names follow from its own.
+"""
 
 from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from moew._util.state import Stateful, load_state
+from moew._util.state import State, Stateful, load_state
 from moew.cli.runs._damage import reading
 from moew.cli.runs._trees import check_trees
 from moew.exceptions import InvalidInputError, StateError
+from moew.models import ModelEnsemble
+from moew.models._ensemble import member_name, member_names
 
 MODEL, UNWEIGHTED = "model", "unweighted"  # the winner, and the one without learned weights
 JSON, SKOPS, PICKLE = ".json", ".skops", ".pickle"
-FILES = tuple(f"{name}{ending}" for name in (MODEL, UNWEIGHTED) for ending in (JSON, SKOPS, PICKLE))
+_ENDINGS = (JSON, SKOPS, PICKLE)
+_FILE = re.compile(rf"({MODEL}|{UNWEIGHTED})(-member-\d+)*({'|'.join(map(re.escape, _ENDINGS))})")
 
 # Types beyond skops' own list whose content is data that their libraries read; none of them runs what a
 # file says. Anything else is the user's code, and is loaded only when trusted.
@@ -35,13 +42,22 @@ _READ_AS_DATA = (
 )
 
 
+def model_files(folder: Path) -> list[str]:
+    """The names of the files in a folder that hold its models."""
+    return sorted(entry.name for entry in folder.iterdir() if _FILE.fullmatch(entry.name))
+
+
 def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
     """Save the model as safely as it can be, and give the file's name, which begins with `name`.
 
     The file is read again and asked for the rows of X: a format that gives other answers is not used.
     """
-    for ending in (JSON, SKOPS, PICKLE):
-        (folder / f"{name}{ending}").unlink(missing_ok=True)
+    for old in model_files(folder):
+        if old.startswith((f"{name}.", f"{name}-")):
+            (folder / old).unlink()
+    if isinstance(model, ModelEnsemble):
+        for k, member in enumerate(model.models_):
+            save_model(member, folder, X, _of_member(name, member_name(k)))
     if isinstance(model, Stateful):
         (folder / f"{name}{JSON}").write_text(json.dumps(model.state()), encoding="utf-8")
         return f"{name}{JSON}"
@@ -58,15 +74,17 @@ def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
 
 def load_model(folder: Path, trust: bool = False, name: str = MODEL) -> Any:
     """Load a model of a run; a file that could execute code only with `trust`."""
-    as_json, as_skops, as_pickle = (folder / f"{name}{ending}" for ending in (JSON, SKOPS, PICKLE))
+    as_json, as_skops, as_pickle = (folder / f"{name}{ending}" for ending in _ENDINGS)
     if as_json.exists():
+        state, members = _read_state(as_json)
+        # Outside of `reading`, so that an error names the member's own file.
+        models = {member: load_model(folder, trust, _of_member(name, member)) for member in members}
         with reading(as_json):
-            return load_state(json.loads(as_json.read_text(encoding="utf-8")))
+            return load_state(state, models)
     if as_skops.exists():
         return _load_skops(as_skops, trust)
     if not as_pickle.exists():
-        what = "model" if name == MODEL else f"{name} model"
-        raise InvalidInputError(f"{folder} holds no {what}; it is no finished run of `moew fit`.")
+        raise _missing(folder, name)
     if not trust:
         raise InvalidInputError(
             f"{as_pickle} is a pickle: loading it runs whatever code its maker put in. If you made "
@@ -75,12 +93,34 @@ def load_model(folder: Path, trust: bool = False, name: str = MODEL) -> Any:
     return pickle.loads(as_pickle.read_bytes())
 
 
-def needs_trust(folder: Path) -> bool:
-    """Whether the model of a run is loaded only with --trust."""
-    as_skops = folder / f"{MODEL}{SKOPS}"
-    if as_skops.exists():
-        return bool(_untrusted(as_skops.read_bytes()))
-    return not (folder / f"{MODEL}{JSON}").exists()
+def needs_trust(folder: Path, name: str = MODEL) -> bool:
+    """Whether a model of a run, or a member of it, is loaded only with --trust."""
+    as_json, as_skops = folder / f"{name}{JSON}", folder / f"{name}{SKOPS}"
+    if as_json.exists():
+        return any(needs_trust(folder, _of_member(name, member)) for member in _read_state(as_json)[1])
+    return not as_skops.exists() or bool(_untrusted(as_skops.read_bytes(), as_skops))
+
+
+def _of_member(name: str, member: str) -> str:
+    """What the files of an ensemble's member begin with, where those of the ensemble begin with `name`."""
+    return f"{name}-{member}"
+
+
+def _read_state(path: Path) -> tuple[State, list[str]]:
+    """A model's state, and the names of its members, if it is an ensemble."""
+    with reading(path):
+        state = json.loads(path.read_text(encoding="utf-8"))
+        return state, member_names(state)
+
+
+def _missing(folder: Path, name: str) -> InvalidInputError:
+    if name not in (MODEL, UNWEIGHTED):
+        files = ", ".join(f"{name}{ending}" for ending in _ENDINGS)
+        return InvalidInputError(
+            f"{folder} holds none of {files}, so a member of its ensemble of models is missing."
+        )
+    what = "model" if name == MODEL else f"{name} model"
+    return InvalidInputError(f"{folder} holds no {what}; it is no finished run of `moew fit`.")
 
 
 def _skops(model: Any, X: Any) -> bytes | None:
@@ -100,7 +140,7 @@ def _load_skops(path: Path, trust: bool) -> Any:
     import skops.io
 
     content = path.read_bytes()
-    unknown = _untrusted(content)
+    unknown = _untrusted(content, path)
     if unknown and not trust:
         raise InvalidInputError(
             f"{path} holds {', '.join(unknown[:4])}{' …' if len(unknown) > 4 else ''}: loading it imports "
@@ -119,10 +159,10 @@ def _load_skops(path: Path, trust: bool) -> Any:
         raise StateError(f"{path} is damaged or of another version: {error}") from error
 
 
-def _untrusted(content: bytes) -> list[str]:
+def _untrusted(content: bytes, path: Path) -> list[str]:
     import skops.io
 
     try:
         return [name for name in skops.io.get_untrusted_types(data=content) if name not in _READ_AS_DATA]
     except Exception as error:
-        raise StateError(f"the model's file is damaged: {error}") from error
+        raise StateError(f"{path} is damaged: {error}") from error
