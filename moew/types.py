@@ -30,12 +30,30 @@ Response = Literal["decision", "score", "proba"]
 
 @runtime_checkable
 class Embedding(Protocol):
-    """z(x, y): low-dimensional coordinates of a labelled row."""
+    """z(x, y): low-dimensional coordinates of a labelled row.
+
+    One that also looks at the columns of the metric is an `EmbeddingOfColumns`.
+    """
 
     def fit(self, X: Rows, y: Labels, *, task: Task) -> Self:
         """Learn from the n training rows."""
 
     def transform(self, X: Rows, y: Labels) -> FloatArray:
+        """The coordinates Z (n, d) of any rows."""
+
+    def state(self) -> State:
+        """The fitted embedding as a JSON-able dict."""
+
+
+class EmbeddingOfColumns(Protocol):
+    """An embedding that also takes per-row columns, and says so by `takes_columns = True`."""
+
+    takes_columns: bool
+
+    def fit(self, X: Rows, y: Labels, *, task: Task, columns: Columns | None = None) -> Self:
+        """Learn from the n training rows; `columns` are those of the metric that they have."""
+
+    def transform(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The coordinates Z (n, d) of any rows."""
 
     def state(self) -> State:

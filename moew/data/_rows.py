@@ -127,6 +127,17 @@ def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[st
     return {name: np.asarray(values) for name, values in found.items()}
 
 
+def without_columns(X: Rows, features: Sequence[str] | None, names: Sequence[str]) -> Rows:
+    """A data frame X without those columns of `names` that are no features; anything else as it is.
+
+    `features` are the columns of the training rows, None if they had no names.
+    """
+    if features is None or not hasattr(X, "columns"):
+        return X
+    own = [name for name in X.columns if name in features or name not in names]
+    return X if len(own) == len(X.columns) else X[own]
+
+
 def n_rows(X: Rows) -> int:
     """The number of rows of X, a list, an array, a data frame, a sparse matrix, …"""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -3,6 +3,7 @@
 from moew.embedding._autoencoder import AutoencoderEmbedding as AutoencoderEmbedding
 from moew.embedding._base import BaseEmbedding as BaseEmbedding
 from moew.embedding._columns import ColumnsEmbedding as ColumnsEmbedding
+from moew.embedding._directions import DirectionsEmbedding as DirectionsEmbedding
 from moew.embedding._discriminative import DiscriminativeEmbedding as DiscriminativeEmbedding
 from moew.embedding._given import FunctionEmbedding as FunctionEmbedding
 from moew.embedding._given import TransformerEmbedding as TransformerEmbedding
@@ -13,4 +14,5 @@ EMBEDDINGS: dict[str, type[BaseEmbedding]] = {
     "autoencoder": AutoencoderEmbedding,
     "label": LabelEmbedding,
     "discriminative": DiscriminativeEmbedding,
+    "directions": DirectionsEmbedding,
 }

@@ -40,12 +40,24 @@ class BaseEmbedding(Stateful, BaseEstimator):
 
     def fit(self, X: Rows, y: Labels, *, task: Task) -> Self:
         """Learn from the n training rows; `task` says what y is."""
+        self._check_task(task)
+        self._learn(X, y, task)
+        return self._learn_scale(self._embed(X, y), y, task)
+
+    def transform(self, X: Rows, y: Labels) -> FloatArray:
+        """Z (n, d) of any rows, standardised by the training rows where `standardize` is set."""
+        check_is_fitted(self)
+        return self._scaled(self._embed(X, y), len(y))
+
+    def _check_task(self, task: Task) -> None:
         if task not in ("classification", "regression"):
             raise InvalidInputError(
                 f"task must be 'classification' or 'regression', got {task!r}.", argument="task"
             )
-        self._learn(X, y, task)
-        Z = self._checked(self._embed(X, y), len(y))
+
+    def _learn_scale(self, raw: Any, y: Labels, task: Task) -> Self:
+        """Learn to standardise from the training rows' coordinates (n, d)."""
+        Z = self._checked(raw, len(y))
         self.offset_, self.spread_ = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
         if self.standardize:
             share = _shares(y, task)
@@ -60,10 +72,9 @@ class BaseEmbedding(Stateful, BaseEstimator):
             self.spread_[self.spread_ <= self._speck * np.abs(Z).max(axis=0)] = np.inf
         return self
 
-    def transform(self, X: Rows, y: Labels) -> FloatArray:
-        """Z (n, d) of any rows, standardised by the training rows where `standardize` is set."""
-        check_is_fitted(self)
-        Z = self._checked(self._embed(X, y), len(y))
+    def _scaled(self, raw: Any, n_rows: int) -> FloatArray:
+        """The coordinates (n, d) of any rows, standardised."""
+        Z = self._checked(raw, n_rows)
         if Z.shape[1] != len(self.offset_):
             raise InvalidInputError(
                 f"{self._name} gave {Z.shape[1]} dimensions here and {len(self.offset_)} in training; "

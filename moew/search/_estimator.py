@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -13,17 +14,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from moew._util.seeds import generator
-from moew.data import CHUNK_ROWS, UserRows, iter_rows, labelled_rows, map_chunks, two_dimensional
-from moew.data._rows import columns_from
-from moew.embedding import LabelEmbedding
+from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_rows, two_dimensional
+from moew.data._rows import columns_from, n_rows, without_columns
+from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
 from moew.search._conclude import conclude
+from moew.search._evaluate import metric_columns
 from moew.search._loop import search_side_by_side
 from moew.search._prepare import Prepared, fit_weighting, prepare
 from moew.search._result import FittedSearch
 from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
-from moew.types import FloatArray, IntArray, Labels, Rows
+from moew.types import Array, FloatArray, IntArray, Labels, Rows
 from moew.weighting import (
     LabelShift,
     UniformBaseWeights,
@@ -31,6 +33,7 @@ from moew.weighting import (
     draw_in_proportion,
     expected_weights,
 )
+from moew.weighting._weights import takes_columns
 
 if TYPE_CHECKING:
     from moew.search._study import Storage
@@ -71,8 +74,10 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         How a score becomes a decision, refitted for each candidate; None is the model's `predict`. A name is,
         for example, "select=0.05" or "accurate@train"; a float is a threshold for the probability of the
         positive class.
-    embedding : "autoencoder", "label", "discriminative", columns, transformer, function or Embedding
-        z(x, y), the low-dimensional coordinates that the weights depend on.
+    embedding : "autoencoder", "label", "discriminative", "directions", columns, transformer, function or \
+            Embedding
+        z(x, y), the low-dimensional coordinates that the weights depend on. "directions" also looks at those
+        columns of the metric that the training rows have, as `metadata` or in X.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "cover" or Sampler
@@ -283,8 +288,11 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
         return evaluator.value_on(self.fitted_.winner, rows)
 
-    def example_weights(self, X: Rows, y: Labels) -> FloatArray:
+    def example_weights(self, X: Rows, y: Labels, *, metadata: Mapping[str, Any] | None = None) -> FloatArray:
         """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
+
+        `metadata` holds the columns that the embedding took in training, if it takes any, unless they are
+        columns of X.
 
         On the training rows these are `sample_weight_`, with two exceptions: they do not include the user's
         own weights, and with `base_weights="covariate_shift"` the model was trained with cross-fitted π,
@@ -295,19 +303,34 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
             raise InvalidInputError(
                 f"X has {_num_samples(X)} rows and y has {len(y)}; give a label to each row.", argument="y"
             )
-        weights: FloatArray = self.weight_function_(X, y)
+        X, columns = self._features_and_columns(X, metadata)
+        weights: FloatArray = self.weight_function_(X, y, columns)
         return weights
 
     def iter_example_weights(
-        self, source: Any, *, label: str | int | None = None, chunk_rows: int = CHUNK_ROWS
+        self,
+        source: Any,
+        *,
+        label: str | int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        chunk_rows: int = CHUNK_ROWS,
     ) -> Iterator[FloatArray]:
         """`example_weights` of rows that do not fit in memory: yields an array for each chunk, in order.
 
         `source` is a Parquet or .npy file, a memory map, an iterable of frames, …; see
-        `moew.data.iter_chunks`. `label` is the column that holds the labels.
+        `moew.data.iter_chunks`. `label` is the column that holds the labels, `metadata` holds columns of all
+        rows of the source that the embedding needs and the source does not have.
         """
         check_is_fitted(self)
-        return map_chunks(self.example_weights, source, label=label, chunk_rows=chunk_rows)
+        return self._iter_weights(iter_chunks(source, label=label, chunk_rows=chunk_rows), metadata)
+
+    def _iter_weights(
+        self, chunks: Iterator[tuple[Rows, Labels]], metadata: Mapping[str, Any] | None
+    ) -> Iterator[FloatArray]:
+        parts = _Parts(metadata)
+        for X, y in chunks:
+            yield self.example_weights(X, y, metadata=parts.next(len(y)))
+        parts.check_end()
 
     def downsample(
         self,
@@ -317,6 +340,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         *,
         sample_weight: Any = None,
         label: str | int | None = None,
+        metadata: Mapping[str, Any] | None = None,
         seed: int = 0,
         chunk_rows: int = CHUNK_ROWS,
     ) -> tuple[IntArray, FloatArray]:
@@ -324,16 +348,16 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
 
         A row of weight w is kept with probability p = min(1, λ·w) and gets w/p, so that weighted losses
         stay unbiased; `rate`, the share kept, sets λ. Without X, rows are chosen from the training rows, and
-        w is `sample_weight_`, which includes the user's own weights. Else w is `example_weights` of X and y,
-        times `sample_weight` (n,) if given. Without y, X may be rows that do not fit in memory, as in
-        `iter_example_weights`, with their `label`; only their weights are kept in memory.
+        w is `sample_weight_`, which includes the user's own weights. Else w is `example_weights` of X, y and
+        `metadata`, times `sample_weight` (n,) if given. Without y, X may be rows that do not fit in memory,
+        as in `iter_example_weights`, with their `label`; only their weights are kept in memory.
         """
         check_is_fitted(self)
         rng = generator(seed, "downsample")
         if X is None:
-            if y is not None or sample_weight is not None or label is not None:
+            if any(given is not None for given in (y, sample_weight, label, metadata)):
                 raise InvalidInputError(
-                    "y, sample_weight and label belong to rows X; pass X, too.", argument="X"
+                    "y, sample_weight, label and metadata belong to rows X; pass X, too.", argument="X"
                 )
             kept, corrected = downsample_rows(self.sample_weight_, rate, rng)
             return self.training_rows_[kept], corrected
@@ -342,15 +366,23 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
                 f"pass the labels as y or name their column {label!r}, not both.", argument="label"
             )
         if y is not None:
-            weights = self.example_weights(X, y)
+            weights = self.example_weights(X, y, metadata=metadata)
         else:
-            parts = self.iter_example_weights(X, label=label, chunk_rows=chunk_rows)
+            parts = self.iter_example_weights(X, label=label, metadata=metadata, chunk_rows=chunk_rows)
             weights = np.concatenate([np.empty(0), *parts])
         if sample_weight is not None:
             weights = _times(weights, sample_weight)
         return downsample_rows(weights, rate, rng)
 
-    def suggest_rows(self, pool: Any, n: int, *, seed: int = 0, chunk_rows: int = CHUNK_ROWS) -> IntArray:
+    def suggest_rows(
+        self,
+        pool: Any,
+        n: int,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> IntArray:
         """The numbers of n rows to label next, chosen from rows without labels, preferably of high weight.
 
         Rows are drawn one after another without replacement, in proportion to the weight they are expected
@@ -358,16 +390,24 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         prediction ŷ for a regressor and for a classifier without `predict_proba`. With the same seed, a
         smaller n gives the first rows of a larger n. The pool (m, D) is read once, `chunk_rows` at a time,
         and need not fit in memory; see `moew.data.iter_rows`. The chunk size does not change which rows
-        are drawn, except where two of them are equal up to rounding.
+        are drawn, except where two of them are equal up to rounding. `metadata` holds columns (m,) of the
+        pool that the embedding needs and the pool does not have.
         """
         check_is_fitted(self)
         if isinstance(pool, list) and pool and isinstance(pool[0], list):
             pool = two_dimensional(pool)
-        weights = (
-            expected_weights(self.best_estimator_, self.example_weights, self._check_fitted_rows(rows))
-            for rows in iter_rows(pool, chunk_rows=chunk_rows)
-        )
+        weights = self._iter_expected_weights(iter_rows(pool, chunk_rows=chunk_rows), metadata)
         return draw_in_proportion(weights, n, generator(seed, "suggest"))
+
+    def _iter_expected_weights(
+        self, chunks: Iterator[Rows], metadata: Mapping[str, Any] | None
+    ) -> Iterator[FloatArray]:
+        parts = _Parts(metadata)
+        for rows in chunks:
+            X, columns = self._features_and_columns(rows, parts.next(n_rows(rows)))
+            weight = partial(self.example_weights, metadata=columns)
+            yield expected_weights(self.best_estimator_, weight, self._check_fitted_rows(X))
+        parts.check_end()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -376,8 +416,11 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         tags.regressor_tags = deepcopy(inner.regressor_tags)
         tags.input_tags = deepcopy(inner.input_tags)
-        # Sparse rows work only with an embedding and base weights that do not use X.
-        without_X = _is_one_of(self.embedding, "label", LabelEmbedding) and (
+        # Sparse rows work only with an embedding and base weights that do not use them.
+        without_X = (
+            _is_one_of(self.embedding, "label", LabelEmbedding)
+            or _is_one_of(self.embedding, "directions", DirectionsEmbedding)
+        ) and (
             _is_one_of(self.base_weights, "label_shift", LabelShift)
             or _is_one_of(self.base_weights, "uniform", UniformBaseWeights)
         )
@@ -409,6 +452,17 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         return X
 
+    def _features_and_columns(
+        self, X: Rows, metadata: Mapping[str, Any] | None
+    ) -> tuple[Rows, dict[str, Any] | None]:
+        """X without columns that only the metric has, and the columns for an embedding that takes them."""
+        if not takes_columns(self.weight_function_.embedding):
+            return X, None
+        names = metric_columns(self.fitted_.evaluator.metric)
+        features = getattr(self, "feature_names_in_", None)
+        own = None if features is None else [str(name) for name in features]
+        return without_columns(X, own, names), columns_from(metadata, X, names)
+
     def _keep(self, fitted: FittedSearch) -> None:
         """Set the fitted attributes, as scikit-learn names them."""
         result, unweighted = fitted.result, fitted.unweighted
@@ -437,6 +491,29 @@ def fitted_search(search: ExampleWeightSearch | FittedSearch) -> FittedSearch:
         return search
     check_is_fitted(search)
     return search.fitted_
+
+
+class _Parts:
+    """The columns of all rows of a source, given out chunk by chunk."""
+
+    def __init__(self, metadata: Mapping[str, Any] | None) -> None:
+        self.columns: dict[str, Array] = columns_from(metadata, None, ())
+        self.start = 0
+
+    def next(self, n: int) -> dict[str, Array]:
+        """The columns of the next n rows."""
+        rows = slice(self.start, self.start + n)
+        self.start += n
+        return {name: values[rows] for name, values in self.columns.items()}
+
+    def check_end(self) -> None:
+        """Raise if a column has more values than there were rows."""
+        for name, values in self.columns.items():
+            if len(values) != self.start:
+                raise InvalidInputError(
+                    f"the column {name!r} has {len(values)} values, but there are {self.start} rows.",
+                    argument="metadata",
+                )
 
 
 def _is_one_of(part: Any, name: str, kind: type) -> bool:

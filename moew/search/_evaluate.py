@@ -341,6 +341,11 @@ def column_names(metric: Metric, rule: Any) -> tuple[str, ...]:
     return (*metric.required_columns, *(rule.columns if rule is not None else ()))
 
 
+def metric_columns(metric: Metric) -> tuple[str, ...]:
+    """Names of the columns that the metric needs or can take, as far as they are known."""
+    return tuple(dict.fromkeys((*metric.required_columns, *(metric.known_columns or ()))))
+
+
 def _answering_alone() -> parallel_config:
     """Context in which models predict on one thread.
 

@@ -19,7 +19,7 @@ from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.metrics import accuracy, r_squared, resolve_metric
 from moew.samplers import Ball
-from moew.search._evaluate import Evaluator, column_names
+from moew.search._evaluate import Evaluator, column_names, metric_columns
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
 from moew.search._study import WeightStudy
@@ -76,6 +76,7 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.given
+    names = [name for name in metric_columns(prepared.evaluator.metric) if name in training.columns]
     return ExampleWeighting(embedding, base_weights).fit(
         training.X,
         training.y,
@@ -83,6 +84,7 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
         validation.y,
         task=data.task,
         sample_weight=training.sample_weight,
+        columns={name: training.columns[name] for name in names},
     )
 
 

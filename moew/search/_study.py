@@ -16,7 +16,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
@@ -337,9 +337,15 @@ class WeightStudy:
         """Release connections to a database; they are opened again when needed."""
         self._store.close()
 
-    def weights(self, trial: Trial, X: Rows, y: Labels) -> FloatArray:
-        """The candidate's weights (n,) for any rows, eq. 3, with the training rows' constant c."""
-        weights: FloatArray = self._fitted_weighting.weight_function(trial.alpha)(X, y)
+    def weights(
+        self, trial: Trial, X: Rows, y: Labels, *, metadata: Mapping[str, Any] | None = None
+    ) -> FloatArray:
+        """The candidate's weights (n,) for any rows, eq. 3, with the training rows' constant c.
+
+        `metadata` are columns for an embedding that takes them, as in `ExampleWeightSearch.example_weights`.
+        """
+        function = self._fitted_weighting.weight_function(trial.alpha)
+        weights: FloatArray = function(X, y) if metadata is None else function(X, y, metadata)
         return weights
 
     def weight_function(self, trial: Trial) -> Any:

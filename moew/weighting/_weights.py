@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from scipy.special import log_expit
@@ -12,7 +12,7 @@ from scipy.special import log_expit
 from moew._util.state import State, Stateful, load_state, pack_array, unpack_array
 from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
-from moew.types import BaseWeights, Embedding, FloatArray, Labels, Rows, Task
+from moew.types import BaseWeights, Columns, Embedding, EmbeddingOfColumns, FloatArray, Labels, Rows, Task
 from moew.weighting._base_weights import checked_base_weights
 from moew.weighting._normalise import mean_over_rows
 
@@ -35,12 +35,15 @@ class WeightFunction(Stateful):
         with np.errstate(over="ignore"):
             return float(np.exp(-self.log_top) / self.mean)
 
-    def __call__(self, X: Rows, y: Labels) -> FloatArray:
+    def __call__(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The weights (n,) of any rows; their mean over the training rows is one.
+
+        `columns`, name → (n,), are those that the embedding had in training, if it takes any and X does not
+        have them.
 
         Infinite if an extreme α favours a new row by more than a factor of 1e308.
         """
-        Z = self.embedding.transform(X, y)
+        Z = _coordinates(self.embedding, X, y, columns)
         pi = checked_base_weights(self.base_weights.weights(X, y), len(y), type(self.base_weights).__name__)
         log_sigma = _log_sigma(Z, self.alpha[None, :])
         with np.errstate(over="ignore"):
@@ -65,6 +68,17 @@ class WeightFunction(Stateful):
             load_state(state["embedding"], objects),
             load_state(state["base_weights"], objects),
         )
+
+
+def takes_columns(embedding: object) -> TypeGuard[EmbeddingOfColumns]:
+    """Whether the embedding takes per-row columns."""
+    return bool(getattr(embedding, "takes_columns", False))
+
+
+def _coordinates(embedding: Embedding, X: Rows, y: Labels, columns: Columns | None) -> FloatArray:
+    if takes_columns(embedding):
+        return embedding.transform(X, y, columns=columns)
+    return embedding.transform(X, y)
 
 
 class ExampleWeighting:
@@ -97,13 +111,21 @@ class ExampleWeighting:
         *,
         task: Task,
         sample_weight: Any = None,
+        columns: Columns | None = None,
     ) -> Self:
-        """Fit on the n training rows and the validation rows; `sample_weight` (n,) are the user's weights."""
+        """Fit on the n training rows and the validation rows; `sample_weight` (n,) are the user's weights.
+
+        `columns`, name → (n,), are columns of the training rows for an embedding that takes them.
+        """
         self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
         X, y, X_val, y_val = (read_only(part) for part in (X, y, X_val, y_val))
         pi = self.base_weights.fit_weights(X, y, X_val, y_val, task=task)
-        self.embedding.fit(X, y, task=task)
-        self.Z_ = self.embedding.transform(X, y)
+        if takes_columns(self.embedding):
+            columns = {name: read_only(values) for name, values in (columns or {}).items()}
+            self.embedding.fit(X, y, task=task, columns=columns)
+        else:
+            self.embedding.fit(X, y, task=task)
+        self.Z_ = _coordinates(self.embedding, X, y, columns)
         self.pi_ = checked_base_weights(pi, len(y), type(self.base_weights).__name__)
         return self
 

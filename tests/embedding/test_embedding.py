@@ -303,7 +303,9 @@ def test_resolve_takes_a_foreign_embedding_as_it_is():
 
 @pytest.mark.parametrize("thing", ["autoencode", None, 3, [], [1.5], [True], LabelEmbedding, object()])
 def test_resolve_refuses_other_things_and_lists_what_is_allowed(thing):
-    with pytest.raises(InvalidInputError, match=r"'autoencoder', 'discriminative', 'label'.*PCA"):
+    with pytest.raises(
+        InvalidInputError, match=r"'autoencoder', 'directions', 'discriminative', 'label'.*PCA"
+    ):
         resolve_embedding(thing)
 
 

@@ -22,6 +22,8 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     [
         ExampleWeightSearch(LogisticRegression(), **SMALL),
         ExampleWeightSearch(Ridge(), **SMALL),
+        ExampleWeightSearch(LogisticRegression(), **{**SMALL, "embedding": "directions"}),
+        ExampleWeightSearch(Ridge(), **{**SMALL, "embedding": "directions"}),
     ],
     expected_failed_checks=expected_failures,
 )

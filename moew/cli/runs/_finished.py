@@ -45,8 +45,13 @@ class FinishedRun:
         return self.schema.read(path, labels=False, ids=False, columns=given)
 
     def rows_to_weigh(self, path: Path) -> TableRows:
-        """The labelled rows of a file; the metric's columns are not needed."""
-        return self.schema.read(path, ids=False, columns=())
+        """The labelled rows of a file, with those of the metric's columns that the embedding looks at."""
+        with reading(self.folder / PARTS):
+            looked_at = self.weight_state["embedding"].get("fitted", {}).get("row_columns", [])
+            needed = [column["name"] for column in looked_at]
+        return self.schema.read(
+            path, ids=False, columns=[name for name in needed if name in self.schema.columns]
+        )
 
     def predict(self, rows: TableRows, *, trust: bool = False, unweighted: bool = False) -> dict[str, Any]:
         """Columns: the rows' ids, the prediction, and the score or the probability of each class; of the
@@ -79,7 +84,7 @@ class FinishedRun:
         with reading(self.folder / PARTS):
             function = load_state(self.weight_state, objects)
         with using(self.folder / PARTS):
-            weights = np.asarray(function(rows.X, rows.y), dtype=np.float64)
+            weights = np.asarray(function(rows.X, rows.y, rows.columns), dtype=np.float64)
             if weights.shape != (len(rows),):
                 raise ValueError(f"its weights of {len(rows)} rows have the shape {weights.shape}")
         return weights
