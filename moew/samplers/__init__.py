@@ -6,6 +6,7 @@ from moew.samplers._cover import CoverSampler as CoverSampler
 from moew.samplers._domains import Ball as Ball
 from moew.samplers._domains import Box as Box
 from moew.samplers._gp_bucb import GpBucb as GpBucb
+from moew.samplers._halving import Halving as Halving
 from moew.samplers._random import RandomSampler as RandomSampler
 from moew.samplers._resolve import resolve_sampler as resolve_sampler
 from moew.types import Sampler

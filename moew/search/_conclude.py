@@ -33,7 +33,7 @@ from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
-_SECONDS = 1.0  # for the choice and its honest score, or as long as the search's own calls of the metric
+_SLOW = (0.003, 0.015, 0.06)  # seconds of a call of the metric from which on the next of EFFORTS is made
 
 
 @dataclass(frozen=True)
@@ -140,21 +140,28 @@ def _pool(
 
 
 def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
-    """How many calls the choice may take: about as long as the search's own, at least a second."""
+    """How many calls of the metric the choice may take.
+
+    The steps are wide, so that the same search is concluded with the same effort on the same machine;
+    `slow=True` or a faster metric is always on one side of them.
+    """
     evaluator, rows = prepared.evaluator, prepared.data.validation
     if evaluator.metric.slow:
         return EFFORTS[-1]
-    begun = time.perf_counter()
-    evaluator.value(pool[0].predictions, rows)
-    seconds = time.perf_counter() - begun
-    calls = max(len(pool), _SECONDS / max(seconds, 1e-9))
-    effort = next((effort for effort in EFFORTS if effort.n_calls <= calls), EFFORTS[-1])
+    seconds = min(_timed(evaluator.value, pool[0].predictions, rows) for _ in range(3))
+    effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]
     if effort is not EFFORTS[0]:
         notes.append(
             f"the metric takes {seconds:.2g} s, so honest scores are from {2 * effort.pairs} halves of the rows"
             f"{'' if effort.tuning else ', and no decisions are tuned'}."
         )
     return effort
+
+
+def _timed(function: Any, *arguments: Any) -> float:
+    begun = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begun
 
 
 def _averages(prepared: Prepared, notes: list[str]) -> bool:

@@ -33,18 +33,12 @@ class Effort:
     rounds: int = 5  # of the greedy selection
     tuning: int = 40  # calls that tune one decision; 0: none is tuned
 
-    @property
-    def n_calls(self) -> int:
-        """About how many calls of the metric all of it takes."""
-        on_some_rows = self.judged + self.contenders * (self.rounds - 1) + 3 * self.tuning
-        return (2 * self.pairs + 1) * (on_some_rows + 15)
-
 
 EFFORTS = (
     Effort(),
     Effort(pairs=3, judged=30, contenders=8, rounds=4, tuning=16),
     Effort(pairs=2, judged=12, contenders=4, rounds=3, tuning=8),
-    Effort(pairs=1, judged=6, contenders=1, rounds=1, tuning=0),
+    Effort(pairs=1, judged=3, contenders=1, rounds=1, tuning=0),
 )
 """From thorough to quick; the slower the metric, the quicker one is taken."""
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from moew._util.seeds import integer_seed
-from moew.embedding import LabelEmbedding
-from moew.samplers import Ball
+from moew.embedding import DirectionsEmbedding, LabelEmbedding
+from moew.samplers import Ball, Halving
 from moew.search._loop import Search
 from moew.search._prepare import Prepared, make_study
 from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, POWERS, WEIGHTS
@@ -17,8 +17,7 @@ from moew.weighting import CovariateShift, ExampleWeighting, PowersOfTarget, Uni
 
 SIMPLE_SHARE = 0.2  # of the candidates, which class weights or powers of the target get
 SAME = 1e-9  # weights with a smaller relative difference count as the same
-_CLASS_RADIUS = 5.0  # class weights up to a ratio of a thousand
-_POWER_RADIUS = 4.0
+SIMPLE_RADIUS = 4.0  # two classes' weights up to a ratio of e⁴ = 55, and powers of the target up to ±4
 
 
 def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]:
@@ -52,17 +51,16 @@ def _search(
     if name == WEIGHTS:
         study = make_study(prepared, weighting)
     else:
-        settings = prepared.settings
-        radius = {CLASS_WEIGHTS: _CLASS_RADIUS, POWERS: _POWER_RADIUS}.get(name, 1.0)
+        on_a_line = weighting.n_dims == 1
         study = make_study(
             prepared,
             weighting,
-            domain=Ball(weighting.n_dims, radius),
-            name=f"{settings.study_name}: {name}",
+            domain=Ball(weighting.n_dims, SIMPLE_RADIUS),
+            name=f"{prepared.settings.study_name}: {name}",
             seed=integer_seed(prepared.seed, name),
-            sampler="gp_bucb",
+            sampler=Halving() if on_a_line else "gp_bucb",
             alpha_zero_repeats=int(zero),
-            n_initial=max(4, round(share * settings.batch_size)),
+            n_initial=0 if on_a_line else max(4, round(share * prepared.settings.batch_size)),
         )
     return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share)
 
@@ -71,7 +69,7 @@ def _simple_weighting(prepared: Prepared) -> Any:
     training, data = prepared.data.training, prepared.data
     if data.task == "regression":
         return PowersOfTarget(training.y, training.sample_weight)
-    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
+    weighting = ExampleWeighting(DirectionsEmbedding(), UniformBaseWeights())
     return weighting.fit(None, training.y, task=data.task, sample_weight=training.sample_weight)
 
 

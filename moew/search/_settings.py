@@ -13,7 +13,7 @@ from moew.exceptions import Argument, InvalidInputError
 if TYPE_CHECKING:
     from moew.search._study import Storage
 
-DEFAULT_RADIUS = 3.0  # chosen by benchmarks/radius.py
+DEFAULT_RADIUS = 4.0  # chosen by benchmarks/laboratory.py
 FINAL = ("ensemble", "average", "best")
 _HOLDOUT_SHARE = 0.3
 

@@ -195,8 +195,8 @@ class WeightStudy:
         seed: int = 0,
         fingerprint: str = "",
     ) -> None:
-        if n_initial < 1:
-            raise InvalidInputError(f"n_initial must be at least 1, got {n_initial}.", argument="n_initial")
+        if n_initial < 0:
+            raise InvalidInputError(f"n_initial must be at least 0, got {n_initial}.", argument="n_initial")
         if alpha_zero_repeats < 0:
             raise InvalidInputError(
                 f"alpha_zero_repeats must be at least 0, got {alpha_zero_repeats}.",
