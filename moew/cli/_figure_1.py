@@ -25,7 +25,7 @@ from moew.data import UserRows
 from moew.datasets import draw_figure_1, figure_1_probability
 from moew.embedding import ColumnsEmbedding
 from moew.metrics import precision_at_recall
-from moew.search._compare import choices_of, choices_with_weights
+from moew.search._compare import choices_of_all, choices_with_weights
 from moew.search._prepare import prepare
 from moew.types import BoolArray, FloatArray
 from moew.weighting import WeightFunction
@@ -132,9 +132,8 @@ def run_repeat(number: int, settings: Figure1Settings) -> Repeat:
     search = make_search(settings, integer_seed(settings.seed, "search", number))
     prepared = [prepare(search.settings, UserRows(*train), UserRows(*validation), UserRows(*test))]
     exact = np.prod((1 - train[0]) / train[0], axis=1)  # Beta(1, 2) over Beta(2, 1), feature by feature
-    (moew,), (uniform,), (random,), (importance,) = (
-        choices_of(method, prepared) for method in ("moew", "uniform", "random", "importance")
-    )
+    methods = ("moew", "uniform", "random", "importance")
+    (moew,), (uniform,), (random,), (importance,) = choices_of_all(methods, prepared).values()
     shares = {
         "select everything": float(test[1].mean()),
         "uniform": uniform.test,
@@ -145,12 +144,11 @@ def run_repeat(number: int, settings: Figure1Settings) -> Repeat:
         "random directions": untrained(rng, validation, test),
         "Bayes-optimal": precision_at_recall(0.95)(test[1], figure_1_probability(test[0])),
     }
-    result = moew.fitted.result
     return Repeat(
         {method: 100 * share for method, share in shares.items()},
-        100 * result.best_score,
-        100 * result.honest_score,
-        log_weights(moew.fitted.weighting.weight_function(result.best_alpha)),
+        100 * moew.best,
+        100 * moew.honest,
+        log_weights(moew.weight_function),
     )
 
 
@@ -189,6 +187,9 @@ def make_search(settings: Figure1Settings, seed: int) -> ExampleWeightSearch:
         radius=RADIUS,
         n_batches=N_BATCHES,
         batch_size=BATCH_SIZE,
+        validation=None,
+        final="best",
+        guard=False,
         show_progress=False,
         random_state=seed,
     )

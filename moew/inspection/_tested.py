@@ -10,7 +10,7 @@ from typing import Any
 from moew._util.seeds import generator
 from moew.data import UserRows
 from moew.search import FittedSearch
-from moew.search._honest_score import gain_error
+from moew.search._honest_score import gain_error_on
 from moew.search._prepare import checked_test_rows
 from moew.types import Labels, Rows
 
@@ -39,12 +39,12 @@ def on_test_rows(
     evaluator.check_columns(rows, "metadata_test")
     try:
         winner = evaluator.predictions_on(fitted.winner, rows)
-        value = evaluator.value(winner, rows)
+        value = evaluator.value_as_decided(winner, rows)
         if fitted.unweighted is None:
             return Tested(len(rows), moew=value, reason="there is no unweighted model")
         plain = evaluator.predictions_on(fitted.unweighted, rows)
-        unweighted = evaluator.value(plain, rows)
+        unweighted = evaluator.value_as_decided(plain, rows)
     except Exception as problem:  # what the search found is worth more than these scores
         return Tested(len(rows), reason=f"the metric failed on the test rows: {problem}")
-    error = gain_error(winner, plain, rows, evaluator, task, generator(0, "test rows"))
+    error = gain_error_on(winner, plain, rows, evaluator, task, generator(0, "test rows"))
     return Tested(len(rows), unweighted, value, error)

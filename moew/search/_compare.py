@@ -1,5 +1,5 @@
-"""Compare uniform, random, importance and learned weights at the same number of trained models, as the paper
-does."""
+"""Compare the ways to the metric at the same number of trained models: uniform, random and importance weights,
+as the paper does, tuned decisions, class weights, and moew."""
 
 from __future__ import annotations
 
@@ -16,17 +16,31 @@ from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, UserRows, two_dimensional
 from moew.exceptions import Argument, InvalidInputError
 from moew.metrics import Predictions
-from moew.search._conclude import conclude
+from moew.search._conclude import conclude, conclude_alone
 from moew.search._estimator import ExampleWeightSearch
-from moew.search._loop import Search, search_side_by_side, train_folds
+from moew.search._evaluate import FinalModel
+from moew.search._loop import Outcome, Search, search_side_by_side, train_folds
 from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
-from moew.search._result import FittedSearch
-from moew.search._select import select
+from moew.search._searches import list_searches, simple_search
 from moew.search._settings import SearchSettings
+from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, POWERS, TUNED
 from moew.types import FloatArray, Labels, Rows, Weighting
 from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
 
-METHODS = ("uniform", "random", "importance", "moew")
+UNIFORM, RANDOM, MOEW = "uniform", "random", "moew"
+METHODS = (
+    UNIFORM,
+    RANDOM,
+    "importance",
+    TUNED,
+    CLASS_WEIGHTS,
+    CLASS_WEIGHTS + AND_TUNED,
+    POWERS,
+    POWERS + AND_TUNED,
+    MOEW,
+)
+"""All methods; powers of the target are for regression, class weights for classification, and decisions are
+tuned where the metric looks at nothing else."""
 _BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
 
 
@@ -102,10 +116,10 @@ class Comparison:
         better = "higher" if self.greater_is_better else "lower"
         lines = [
             f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows",
-            f"{'weights':12}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
+            f"{'':28}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
-            f"{row.method:12}{row.n_models:>8}{number(row.best.mean()):>11}{number(row.honest.mean()):>11}"
+            f"{row.method:28}{row.n_models:>8}{number(row.best.mean()):>11}{number(row.honest.mean()):>11}"
             f"{number(row.test.mean()):>11}{number(row.margin, 2):>11}"
             for row in self.rows
         ]
@@ -194,7 +208,7 @@ def compare_settings(
     """As `compare`, from the settings of a search and records of rows."""
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
     prepared = _prepare_repeats(settings, training, validation, test, seeds)
-    choices = {method: choices_of(method, prepared) for method in METHODS}
+    choices = choices_of_all(METHODS, prepared)
     evaluator, rows = prepared[0].evaluator, _test(prepared[0])
     return Comparison(
         evaluator.metric.name,
@@ -208,26 +222,78 @@ def compare_settings(
 
 @dataclass(frozen=True)
 class Choice:
-    """What a method chose in one repeat, and what its model predicts on the test rows."""
+    """What a method chose in one repeat: its scores, how it came about, and what its model predicts on the
+    test rows."""
 
-    fitted: FittedSearch
+    best: float
+    honest: float
     n_models: int
     test: float
     on_test: Predictions
+    weight_function: Any
     note: str = ""
 
 
-def choices_of(method: str, prepared: Sequence[Prepared]) -> list[Choice]:
-    """What one of METHODS chooses in each repeat."""
-    if method == "moew":
-        return _search(prepared, [fit_weighting(one) for one in prepared])
-    if method == "random":
+@dataclass(frozen=True)
+class _Runs:
+    """The finished searches of one method in all repeats."""
+
+    searches: list[Search]
+    outcomes: list[Outcome]
+    n_models: int
+    note: str = ""
+
+
+def choices_of_all(methods: Sequence[str], prepared: Sequence[Prepared]) -> dict[str, list[Choice]]:
+    """What each of the methods chooses in each repeat; those that do not exist here are left out."""
+    trained: dict[str, _Runs] = {}
+    choices = {}
+    for method in methods:
+        if method == MOEW:
+            choices[method] = _moew(prepared)
+            continue
+        base = {TUNED: UNIFORM}.get(method, method.removesuffix(AND_TUNED))
+        if base in _other_task(prepared[0]):
+            continue
+        tuned = base != method
+        if tuned and not _can_tune(prepared[0], trained, base):
+            continue
+        if base not in trained:
+            trained[base] = _trained(base, prepared)
+        choices[method] = _choices(prepared, trained[base], tuned)
+    return choices
+
+
+def choices_with_weights(
+    prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str = ""
+) -> list[Choice]:
+    """In each repeat the best of as many models as a search trains, all with the same weights (n,)."""
+    return _choices(prepared, _with_weights(prepared, weights, note), tuned=False)
+
+
+def _other_task(prepared: Prepared) -> tuple[str, ...]:
+    return (POWERS,) if prepared.data.task == "classification" else (CLASS_WEIGHTS,)
+
+
+def _can_tune(prepared: Prepared, trained: Mapping[str, _Runs], base: str) -> bool:
+    evaluator = prepared.evaluator
+    if evaluator.always_tuned or evaluator.rule is not None or base not in trained:
+        return False
+    predictions = next(iter(trained[base].outcomes[0].predictions.values()))
+    return evaluator.can_tune(predictions)
+
+
+def _trained(method: str, prepared: Sequence[Prepared]) -> _Runs:
+    """Run the searches of a method in all repeats."""
+    if method in (CLASS_WEIGHTS, POWERS):
+        return _search(prepared, [simple_search(one) for one in prepared])
+    if method == RANDOM:
         own = [one.data.training for one in prepared]
         weightings = [
             RandomWeighting(len(rows), rows.sample_weight, one.seed)
             for rows, one in zip(own, prepared, strict=True)
         ]
-        return _search(prepared, weightings)
+        return _search(prepared, _plain_searches(prepared, weightings))
     note, data = "", prepared[0].data
     weights: list[FloatArray] = [np.ones(len(one.data.training)) for one in prepared]
     if method == "importance" and not data.given_validation:
@@ -236,21 +302,18 @@ def choices_of(method: str, prepared: Sequence[Prepared]) -> list[Choice]:
         note = "a shift of sparse rows is not estimated: uniform."
     elif method == "importance":
         weights = [_importance(one) for one in prepared]
-    return choices_with_weights(prepared, weights, note)
+    return _with_weights(prepared, weights, note)
 
 
-def choices_with_weights(
-    prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str = ""
-) -> list[Choice]:
-    """In each repeat the best of as many models as a search trains, all with the same weights (n,)."""
+def _with_weights(prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str) -> _Runs:
     weightings = [
         FixedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
     ]
     if not all(_is_deterministic(one, fixed) for one, fixed in zip(prepared, weightings, strict=True)):
-        return _search(prepared, weightings, note)
+        return _search(prepared, _plain_searches(prepared, weightings), note)
     note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
     short = [replace(one, settings=replace(one.settings, n_batches=1, batch_size=1)) for one in prepared]
-    return [replace(choice, n_models=1) for choice in _search(short, weightings, note)]
+    return replace(_search(short, _plain_searches(short, weightings), note), n_models=1)
 
 
 def _prepare_repeats(
@@ -265,12 +328,15 @@ def _prepare_repeats(
     return [replace(one, data=first.data, trainer=first.trainer, test=first.test) for one in prepared]
 
 
-def _search(prepared: Sequence[Prepared], weightings: Sequence[Weighting], note: str = "") -> list[Choice]:
-    """Run the searches of all repeats side by side, and evaluate what each chooses on the test rows."""
-    searches = [
+def _plain_searches(prepared: Sequence[Prepared], weightings: Sequence[Weighting]) -> list[Search]:
+    return [
         Search(make_study(one, weighting), one.data, one.trainer, weighting, one.evaluator)
         for one, weighting in zip(prepared, weightings, strict=True)
     ]
+
+
+def _search(prepared: Sequence[Prepared], searches: list[Search], note: str = "") -> _Runs:
+    """Run the searches of all repeats side by side."""
     settings = prepared[0].settings
     outcomes = search_side_by_side(
         searches,
@@ -278,13 +344,60 @@ def _search(prepared: Sequence[Prepared], weightings: Sequence[Weighting], note:
         batch_size=settings.batch_size,
         show_progress=settings.show_progress,
     )
-    choices = []
-    for one, search, outcome in zip(prepared, searches, outcomes, strict=True):
-        fitted = conclude(one, search.study, outcome, select(outcome), beside_unweighted=False)
-        on_test = one.evaluator.predictions_on(fitted.winner, _test(one))
-        value = one.evaluator.value(on_test, _test(one))
-        choices.append(Choice(fitted, len(outcome.trials), value, on_test, note))
-    return choices
+    return _Runs(searches, outcomes, len(outcomes[0].trials), note)
+
+
+def _choices(prepared: Sequence[Prepared], runs: _Runs, tuned: bool) -> list[Choice]:
+    """The best model of each search, with its decisions tuned if `tuned`, evaluated on the test rows."""
+    made = []
+    for one, search, outcome in zip(prepared, runs.searches, runs.outcomes, strict=True):
+        alone = conclude_alone(one, search, outcome, tuned=tuned)
+        made.append(_choice(one, alone.best, alone.honest, alone.model, None, runs.n_models, runs.note))
+    return made
+
+
+def _moew(prepared: Sequence[Prepared]) -> list[Choice]:
+    """What the whole search hands out in each repeat; the searches of all repeats run side by side."""
+    listed = [list_searches(one, fit_weighting(one)) for one in prepared]
+    settings = prepared[0].settings
+    outcomes = iter(
+        search_side_by_side(
+            [search for searches in listed for search in searches.values()],
+            n_batches=settings.n_batches,
+            batch_size=settings.batch_size,
+            show_progress=settings.show_progress,
+        )
+    )
+    made = []
+    for one, searches in zip(prepared, listed, strict=True):
+        fitted = conclude(one, searches, {name: next(outcomes) for name in searches})
+        result = fitted.result
+        made.append(
+            _choice(
+                one,
+                result.best_score,
+                result.honest_score,
+                fitted.winner,
+                fitted.weight_function,
+                result.n_models,
+                "",
+            )
+        )
+    return made
+
+
+def _choice(
+    prepared: Prepared,
+    best: float,
+    honest: float,
+    model: FinalModel,
+    weight_function: Any,
+    n_models: int,
+    note: str,
+) -> Choice:
+    on_test = prepared.evaluator.predictions_on(model, _test(prepared))
+    value = prepared.evaluator.value_as_decided(on_test, _test(prepared))
+    return Choice(best, honest, n_models, value, on_test, weight_function, note)
 
 
 def _test(prepared: Prepared) -> LabelledRows:
@@ -314,8 +427,8 @@ def _row(method: str, choices: Sequence[Choice]) -> Row:
     return Row(
         method,
         choices[0].n_models,
-        np.array([choice.fitted.result.best_score for choice in choices]),
-        np.array([choice.fitted.result.honest_score for choice in choices]),
+        np.array([choice.best for choice in choices]),
+        np.array([choice.honest for choice in choices]),
         np.array([choice.test for choice in choices]),
         choices[0].note,
     )
@@ -334,7 +447,12 @@ def _bootstrap_margin(
         rows = test.take(numbers)
         try:
             moew, uniform = (
-                np.mean([evaluator.value(choice.on_test.take(numbers), rows) for choice in choices[method]])
+                np.mean(
+                    [
+                        evaluator.value_as_decided(choice.on_test.take(numbers), rows)
+                        for choice in choices[method]
+                    ]
+                )
                 for method in ("moew", "uniform")
             )
         except Exception:  # undefined on these rows, such as a group without negatives

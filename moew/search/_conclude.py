@@ -28,7 +28,7 @@ from moew.search._result import FittedSearch, SearchResult, WayResult
 from moew.search._searches import zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import UNWEIGHTED, WEIGHTS, list_ways
+from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
@@ -112,6 +112,39 @@ def conclude(
         plain,
         final.weight_function,
     )
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What one search chose by itself: the best model, and its scores in the metric's own units."""
+
+    best: float
+    honest: float
+    model: FinalModel
+
+
+def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tuned: bool = False) -> Alone:
+    """The single best candidate of one search, with its decisions tuned if `tuned`, and nothing beside it."""
+    pool = [
+        Candidate(search.study, trial, outcome.predictions[trial.number], trial.value)
+        for trial in outcome.trials
+        if trial.number in outcome.predictions
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
+        effort = _effort(prepared, pool, [])
+        judge = _judge(prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort)
+        way = best_way(judge, range(len(pool)), tuned)
+        finalists = _Finalists(prepared, pool, judge, [])
+        strata = strata_of(prepared.data.validation.y, prepared.data.task)
+        (score,) = score_ways([way], judge, finalists, strata, generator(prepared.seed, "honest"))
+    final = _final(prepared, pool, score.choice).model
+    honest = honest_of(prepared, score, score.optimism)
+    if prepared.settings.honest is None:
+        return Alone(honest.best, math.nan, final)
+    if prepared.data.holdout is not None:
+        honest, _, _ = _on_holdout(prepared, score, score, final, final)
+    return Alone(honest.best, honest.value, final)
 
 
 def _pool(

@@ -39,11 +39,12 @@ class Search:
     trainer: Trainer | None
     weighting: Weighting
     evaluator: Evaluator
-    share: float = 1.0  # of the candidates of each batch; the shares of searches side by side are their own
+    share: tuple[float, float] = (0.0, 1.0)  # which part of the candidates of the searches side by side
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """How many candidates besides those of α = 0 the search has after so many batches."""
-        return math.ceil(self.share * batch * batch_size - 1e-9)
+        low, high = (math.ceil(end * batch * batch_size - 1e-9) for end in self.share)
+        return high - low
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,21 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     """
     settings, data = prepared.settings, prepared.data
     plain = zero_is_unweighted(prepared, weighting)
-    share = SIMPLE_SHARE if settings.guard else 0.0
-    searches = {WEIGHTS: _search(prepared, weighting, 1 - share, WEIGHTS)}
-    if share or not plain:
+    simple = SIMPLE_SHARE if settings.guard else 0.0
+    searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS)}
+    if simple or not plain:
         name = CLASS_WEIGHTS if data.task == "classification" else POWERS
-        searches[name] = _search(prepared, _simple_weighting(prepared), share, name, zero=not plain)
-    if settings.guard and prepared.shifted:
-        searches[IMPORTANCE] = _search(prepared, _importance(prepared), 0.0, IMPORTANCE)
+        searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
+    if settings.guard and prepared.shifted and not hasattr(data.training.X, "tocsr"):
+        searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
     return searches
+
+
+def simple_search(prepared: Prepared) -> Search:
+    """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
+    the unweighted model."""
+    name = CLASS_WEIGHTS if prepared.data.task == "classification" else POWERS
+    return _search(prepared, _simple_weighting(prepared), (0.0, 1.0), name)
 
 
 def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
@@ -46,7 +53,7 @@ def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
 
 
 def _search(
-    prepared: Prepared, weighting: Weighting, share: float, name: str, *, zero: bool = True
+    prepared: Prepared, weighting: Weighting, share: tuple[float, float], name: str, *, zero: bool = True
 ) -> Search:
     if name == WEIGHTS:
         study = make_study(prepared, weighting)
@@ -60,7 +67,7 @@ def _search(
             seed=integer_seed(prepared.seed, name),
             sampler=Halving() if on_a_line else "gp_bucb",
             alpha_zero_repeats=int(zero),
-            n_initial=0 if on_a_line else max(4, round(share * prepared.settings.batch_size)),
+            n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
     return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share)
 

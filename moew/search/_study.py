@@ -349,8 +349,9 @@ class WeightStudy:
         return weights
 
     def weight_function(self, trial: Trial) -> Any:
-        """The candidate's weights as a function of any rows."""
-        return self._fitted_weighting.weight_function(trial.alpha)
+        """The candidate's weights as a function of any rows; None if they are not one, as random weights."""
+        make = getattr(self._fitted_weighting, "weight_function", None)
+        return None if make is None else make(trial.alpha)
 
     def training_weights(self, trial: Trial) -> FloatArray:
         """The candidate's weights (n,) of the training rows, as `ExampleWeightSearch` trains with them."""

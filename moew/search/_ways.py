@@ -64,6 +64,12 @@ def list_ways(judge: Judge, candidates: Mapping[str, Sequence[int]], averages: b
     return ways
 
 
+def best_way(judge: Judge, candidates: Sequence[int], tuned: bool) -> Way:
+    """The best of the candidates, with its decisions tuned if `tuned`."""
+    best = partial(judge.best, candidates)
+    return Way("best", True, _tuned(judge, best) if tuned else best)
+
+
 def _tuned(judge: Judge, choose: Choose) -> Choose:
     def chosen(rows: IntArray) -> Choice | None:
         choice = choose(rows)
