@@ -145,9 +145,8 @@ def table(options: argparse.Namespace) -> None:
     lines = read_lines(options.out / "results.csv")
     if not lines:
         raise SystemExit(f"no results in {options.out}; run `python benchmarks/rivals.py run` first")
-    names = sorted({problem for problem, _, _ in lines})
-    if options.problems is not None:
-        names = [problem.name for problem in chosen_problems(options.problems)]
+    wanted = ["development", "untouched"] if options.problems is None else [options.problems]
+    names = [problem.name for each in wanted for problem in chosen_problems(each)]
     kept = {key: line for key, line in lines.items() if key[0] in names}
     print(tables(kept, names, options.correction, options.out / "rivals.png"))
 
