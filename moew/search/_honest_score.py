@@ -63,6 +63,7 @@ def honest_score(
     n_halves: int = 200,
     rng: np.random.Generator,
     evaluate_all: EvaluateAll | None = None,
+    groups: IntArray | None = None,
 ) -> HonestScore:
     """Estimate the score on new rows of the candidate with the best of `scores` (n_candidates,).
 
@@ -72,6 +73,7 @@ def honest_score(
     a candidate cannot win such a half. If none can, or the chosen one has no value on the other half, the
     pair is drawn again; if more pairs are redrawn than asked for, the value is NaN and `reason` says so.
     `evaluate_all`, for candidates without a rule to refit, gives the same values faster, or None.
+    `groups` (n_rows,) are integer codes: a half holds a group whole, or not at all.
     """
     scores = np.asarray(scores, dtype=float)
     winner = select_best(scores, greater_is_better)
@@ -88,7 +90,7 @@ def honest_score(
             values = np.array([_defined(evaluate, int(k), rows, fit_rows) for k in candidates])
         return sign * np.where(np.isfinite(values), values, np.nan)
 
-    halves = _Halves(measure, sign * scores, strata, rng, refits=evaluate_all is None)
+    halves = _Halves(measure, sign * scores, strata, rng, refits=evaluate_all is None, groups=groups)
     n_pairs = (n_halves + 1) // 2
     while len(halves.pairs) < n_pairs and halves.n_undefined <= n_pairs:
         halves.draw()
@@ -118,8 +120,10 @@ class _Halves:
         strata: IntArray,
         rng: np.random.Generator,
         refits: bool,
+        groups: IntArray | None,
     ) -> None:
         self.measure, self.scores, self.rng, self.refits = measure, scores, rng, refits
+        self.groups = groups
         _, codes = np.unique(strata, return_inverse=True)
         self.strata = codes.astype(np.min_scalar_type(codes.max()))  # small types sort faster
         self.contenders = np.flatnonzero(np.isfinite(scores))
@@ -137,7 +141,7 @@ class _Halves:
         Both halves of a pair are used, so that for a mean of rows (accuracy) the average over halves is
         exactly the score on all rows, and only the effect of the choice remains.
         """
-        pair = stratified_halves(self.strata, self.rng)
+        pair = stratified_halves(self.strata, self.rng, self.groups)
         on_own = np.stack([self.measure(self.contenders, half, half) for half in pair])  # (2, m)
         if np.isnan(on_own).all(axis=1).any():
             self.n_undefined += 1
@@ -288,6 +292,7 @@ def honest_from_halves(
             greater_is_better=evaluator.metric.greater_is_better,
             rng=rng,
             evaluate_all=None if ruled else evaluate_all,
+            groups=validation.groups,
         )
     if honest.reason is not None and first_failure:
         honest = replace(honest, reason=f"{honest.reason} The first failure: {first_failure}")
@@ -356,7 +361,7 @@ def gain_error(
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
         for _ in range(n_pairs):
             try:
-                halves = [gain(half) for half in stratified_halves(strata, rng)]
+                halves = [gain(half) for half in stratified_halves(strata, rng, judged.groups)]
             except Exception:  # undefined on a half, such as one without a class
                 continue
             moves += halves if np.isfinite(halves).all() else []
