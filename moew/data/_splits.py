@@ -90,6 +90,8 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
             f" as a share must lie between 0 and 1, got {share!r}.",
             argument="validation",
         )
+    if rows.groups is not None:
+        coded_groups(rows.groups)  # raises if there is only one
     alone, unit = _alone(rows), "row" if rows.groups is None else "group"
     if task == "classification" and alone:
         raise InvalidInputError(
