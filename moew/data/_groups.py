@@ -26,10 +26,9 @@ def check_groups(groups: Any, what: str) -> Array:
     if (missing := is_missing(values)).any():
         numbers = np.flatnonzero(missing)
         raise InvalidInputError(
-            f"the {what} rows' ",
+            f"{len(numbers)} of the {what} rows, such as row {numbers[0]}, counted from 0, have no group (",
             Argument("groups"),
-            f" are missing (NaN) in {len(numbers)} rows, such as row {numbers[0]}, counted from 0: give "
-            "every row a group; a row that belongs to no other gets a group of its own.",
+            " is missing there): give every row a group; a row that belongs to no other gets one of its own.",
             argument="groups",
         )
     return values

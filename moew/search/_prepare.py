@@ -165,8 +165,9 @@ def _check_halves(validation: LabelledRows) -> None:
     if validation.groups is not None and count_groups(validation.groups) < 2:
         raise InvalidInputError(
             "all validation rows belong to one group, and groups are not cut apart, so that there are no "
-            "halves for the honest score. Give validation rows of more groups, or use ",
-            Argument("honest", None),
+            "halves for the honest score. Give validation rows of more groups, or ask for no honest score "
+            "with ",
+            Argument("honest"),
             ".",
             argument="groups",
         )

@@ -100,7 +100,12 @@ def with_gap(frame):
             ("--test", "test.csv"),
             "test.csv has no column",
         ),
-        ("train", with_gap, (), "the training rows' --together are missing (NaN) in 1 rows, such as row 0"),
+        (
+            "train",
+            with_gap,
+            (),
+            "1 of the training rows, such as row 0, counted from 0, have no group (--together is",
+        ),
         ("train", lambda frame: frame.assign(patient=1), (), "all rows belong to one group"),
         ("valid", lambda frame: frame.assign(patient="x"), VALIDATION, "no halves for the honest score"),
         ("train", lambda frame: frame.assign(patient=frame.index % 4), ("--folds", "5"), "--folds 5 cannot"),

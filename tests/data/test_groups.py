@@ -304,8 +304,11 @@ def test_groups_are_numbers_or_texts(groups):
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ([1.0, np.nan, 2.0, np.nan], r"missing \(NaN\) in 2 rows, such as row 1"),
-        (["a", "b", None, "a"], "missing .* in 1 rows, such as row 2"),
+        (
+            [1.0, np.nan, 2.0, np.nan],
+            "2 of the test rows, such as row 1, .* have no group .groups is missing",
+        ),
+        (["a", "b", None, "a"], "1 of the test rows, such as row 2"),
         (pd.Series([1, None, 2, 3], dtype="Int64"), "missing"),
         ([1, 2, 3], "X has 4, groups has 3"),
         (np.ones((4, 1)), r"got shape \(4, 1\)"),

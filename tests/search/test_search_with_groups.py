@@ -74,7 +74,7 @@ def test_the_honest_score_of_a_metric_by_query(without_relevant, wrong_side):
         errors.append([search.honest_score_ - truth - luck for search in (whole, cut)])
     of_whole, of_cut = np.mean(errors, axis=0)
     assert wrong_side * (of_cut - of_whole) > 0.05
-    assert abs(of_whole) < 0.01
+    assert abs(of_whole) < 0.02
 
 
 def patients(draw, n):
@@ -150,9 +150,13 @@ class Untrained(LogisticRegression):
 @pytest.mark.parametrize(
     ("words", "data", "settings"),
     [
-        ("training rows' groups are missing", {"groups": np.where(OF_ROWS == 3, np.nan, OF_ROWS)}, {}),
         (
-            "validation rows' groups are missing",
+            "of the training rows, such as row 9, .* have no group",
+            {"groups": np.where(OF_ROWS == 3, np.nan, OF_ROWS)},
+            {},
+        ),
+        (
+            "1 of the validation rows, such as row 0,",
             {**VALIDATION, "groups_val": [None, *OF_VALIDATION[1:]]},
             {},
         ),
@@ -161,7 +165,7 @@ class Untrained(LogisticRegression):
         ("groups_val need X_val", {"groups_val": OF_VALIDATION}, {}),
         ("all rows belong to one group", {"groups": np.zeros(len(OF_ROWS))}, {}),
         (
-            "all validation rows belong to one group.*honest=None",
+            "all validation rows belong to one group.*no honest score with honest",
             {**VALIDATION, "groups_val": ["a"] * len(OF_VALIDATION)},
             {},
         ),
