@@ -49,6 +49,11 @@ def training_parameters(
             option("id", metavar="COLUMN", help="Names rows; default: their number, from 0."),
             option("sample-weight", metavar="COLUMN", help="Weights that multiply the learned ones."),
             option(
+                "together",
+                metavar="COLUMN",
+                help="Names queries, patients, …, whose rows are never cut apart.",
+            ),
+            option(
                 "task",
                 type=click.Choice(["auto", "classification", "regression"]),
                 default="auto",

@@ -75,9 +75,10 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None) -> Job:
         id_column=settings["id"],
         sample_weight=settings["sample_weight"],
         columns=columns,
+        together=settings["together"],
     )
     # Where validation rows are given, the metric does not look at the training rows.
-    training = schema.rows(frame, path, columns=None if settings["validation"] is None else ())
+    training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), together=True)
     model = _parts.model_from(settings, training.X, training.y)
     search = _search_settings(settings, model, metric, rule, validation_share, schema, storage)
     validation = _other(schema, settings["validation"], "validation")
@@ -148,13 +149,13 @@ def _user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
     columns = dict(rows.columns)
     if settings["metric_command"] is not None:
         columns[ROW_ID] = rows.ids
-    return UserRows(rows.X, rows.y, rows.sample_weight, columns or None)
+    return UserRows(rows.X, rows.y, rows.sample_weight, columns or None, rows.groups)
 
 
 def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
     if path is None:
         return None
-    rows = schema.read(path)
+    rows = schema.read(path, together=True)
     if schema.sample_weight is not None and rows.sample_weight is None:
         tell(f"note: the {what} file has no column {schema.sample_weight!r}, so its rows count alike")
     if unknown := schema.unknown(rows.frame):

@@ -137,6 +137,7 @@ def _report_data(
         metadata=rows.metadata,
         metadata_val=validation.metadata,
         metadata_test=test.metadata,
+        groups_test=test.groups,
         columns={name: training.frame[name].to_numpy() for name in training.frame if name not in known},
         row_ids=training.ids,
         comparison=comparison,

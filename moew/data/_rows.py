@@ -1,9 +1,10 @@
-"""Records of rows: features, labels, the user's weights, and columns for the metric and the decision rule."""
+"""Records of rows: features, labels, the user's weights, groups, and columns for the metric and the rule."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d
 
 from moew.data._columns import is_missing
+from moew.data._groups import check_groups, group_codes
 from moew.data._table import check_same_columns, column_names
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.types import Columns, FloatArray, IntArray, Labels, Rows, Task
 
 
@@ -25,17 +27,19 @@ class UserRows:
     y: Labels
     sample_weight: Any = None
     metadata: Mapping[str, Any] | None = None
+    groups: Any = None
 
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """n checked rows: features X, labels y (n,), the user's weights (n,) or None, and columns by name
-    (n,)."""
+    """n checked rows: features X, labels y (n,), the user's weights (n,) or None, columns by name (n,), and
+    groups as integer codes (n,) or None; rows of one group are never cut apart."""
 
     X: Rows
     y: Labels
     sample_weight: FloatArray | None = None
     columns: Columns = field(default_factory=dict)
+    groups: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -52,6 +56,7 @@ class LabelledRows:
             self.y[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
             {name: _safe_indexing(values, rows) for name, values in self.columns.items()},
+            None if self.groups is None else self.groups[rows],
         )
 
 
@@ -67,7 +72,18 @@ def stacked_rows(first: LabelledRows, second: LabelledRows) -> LabelledRows:
             for name in first.columns
             if name in second.columns
         },
+        _stacked_groups(first, second),
     )
+
+
+def _stacked_groups(first: LabelledRows, second: LabelledRows) -> IntArray | None:
+    """The groups of both; rows without groups are groups of their own beside rows with groups."""
+    if first.groups is None and second.groups is None:
+        return None
+    known = [rows.groups for rows in (first, second) if rows.groups is not None]
+    above = max(int(groups.max()) for groups in known) + 1
+    parts = [above + np.arange(len(rows)) if rows.groups is None else rows.groups for rows in (first, second)]
+    return np.concatenate(parts)
 
 
 def _stacked(first: Rows, second: Rows) -> Rows:
@@ -94,7 +110,9 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
     columns = columns_from(given.metadata, given.X, names)
     n = _num_samples(given.X)
     labels = column_or_1d(np.asarray(given.y), warn=True)
-    for name, values in {"y": labels, "sample_weight": given.sample_weight, **columns}.items():
+    groups = None if given.groups is None else group_codes(check_groups(given.groups, what))
+    of_rows = [("y", labels), ("sample_weight", given.sample_weight), ("groups", groups), *columns.items()]
+    for name, values in of_rows:
         if values is not None and (got := _num_samples(values)) != n:
             raise InvalidInputError(
                 f"the {what} rows have inconsistent numbers of samples: X has {n}, {name} has {got}.",
@@ -106,7 +124,49 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
         )
     labels = _check_labels(labels, task, what)
     weight = None if given.sample_weight is None else _check_sample_weight(given.sample_weight, what)
-    return LabelledRows(given.X, labels, weight, columns)
+    return LabelledRows(given.X, labels, weight, columns, groups)
+
+
+def with_shared_groups(training: UserRows, validation: UserRows) -> tuple[UserRows, UserRows]:
+    """Both sets of rows, with groups as integer codes that name the same group in both.
+
+    Warns of groups that are in both, and of validation rows without groups beside training rows with them.
+    """
+    if validation.X is None or training.groups is None:
+        return training, validation
+    if validation.groups is None:
+        warning = MoewWarning(
+            Argument("groups"),
+            " of the training rows are of no use without those of the validation rows: halves of the "
+            "validation rows may cut groups apart. Pass ",
+            Argument("groups_val"),
+            ", too.",
+            argument="groups_val",
+        )
+        warnings.warn(warning, stacklevel=5)
+        return training, validation
+    given = [
+        check_groups(rows.groups, what) for rows, what in ((training, "training"), (validation, "validation"))
+    ]
+    if all(len(values) for values in given) and _are_texts(given[0]) != _are_texts(given[1]):
+        raise InvalidInputError(
+            f"groups must be texts in both training and validation rows, or numbers in both; got "
+            f"{given[0].tolist()[0]!r} in training and {given[1].tolist()[0]!r} in validation rows.",
+            argument="groups_val",
+        )
+    if given[0].dtype.kind != given[1].dtype.kind:
+        # NumPy would make floats of signed and unsigned integers.
+        given = [values.astype(object) for values in given]
+    codes = group_codes(np.concatenate(given))
+    n = len(given[0])
+    if shared := len(np.intersect1d(codes[:n], codes[n:])):
+        warning = MoewWarning(
+            f"{shared} groups have both training and validation rows: scores on the validation rows, the "
+            "honest score too, are then better than on new groups.",
+            argument="groups_val",
+        )
+        warnings.warn(warning, stacklevel=5)
+    return replace(training, groups=codes[:n]), replace(validation, groups=codes[n:])
 
 
 def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[str]) -> dict[str, Any]:

@@ -6,11 +6,14 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
+from moew.data._groups import coded_groups, count_groups, deal_groups
 from moew.data._rows import LabelledRows, check_same_kind_of_labels, check_same_rows, stacked_rows
 from moew.data._table import column_names
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
@@ -96,44 +99,51 @@ def given_validation(task: Task, training: LabelledRows, validation: LabelledRow
 
 
 def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.random.Generator) -> SearchData:
-    """Search data in which a share of the rows, stratified by class, is held out for validation."""
+    """Search data in which a share of the rows, stratified by class, is held out for validation, groups
+    whole."""
     if not 0 < share < 1:
         raise InvalidInputError(
             Argument("validation"),
             f" as a share must lie between 0 and 1, got {share!r}.",
             argument="validation",
         )
-    classes, counts = np.unique(rows.y, return_counts=True)
-    if task == "classification" and (alone := classes[counts < 2].tolist()):
+    if rows.groups is not None:
+        coded_groups(rows.groups)  # raises if there is only one
+    alone, unit = _alone(rows), "row" if rows.groups is None else "group"
+    if task == "classification" and alone:
         raise InvalidInputError(
-            f"a share of the rows cannot be held out: the classes {alone[:5]} have one row each. Give more "
-            "rows of them, or pass ",
+            f"a share of the rows cannot be held out: the classes {alone[:5]} have one {unit} each. Give "
+            f"more {unit}s of them, or pass ",
             Argument("X_val and y_val"),
             ".",
             argument="validation",
         )
-    train, held = _held_out(rows.y, task, share, rng)
+    train, held = _held_out(rows, task, share, rng)
     parts = rows.take(train), rows.take(held)
     return SearchData(task, *parts, _one_fold(len(held)), given_validation=False, rows_trained=train)
 
 
 def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.random.Generator) -> SearchData:
-    """Search data in which every row is scored by a model that was not trained on it; `splitter` is anything
-    that scikit-learn takes as `cv`."""
+    """Search data in which every row is scored by a model that was not trained on it, nor on a row of its
+    group; `splitter` is anything that scikit-learn takes as `cv`."""
     validation = splitter
-    splitter = check_cv(validation, rows.y, classifier=task == "classification")
+    if rows.groups is not None and (splitter is None or isinstance(splitter, Integral)):
+        splitter = _group_splitter(splitter, task, rows.groups)
+    splitter = check_cv(splitter, rows.y, classifier=task == "classification")
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter = copy(splitter)  # a splitter without a random_state gets a seed, as models do
         splitter.random_state = int(rng.integers(2**31))
     try:
-        splits = list(splitter.split(rows.X, rows.y))
+        splits = _splits(splitter, rows)
     except ValueError as error:
         raise InvalidInputError(
             Argument("validation", validation),
             f" cannot split these rows: {error}.",
-            InPython(" A splitter that needs groups is passed as list(splitter.split(X, y, groups))."),
+            InPython(" A splitter that needs groups gets them from fit(X, y, groups=…)."),
             argument="validation",
         ) from error
+    if rows.groups is not None:
+        _check_whole(splits, rows.groups, validation)
     tested = np.concatenate([test for _, test in splits])
     if len(np.unique(tested)) < len(tested):
         raise InvalidInputError(
@@ -177,20 +187,36 @@ def _dealt(
     rng: np.random.Generator,
 ) -> tuple[Fold, ...]:
     """Folds of all training rows, which score the training rows `judged` behind the given rows."""
-    of_training = _fold_codes(strata_of(training.y, task), n_folds, rng)
+    of_training = fold_codes(strata_of(training.y, task), n_folds, rng, training.groups)
     of_given = np.empty(0, dtype=np.intp)
     if given is not None:
-        of_given = _fold_codes(strata_of(given.y, task), n_folds, rng)
+        of_given = fold_codes(strata_of(given.y, task), n_folds, rng, given.groups)
+        if given.groups is not None and training.groups is not None:
+            # A group on both sides is scored by the models that were not trained on it.
+            fold_of = dict(zip(training.groups.tolist(), of_training.tolist(), strict=True))
+            of_given = np.array(
+                [fold_of.get(g, own) for g, own in zip(given.groups.tolist(), of_given.tolist(), strict=True)]
+            )
     scored = np.concatenate([of_given, of_training[judged]])
     return tuple(Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in range(n_folds))
 
 
-def _fold_codes(strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold (n,) of each row: the rows of every stratum are dealt in turn, in random order."""
-    order = rng.permutation(len(strata))
-    order = order[np.argsort(strata[order], kind="stable")]
-    codes = np.empty(len(strata), dtype=np.intp)
-    codes[order] = np.arange(len(strata)) % n_folds
+def fold_codes(
+    strata: IntArray, n_folds: int, rng: np.random.Generator, groups: IntArray | None = None
+) -> IntArray:
+    """The fold (n,) of each row: the rows of every stratum are dealt in turn, in random order; with `groups`
+    (n,) every group is in one fold."""
+    codes = np.full(len(strata), n_folds - 1, dtype=np.intp)
+    if groups is None:
+        order = rng.permutation(len(strata))
+        order = order[np.argsort(strata[order], kind="stable")]
+        codes[order] = np.arange(len(strata)) % n_folds
+        return codes
+    left = np.arange(len(strata))
+    for fold in range(n_folds - 1):
+        dealt = deal_groups(strata[left], groups[left], 1 / (n_folds - fold), rng)
+        codes[left[dealt]] = fold
+        left = left[~dealt]
     return codes
 
 
@@ -206,7 +232,7 @@ def set_aside(data: SearchData, share: float, rng: np.random.Generator) -> Searc
             "; in a cross-validation every row is trained on.",
             argument="honest",
         )
-    searched, held = _held_out(data.validation.y, data.task, share, rng)
+    searched, held = _held_out(data.validation, data.task, share, rng)
     return replace(
         data,
         validation=data.validation.take(searched),
@@ -224,11 +250,17 @@ def strata_of(y: Labels, task: Task) -> IntArray:
     return _without_lone(np.searchsorted(edges, np.asarray(y, dtype=np.float64), side="right"))
 
 
-def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def stratified_halves(
+    strata: IntArray, rng: np.random.Generator, groups: IntArray | None = None
+) -> tuple[IntArray, IntArray]:
     """Row numbers of two random halves (A, B) with the same share of every code in `strata` (n,).
 
-    The odd rows of the strata go to A and B in turn, so that the halves differ by at most one row.
+    The odd rows of the strata go to A and B in turn, so that the halves differ by at most one row. With
+    `groups` (n,) every group is in one half, and the halves differ as the sizes of the groups make them.
     """
+    if groups is not None:
+        in_first = deal_groups(strata, groups, 0.5, rng)
+        return np.flatnonzero(in_first), np.flatnonzero(~in_first)
     order = rng.permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]  # shuffled inside each stratum
     _, counts = np.unique(strata, return_counts=True)
@@ -243,17 +275,25 @@ def stratified_halves(strata: IntArray, rng: np.random.Generator) -> tuple[IntAr
 
 
 def holdout_split(
-    strata: IntArray, share: float, rng: np.random.Generator, names: Sequence[Any] | None = None
+    strata: IntArray,
+    share: float,
+    rng: np.random.Generator,
+    names: Sequence[Any] | None = None,
+    groups: IntArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Row numbers (kept, held out), holding out a `share` of every code in `strata` (n,), at least one row.
 
-    `names` are the names of the codes 0, 1, … in errors.
+    `names` are the names of the codes 0, 1, … in errors. With `groups` (n,) every group is on one side, and
+    the shares are as near as that allows; a code of two or more groups is on both sides.
     """
     strata = check_strata(strata)
     if not 0 < share < 1:
         raise InvalidInputError(
             f"the share of rows to hold out must lie between 0 and 1, got {share!r}.", argument="honest"
         )
+    if groups is not None:
+        is_held = deal_groups(strata, groups, share, rng)
+        return np.flatnonzero(~is_held), np.flatnonzero(is_held)
     codes, counts = np.unique(strata, return_counts=True)
     if (counts < 2).any():
         alone = [code if names is None else names[code] for code in codes[counts < 2].tolist()]
@@ -272,6 +312,19 @@ def holdout_split(
     return np.setdiff1d(np.arange(len(strata)), holdout_rows), holdout_rows
 
 
+def bootstrap_rows(n: int, rng: np.random.Generator, groups: IntArray | None = None) -> IntArray:
+    """Row numbers of a bootstrap sample of n rows; with `groups` (n,), of as many whole groups as there
+    are."""
+    if groups is None:
+        return rng.integers(n, size=n)
+    codes, sizes = coded_groups(groups)
+    members, starts = np.argsort(codes, kind="stable"), np.cumsum(sizes) - sizes
+    drawn = rng.integers(len(sizes), size=len(sizes))
+    lengths = sizes[drawn]
+    begins = np.cumsum(lengths) - lengths
+    return np.asarray(members[np.arange(lengths.sum()) + np.repeat(starts[drawn] - begins, lengths)])
+
+
 def check_strata(strata: IntArray) -> IntArray:
     """The codes (n,) as an array; raise unless they are integers of at least two rows."""
     strata = np.asarray(strata)
@@ -288,10 +341,65 @@ def _one_fold(n_validation: int) -> tuple[Fold, ...]:
     return (Fold(None, np.arange(n_validation)),)
 
 
-def _held_out(y: Labels, task: Task, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    strata, values = strata_of(y, task), np.unique(y)
+def _held_out(
+    rows: LabelledRows, task: Task, share: float, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    strata, values = strata_of(rows.y, task), np.unique(rows.y)
     names = values.tolist() if len(values) == strata.max() + 1 else None  # bins of a target have no names
-    return holdout_split(strata, share, rng, names)
+    return holdout_split(strata, share, rng, names, rows.groups)
+
+
+def _alone(rows: LabelledRows) -> list[Any]:
+    """The labels of a single row or, with groups, of a single group."""
+    classes, codes = np.unique(rows.y, return_inverse=True)
+    if rows.groups is not None:
+        codes = np.unique(np.stack([codes, rows.groups]), axis=1)[0]
+    alone: list[Any] = classes[np.bincount(codes) < 2].tolist()
+    return alone
+
+
+def _group_splitter(n_folds: Any, task: Task, groups: IntArray) -> Any:
+    """scikit-learn's splitter for n_folds (None: 5) folds of whole groups, shuffled, without a seed yet."""
+    n = 5 if n_folds is None else int(n_folds)
+    if count_groups(groups) < n:
+        raise InvalidInputError(
+            Argument("validation", n),
+            f" cannot split these rows: they belong to {count_groups(groups)} groups, which are not cut "
+            "apart. Use fewer folds, or give rows of more groups.",
+            argument="validation",
+        )
+    return (StratifiedGroupKFold if task == "classification" else GroupKFold)(n, shuffle=True)
+
+
+def _splits(splitter: Any, rows: LabelledRows) -> list[tuple[IntArray, IntArray]]:
+    if rows.groups is None:
+        return list(splitter.split(rows.X, rows.y))
+    takes = signature(splitter.split).parameters
+    if "groups" not in takes and not any(p.kind == p.VAR_POSITIONAL for p in takes.values()):
+        return list(splitter.split(rows.X, rows.y))
+    with warnings.catch_warnings():
+        # If it ignores them and cuts a group apart, it is refused.
+        warnings.filterwarnings("ignore", message="The groups parameter is ignored")
+        return list(splitter.split(rows.X, rows.y, rows.groups))
+
+
+def _check_whole(splits: list[tuple[IntArray, IntArray]], groups: IntArray, validation: Any) -> None:
+    """Raise if a fold is empty, or has rows of one group on both sides."""
+    for train, test in splits:
+        cut = len(np.intersect1d(groups[train], groups[test]))
+        if cut:
+            raise InvalidInputError(
+                Argument("validation", validation),
+                f" cuts {cut} groups apart, so that models would be scored on groups that they were trained "
+                "on; use a number of folds, or a splitter that keeps groups whole, such as GroupKFold.",
+                argument="validation",
+            )
+        if not (len(train) and len(test)):
+            raise InvalidInputError(
+                Argument("validation", validation),
+                " leaves a fold without rows, because groups are not cut apart; use fewer folds.",
+                argument="validation",
+            )
 
 
 def _without_lone(bins: IntArray) -> IntArray:

@@ -32,10 +32,11 @@ def on_test_rows(
     y: Labels,
     sample_weight: Any = None,
     metadata: Mapping[str, Any] | None = None,
+    groups: Any = None,
 ) -> Tested:
-    """Score the models of a finished search on test rows."""
+    """Score the models of a finished search on test rows; `groups` (n,) are not cut apart for the error."""
     evaluator, task = fitted.evaluator, fitted.task
-    rows = checked_test_rows(UserRows(X, y, sample_weight, metadata), evaluator, task)
+    rows = checked_test_rows(UserRows(X, y, sample_weight, metadata, groups), evaluator, task)
     evaluator.check_columns(rows, "metadata_test")
     try:
         winner = evaluator.predictions_on(fitted.winner, rows)

@@ -54,6 +54,7 @@ def collect(
     metadata: Mapping[str, Any] | None = None,
     metadata_val: Mapping[str, Any] | None = None,
     metadata_test: Mapping[str, Any] | None = None,
+    groups_test: Any = None,
     columns: Mapping[str, Any] | None = None,
     row_ids: Any = None,
     comparison: Comparison | None = None,
@@ -68,6 +69,7 @@ def collect(
     X_val, y_val : the validation rows that it was fitted with, for errors by class
     X_test, y_test, sample_weight_test : rows that no choice was made on, to judge both models on
     metadata, metadata_val, metadata_test : columns that the metric or the decision needs
+    groups_test : (n,), the query, patient or customer of each test row, not cut apart for the interval
     columns : further columns (n,) of the rows by name, to cut the weights by
     row_ids : (n,), what to call the rows; None is a data frame's index, or numbers from 0
     comparison : what `moew.compare` returned, or None
@@ -79,7 +81,7 @@ def collect(
     groups = groups_by_label(fitted, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
     tested = None
     if any(given is not None for given in (X_test, y_test, sample_weight_test, metadata_test)):
-        tested = on_test_rows(fitted, X_test, y_test, sample_weight_test, metadata_test)
+        tested = on_test_rows(fitted, X_test, y_test, sample_weight_test, metadata_test, groups_test)
     asked = fitted.settings.honest
     honest = None if asked is None else "halves" if asked == "halves" else "holdout"
     return plain(  # type: ignore[no-any-return]

@@ -14,6 +14,8 @@ from moew._util.margins import TWO_SIDED, margin
 from moew._util.numbers import number, signed
 from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, UserRows, two_dimensional
+from moew.data._groups import columns_of_names, copies_apart, count_groups
+from moew.data._splits import bootstrap_rows
 from moew.exceptions import Argument, InvalidInputError
 from moew.metrics import Predictions
 from moew.search._conclude import conclude, conclude_alone
@@ -147,6 +149,9 @@ def compare(
     metadata: Mapping[str, Any] | None = None,
     metadata_val: Mapping[str, Any] | None = None,
     metadata_test: Mapping[str, Any] | None = None,
+    groups: Any = None,
+    groups_val: Any = None,
+    groups_test: Any = None,
     repeats: int = 10,
     random_state: int = 0,
 ) -> Comparison:
@@ -156,6 +161,9 @@ def compare(
     picks the one that is best on the validation rows, and is then evaluated once on the test rows. The
     data are the same in all repeats; seeds differ. The searches of all repeats run side by side, so that a
     model that trains many weightings at once trains those of all repeats together.
+
+    `groups`, `groups_val` and `groups_test` name the query, patient or customer of each row, as in
+    `ExampleWeightSearch.fit`; with `groups_test` the margin over the choice of test rows is one over groups.
 
     Examples
     --------
@@ -191,9 +199,9 @@ def compare(
             argument="storage",
         )
     X, X_val, X_test = (None if rows is None else two_dimensional(rows) for rows in (X, X_val, X_test))
-    training = UserRows(X, y, sample_weight, metadata)
-    validation = UserRows(X_val, y_val, sample_weight_val, metadata_val)
-    test = UserRows(X_test, y_test, sample_weight_test, metadata_test)
+    training = UserRows(X, y, sample_weight, metadata, groups)
+    validation = UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val)
+    test = UserRows(X_test, y_test, sample_weight_test, metadata_test, groups_test)
     return compare_settings(search.settings, training, validation, test, repeats, random_state)
 
 
@@ -439,12 +447,16 @@ def _bootstrap_margin(
 ) -> float:
     """Half the width of the 95 % interval of mean(moew − uniform), from resampling the test rows."""
     evaluator, test = prepared.evaluator, _test(prepared)
-    n = len(test)
+    if test.groups is not None and count_groups(test.groups) < 2:
+        return math.nan
+    names = [] if test.groups is None else columns_of_names(test.columns, test.groups)
     gains = []
     n_draws = _SLOW_BOOTSTRAPS if evaluator.metric.slow else _BOOTSTRAPS
     for _ in range(n_draws):
-        numbers = rng.integers(n, size=n)
+        numbers = bootstrap_rows(len(test), rng, test.groups)
         rows = test.take(numbers)
+        if names:
+            rows = replace(rows, columns={**rows.columns, **copies_apart(test.columns, names, numbers)})
         try:
             moew, uniform = (
                 np.mean(

@@ -205,6 +205,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         sample_weight_val: Any = None,
         metadata: Mapping[str, Any] | None = None,
         metadata_val: Mapping[str, Any] | None = None,
+        groups: Any = None,
+        groups_val: Any = None,
     ) -> Self:
         """Search for the weights and keep the best model.
 
@@ -217,13 +219,15 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         sample_weight_val : (m,), passed to the metric if it takes sample weights
         metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule
             (a data frame if scikit-learn splits the rows, as in GridSearchCV)
+        groups, groups_val : (n,) and (m,), numbers or texts: the query, patient or customer of each row. Rows
+            of one group are never cut apart: not by held-out rows, folds, or the halves of the honest score
         """
         X = self._check_rows(X, y)
         X_val = None if X_val is None else two_dimensional(X_val)
         prepared = prepare(
             self.settings,
-            UserRows(X, y, sample_weight, metadata),
-            UserRows(X_val, y_val, sample_weight_val, metadata_val),
+            UserRows(X, y, sample_weight, metadata, groups),
+            UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val),
         )
         self._keep(run_search(prepared))
         return self

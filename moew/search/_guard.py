@@ -8,7 +8,7 @@ that. docs/honest-score.md explains it, and what bias remains.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from moew.data._splits import stratified_halves
 from moew.search._judge import Choice, Judge
-from moew.search._ways import UNWEIGHTED, Way
+from moew.search._ways import Way
 from moew.types import FloatArray, IntArray
 
 SIMPLER = 0.5  # a simpler way is taken if it is behind by no more standard errors
@@ -73,7 +73,7 @@ def score_ways(
     fixed: dict[str, list[float]] = {way.name: [] for way in there}
     own: dict[str, list[float]] = {way.name: [] for way in there}
     for _ in range(judge.effort.pairs):
-        pair = stratified_halves(strata, rng)
+        pair = stratified_halves(strata, rng, judge.rows.groups)
         for half, other in (pair, pair[::-1]):
             for way in there:
                 choice = way.choose(half)

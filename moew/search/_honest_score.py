@@ -73,7 +73,7 @@ def gain_error_on(
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
         for _ in range(n_pairs):
             try:
-                halves = [gain(half) for half in stratified_halves(strata, rng)]
+                halves = [gain(half) for half in stratified_halves(strata, rng, judged.groups)]
             except Exception:  # undefined on a half, such as one without a class
                 continue
             moves += halves if np.isfinite(halves).all() else []

@@ -48,7 +48,7 @@ def judged_rows(
     ratio = joint_density_ratio(
         training.X, training.y, given.X, given.y, task=data.task, seed=integer_seed(seed, "ratio")
     )
-    drawn, effective = rows_like(ratio, generator(seed, "judged"), MOST_JUDGED)
+    drawn, effective = rows_like(ratio, generator(seed, "judged"), MOST_JUDGED, training.groups)
     if len(drawn) < FINALIST_FOLDS:
         return data, (f"judged on the {len(given):,} validation rows alone: {_FAR}.",), True
     folds = (SEARCH_FOLDS, _finalist_folds(data)) if automatic else (int(validation), int(validation))
@@ -68,7 +68,9 @@ _FAR = "the training rows are distributed too differently"
 def _all_out_of_fold(data: SearchData, seed: int) -> SearchData:
     """Without validation rows: every row out of fold, up to a number of them."""
     rng, n = generator(seed, "folds"), len(data.training)
-    judged = np.arange(n) if n <= MOST_JUDGED else np.sort(rng.permutation(n)[:MOST_JUDGED])
+    judged = np.arange(n)
+    if n > MOST_JUDGED:
+        judged, _ = rows_like(np.ones(n), rng, MOST_JUDGED, data.training.groups)
     return out_of_fold(data, judged, SEARCH_FOLDS, _finalist_folds(data), rng)
 
 
@@ -77,9 +79,12 @@ def _finalist_folds(data: SearchData) -> int:
 
 
 def _fewest_of_a_class(data: SearchData) -> int:
-    if data.task == "regression":
-        return len(data.training)
-    return int(np.unique(data.training.y, return_counts=True)[1].min())
+    """The number of rows, or of groups of rows, of the rarest class."""
+    labels, groups = data.training.y, data.training.groups
+    if groups is not None:
+        codes = np.zeros(len(labels)) if data.task == "regression" else np.unique(labels, return_inverse=True)[1]
+        return int(np.unique(np.unique(np.stack([codes, groups]), axis=1)[0], return_counts=True)[1].min())
+    return len(labels) if data.task == "regression" else int(np.unique(labels, return_counts=True)[1].min())
 
 
 def _check_classes(data: SearchData) -> None:
@@ -88,7 +93,7 @@ def _check_classes(data: SearchData) -> None:
     classes, counts = np.unique(data.training.y, return_counts=True)
     raise InvalidInputError(
         f"the rows cannot be judged out of fold: the classes {classes[counts < 2].tolist()[:5]} have one row "
-        "each. Give more rows of them, or pass ",
+        "or one group each. Give more rows of them, or pass ",
         Argument("X_val and y_val"),
         ".",
         argument="validation",

@@ -12,7 +12,8 @@ from sklearn.base import is_classifier, is_regressor
 from moew._util.fingerprint import fingerprint
 from moew._util.seeds import draw_seed, generator, integer_seed
 from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
-from moew.data._rows import check_training_labels
+from moew.data._groups import count_groups
+from moew.data._rows import check_training_labels, with_shared_groups
 from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
@@ -136,6 +137,13 @@ def checked_test_rows(given: UserRows, evaluator: Evaluator, task: Task) -> Labe
 def _with_test(prepared: Prepared, given: UserRows) -> Prepared:
     evaluator, data = prepared.evaluator, prepared.data
     rows = checked_test_rows(given, evaluator, data.task)
+    if rows.groups is not None and count_groups(rows.groups) < 2:
+        warning = MoewWarning(
+            "all test rows belong to one group: how much scores depend on the choice of test rows cannot be "
+            "told.",
+            argument="groups_test",
+        )
+        warnings.warn(warning, stacklevel=4)
     evaluator.rehearse_test(prepared.settings.estimator, rows, data, generator(prepared.seed, "rehearsal"))
     return replace(prepared, test=rows)
 
@@ -148,13 +156,16 @@ def _search_data(
     names: tuple[str, ...],
     seed: int,
 ) -> SearchData:
+    training, validation = with_shared_groups(training, validation)
     rows = labelled_rows(training, task, "training", names)
     check_training_labels(rows, task)
     if (validation.X is None) != (validation.y is None):
         raise InvalidInputError("X_val and y_val go together: pass both, or neither.", argument="X_val")
-    if validation.X is None and (validation.sample_weight is not None or validation.metadata is not None):
+    if validation.X is None and any(
+        of is not None for of in (validation.sample_weight, validation.metadata, validation.groups)
+    ):
         raise InvalidInputError(
-            "sample_weight_val and metadata_val need X_val and y_val, too.", argument="X_val"
+            "sample_weight_val, metadata_val and groups_val need X_val and y_val, too.", argument="X_val"
         )
     if validation.X is not None:
         data = given_validation(task, rows, labelled_rows(validation, task, "validation", names))
@@ -174,9 +185,24 @@ def _search_data(
         data = held_out_validation(task, rows, share, generator(seed, "split"))
     else:
         data = cross_validation(task, rows, settings.validation, generator(seed, "split"))
+    if settings.honest == "halves":
+        _check_halves(data.validation)
     if settings.holdout_share is None:
         return data
     return set_aside(data, settings.holdout_share, generator(seed, "holdout"))
+
+
+def _check_halves(validation: LabelledRows) -> None:
+    """Raise if the validation rows cannot be halved, because all belong to one group."""
+    if validation.groups is not None and count_groups(validation.groups) < 2:
+        raise InvalidInputError(
+            "all validation rows belong to one group, and groups are not cut apart, so that there are no "
+            "halves for the honest score. Give validation rows of more groups, or ask for no honest score "
+            "with ",
+            Argument("honest"),
+            ".",
+            argument="groups",
+        )
 
 
 def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule | None) -> None:
@@ -206,7 +232,12 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
     of_rows = [
         array
         for rows in (training, validation)
-        for array in (rows.y, rows.sample_weight, *(rows.columns[name] for name in sorted(rows.columns)))
+        for array in (
+            rows.y,
+            rows.sample_weight,
+            *(rows.columns[name] for name in sorted(rows.columns)),
+            rows.groups,
+        )
         if array is not None
     ]
     of_weighting = [weighting.Z_, weighting.pi_] if isinstance(weighting, ExampleWeighting) else []

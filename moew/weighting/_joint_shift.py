@@ -40,13 +40,21 @@ def joint_density_ratio(
     return np.asarray(ratio / ratio.mean())
 
 
-def rows_like(ratio: FloatArray, rng: np.random.Generator, most: int) -> tuple[IntArray, float]:
+def rows_like(
+    ratio: FloatArray, rng: np.random.Generator, most: int, groups: IntArray | None = None
+) -> tuple[IntArray, float]:
     """Numbers of rows drawn by their ratio (n,), so that they are distributed like the validation rows, and
     the effective number of rows n_eff = (Σr)² / Σr².
 
     n_eff² / n of them: without a shift all, and fewer as the shift grows, because the ratio is an estimate
-    whose error grows with it (measured in docs/choosing.md). At most `most`.
+    whose error grows with it (measured in docs/choosing.md). At most `most`. With `groups` (n,), whole groups
+    are drawn, by their mean ratio.
     """
+    if groups is not None:
+        _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        mean = np.bincount(codes, ratio) / sizes
+        drawn, effective = rows_like(mean, rng, max(1, int(most * len(sizes) / len(groups))))
+        return np.flatnonzero(np.isin(codes, drawn)), effective / len(sizes) * len(groups)
     n = len(ratio)
     effective = float(ratio.sum() ** 2 / (ratio**2).sum())
     size = min(effective**2 / n, most)

@@ -21,7 +21,8 @@ _WRITTEN = ("weight", "prediction", "score")  # columns that stand beside the id
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of a file: features (a data frame), labels, ids, the user's weights, the metric's columns."""
+    """Rows of a file: features (a data frame), labels, ids, the user's weights, the metric's columns, and
+    what rows belong together."""
 
     X: Any
     y: Array | None
@@ -30,6 +31,7 @@ class TableRows:
     sample_weight: Array | None
     columns: dict[str, Array]
     frame: Any  # the whole file
+    groups: Array | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -37,7 +39,8 @@ class TableRows:
 
 @dataclass(frozen=True)
 class Schema:
-    """Which columns are features (each "number" or "text"), label, id, weight and the metric's.
+    """Which columns are features (each "number" or "text"), label, id, weight, the metric's and `together`,
+    which names what rows belong together.
 
     `columns` maps the name that the metric or the decision uses to the file's column.
     """
@@ -48,19 +51,27 @@ class Schema:
     id: str | None
     sample_weight: str | None
     columns: dict[str, str]
-    text_columns: list[str] = field(default_factory=list)  # of the metric's, in the training file
+    text_columns: list[str] = field(default_factory=list)  # of the metric's and `together`, in training
+    together: str | None = None
 
     def read(
-        self, path: Path, *, labels: bool = True, ids: bool = True, columns: Sequence[str] | None = None
+        self,
+        path: Path,
+        *,
+        labels: bool = True,
+        ids: bool = True,
+        columns: Sequence[str] | None = None,
+        together: bool = False,
     ) -> TableRows:
-        """The rows of a file; `labels` and `ids`: whether it must hold them (rows without ids have numbers),
-        `columns`: those of the metric that it must hold (None: all; those that are there are taken)."""
+        """The rows of a file; `labels`, `ids` and `together`: whether it must hold them (rows without ids
+        have numbers), `columns`: those of the metric that it must hold (None: all; those that are there are
+        taken)."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
         texts += self.text_columns
         texts += [self.label] if self.label_kind == "text" else []
         alone = self.id not in self.features and self.id not in self.columns.values()
         frame = read_table(path, texts, ids=self.id if alone else None)
-        return self.rows(frame, path, labels=labels, ids=ids, columns=columns)
+        return self.rows(frame, path, labels=labels, ids=ids, columns=columns, together=together)
 
     def rows(
         self,
@@ -70,10 +81,12 @@ class Schema:
         labels: bool = True,
         ids: bool = True,
         columns: Sequence[str] | None = None,
+        together: bool = False,
     ) -> TableRows:
         """As `read`, for a data frame that was read from the file."""
         needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id and ids else [])]
         needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
+        needed += [self.together] if self.together and together else []
         _check_there(frame, needed, path)
         id_column = self.id if self.id in frame else None
         weight = self.sample_weight if self.sample_weight in frame else None
@@ -85,11 +98,13 @@ class Schema:
             None if weight is None else _as_number(frame[weight], path).to_numpy(dtype=np.float64),
             {n: self._column(frame[column]) for n, column in self.columns.items() if column in frame},
             frame,
+            self._column(frame[self.together]) if self.together and together else None,
         )
 
     def unknown(self, frame: Any) -> list[str]:
         """Columns of a file that have no role."""
-        known = {*self.features, self.label, self.id, self.sample_weight, *self.columns.values()}
+        special = (self.label, self.id, self.sample_weight, self.together)
+        known = {*self.features, *special, *self.columns.values()}
         return [name for name in frame.columns if name not in known]
 
     def state(self) -> State:
@@ -99,7 +114,7 @@ class Schema:
     def from_state(cls, state: State) -> Self:
         made = cls(**state)
         texts = [*made.features, *made.columns, *made.columns.values(), *made.text_columns, made.label]
-        texts += [name for name in (made.id, made.sample_weight) if name is not None]
+        texts += [name for name in (made.id, made.sample_weight, made.together) if name is not None]
         kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
         if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
             raise StateError("its schema must name columns by texts, and features as number or text.")
@@ -127,10 +142,11 @@ def learn_schema(
     id_column: str | None = None,
     sample_weight: str | None = None,
     columns: Mapping[str, str] | None = None,
+    together: str | None = None,
 ) -> Schema:
     """The schema of a training file; without `features`, all columns that are for nothing else."""
     of_metric = dict(columns or {})
-    special = [name for name in (label, id_column, sample_weight) if name is not None]
+    special = [name for name in (label, id_column, sample_weight, together) if name is not None]
     _check_there(frame, [*special, *features, *drop], path)
     if id_column in _WRITTEN or str(id_column).startswith("probability_"):
         raise InvalidInputError(
@@ -146,8 +162,10 @@ def learn_schema(
     if not chosen:
         raise InvalidInputError(f"{path} has no column left for a feature: {sorted(frame.columns)}.")
     kinds = {name: "text" if _kind(frame[name], path) == "text" else "number" for name in chosen}
-    texts = [name for name in of_metric.values() if name in frame and _is_text(frame[name])]
-    return Schema(kinds, label, _kind(frame[label], path), id_column, sample_weight, of_metric, texts)
+    may_be_texts = [*of_metric.values(), *([together] if together else [])]
+    texts = [name for name in may_be_texts if name in frame and _is_text(frame[name])]
+    label_kind = _kind(frame[label], path)
+    return Schema(kinds, label, label_kind, id_column, sample_weight, of_metric, texts, together)
 
 
 def labels_of(frame: Any, label: str, path: Path) -> Array:

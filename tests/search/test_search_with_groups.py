@@ -1,0 +1,293 @@
+"""Queries, patients, customers: searches that do not cut them apart, and what goes wrong in those that do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import shifted_classes
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.neighbors import KNeighborsClassifier
+
+import moew
+from moew import ExampleWeightSearch, make_metric
+from moew.data import UserRows
+from moew.exceptions import InvalidInputError, MoewWarning
+from moew.inspection import on_test_rows
+from moew.search import prepare
+
+REPEATS = 6
+
+
+def ndcg_of(without_relevant):
+    """The mean NDCG of the queries; one without a relevant row counts as told, or (None) not at all."""
+
+    def ndcg(y, score, query):
+        order = np.lexsort((-score, query))
+        _, start, counts = np.unique(query[order], return_index=True, return_counts=True)
+        place = np.arange(len(y)) - np.repeat(start, counts)
+        relevant = np.add.reduceat(y[order], start)
+        gained = np.add.reduceat(y[order] / np.log2(place + 2), start)[relevant > 0]
+        most = np.cumsum(1 / np.log2(np.arange(counts.max()) + 2))[relevant[relevant > 0] - 1]
+        empty = [] if without_relevant is None else [without_relevant] * (relevant == 0).sum()
+        return float(np.mean([*(gained / most), *empty]))
+
+    return make_metric(ndcg, response="score", greater_is_better=True, bounds=(0, 1))
+
+
+def queries(draw, n):
+    """n queries of ten rows: the features X, whether a row is relevant, and the query's number."""
+    query = np.repeat(np.arange(n), 10)
+    X = draw.standard_normal((10 * n, 2))
+    leaning = draw.standard_normal(n)[query]
+    y = (X[:, 0] + leaning * X[:, 1] / 2 + draw.logistic(size=10 * n) > 2).astype(int)
+    return X, y, query
+
+
+def small_search(metric, seed, estimator=None, **settings):
+    small = {"embedding": [0, 1], "n_batches": 1, "batch_size": 5, "sampler": "random"}
+    return ExampleWeightSearch(
+        LogisticRegression() if estimator is None else estimator,
+        metric=metric,
+        random_state=seed,
+        **{**small, **settings},
+    )
+
+
+@pytest.mark.parametrize(("without_relevant", "wrong_side"), [(None, -1), (0.0, 1)])
+def test_the_honest_score_of_a_metric_by_query(without_relevant, wrong_side):
+    """Half a query has another NDCG than a query: a better one, or none where its relevant row is missing.
+
+    What the validation rows make of the unweighted model, which was not chosen, is luck of theirs; it is
+    taken off.
+    """
+    metric, errors = ndcg_of(without_relevant), []
+    for seed in range(REPEATS):
+        draw = np.random.default_rng(seed)
+        (X, y, _), (X_val, y_val, query), (X_new, y_new, of_new) = (queries(draw, n) for n in (30, 40, 300))
+        data = {"X_val": X_val, "y_val": y_val, "metadata_val": {"query": query}}
+        whole = small_search(metric, seed).fit(X, y, **data, groups_val=query)
+        cut = small_search(metric, seed).fit(X, y, **data)
+        assert whole.best_score_ == cut.best_score_
+        truth = whole.metric_value(X_new, y_new, metadata={"query": of_new})
+        plain = whole.unweighted_estimator_.decision_function(X_new)
+        luck = whole.unweighted_score_ - metric(y_new, plain, {"query": of_new})
+        errors.append([search.honest_score_ - truth - luck for search in (whole, cut)])
+    of_whole, of_cut = np.mean(errors, axis=0)
+    assert wrong_side * (of_cut - of_whole) > 0.05
+    assert abs(of_whole) < 0.02
+
+
+def patients(draw, n):
+    """n patients of eight rows, which are near each other and mostly have the patient's own label."""
+    patient = np.repeat(np.arange(n), 8)
+    X = (3 * draw.standard_normal((n, 2)))[patient] + 0.1 * draw.standard_normal((8 * n, 2))
+    own = draw.random(n)[patient] < 0.5
+    order = draw.permutation(8 * n)
+    X, own, patient = X[order], own[order], patient[order]
+    return X, np.where(draw.random(8 * n) < 0.8, own, ~own).astype(int), patient
+
+
+@pytest.mark.parametrize("validation", [0.3, 3])
+def test_a_model_that_knows_patients_by_heart_looks_good_only_if_they_are_cut_apart(validation):
+    model, scores = LogisticByHeart(), []
+    for seed in range(3):
+        draw = np.random.default_rng(seed)
+        X, y, patient = patients(draw, 60)
+        cut, whole = (
+            small_search("accuracy", seed, model, validation=validation, honest="halves").fit(X, y, **given)
+            for given in ({}, {"groups": patient})
+        )
+        X_new, y_new, _ = patients(draw, 300)
+        scores.append([cut.honest_score_, whole.honest_score_, whole.metric_value(X_new, y_new)])
+    of_cut, of_whole, truth = np.mean(scores, axis=0)
+    assert of_cut > truth + 0.15
+    assert abs(of_whole - truth) < 0.07
+
+
+class LogisticByHeart(LogisticRegression):
+    """The nearest training rows decide; weights choose among them."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self.coef_ = np.unique(y), np.zeros((1, X.shape[1]))
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        self.nearest_ = KNeighborsClassifier(3).fit(X, y)
+        self.y_, self.weight_ = np.asarray(y), weight
+        return self
+
+    def predict_proba(self, X):
+        rows = self.nearest_.kneighbors(X, return_distance=False)
+        share = (self.weight_[rows] * self.y_[rows]).sum(axis=1) / self.weight_[rows].sum(axis=1)
+        return np.column_stack([1 - share, share])
+
+    def predict(self, X):
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+
+def test_the_error_of_a_gain_knows_that_rows_of_a_group_are_alike():
+    """Every row eight times: as many different rows as before, so the error must not become smaller."""
+    rows = shifted_classes(60)
+    times = {"X_val": np.repeat(rows.X_val, 8, axis=0), "y_val": np.repeat(rows.y_val, 8)}
+    groups = np.repeat(np.arange(len(rows.y_val)), 8)
+    given = ({"X_val": rows.X_val, "y_val": rows.y_val}, times, {**times, "groups_val": groups})
+    once, cut, whole = (small_search("accuracy", 0).fit(rows.X, rows.y, **data).result_ for data in given)
+    assert whole.honest.standard_error == pytest.approx(once.honest.standard_error, rel=0.25)
+    assert cut.honest.standard_error < 0.5 * once.honest.standard_error
+
+
+ROWS = shifted_classes(60)
+OF_ROWS = np.arange(len(ROWS.y)) // 3
+OF_VALIDATION = 1000 + np.arange(len(ROWS.y_val)) // 3
+VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
+
+
+class Untrained(LogisticRegression):
+    """Fails the test if it is ever trained."""
+
+    def fit(self, X, y, sample_weight=None):
+        pytest.fail("a model was trained before the input was checked")
+
+
+@pytest.mark.parametrize(
+    ("words", "data", "settings"),
+    [
+        (
+            "of the training rows, such as row 9, .* have no group",
+            {"groups": np.where(OF_ROWS == 3, np.nan, OF_ROWS)},
+            {},
+        ),
+        (
+            "1 of the validation rows, such as row 0,",
+            {**VALIDATION, "groups_val": [None, *OF_VALIDATION[1:]]},
+            {},
+        ),
+        ("groups has 2", {"groups": [1, 2]}, {}),
+        ("validation rows have .* groups has 2", {**VALIDATION, "groups_val": [1, 2]}, {}),
+        ("groups_val need X_val", {"groups_val": OF_VALIDATION}, {}),
+        ("all rows belong to one group", {"groups": np.zeros(len(OF_ROWS))}, {}),
+        (
+            "all validation rows belong to one group.*no honest score with honest",
+            {**VALIDATION, "groups_val": ["a"] * len(OF_VALIDATION)},
+            {},
+        ),
+        (
+            "all rows belong to one group",
+            {**VALIDATION, "groups_val": ["a"] * len(OF_VALIDATION)},
+            {"honest": "holdout"},
+        ),
+        ("belong to 4 groups", {"groups": OF_ROWS % 4}, {"validation": 5}),
+        ("cuts .* groups apart", {"groups": OF_ROWS}, {"validation": KFold(3, shuffle=True)}),
+        ("all validation rows belong to one group", {"groups": OF_ROWS % 4}, {"validation": 0.25}),
+    ],
+)
+def test_bad_groups_are_refused_before_training(words, data, settings):
+    search = small_search("accuracy", 0, Untrained(), **{"embedding": "label", **settings})
+    with pytest.raises(InvalidInputError, match=words):
+        search.fit(ROWS.X, ROWS.y, **data)
+
+
+def test_one_group_is_enough_where_nothing_is_split():
+    search = small_search("accuracy", 0, honest=None)
+    search.fit(ROWS.X, ROWS.y, **VALIDATION, groups=["a"] * len(ROWS.y), groups_val=["b"] * len(ROWS.y_val))
+    assert np.isfinite(search.best_score_) and np.isnan(search.result_.gain_error)
+
+
+def test_warnings():
+    with pytest.warns(MoewWarning, match="1 groups have both training and validation rows"):
+        small_search("accuracy", 0).fit(
+            ROWS.X,
+            ROWS.y,
+            **VALIDATION,
+            groups=OF_ROWS,
+            groups_val=OF_VALIDATION % 1000 + len(set(OF_ROWS)) - 1,
+        )
+    with pytest.warns(MoewWarning, match="Pass groups_val, too"):
+        small_search("accuracy", 0).fit(ROWS.X, ROWS.y, **VALIDATION, groups=OF_ROWS)
+
+
+def test_a_given_splitter_and_scikit_learns_own_searches_get_groups():
+    search = small_search("accuracy", 0, validation=GroupKFold(3)).fit(ROWS.X, ROWS.y, groups=OF_ROWS)
+    assert np.isfinite(search.honest_score_)
+    grid = GridSearchCV(small_search("accuracy", 0), {"radius": [1.0, 2.0]}, cv=GroupKFold(2))
+    assert grid.fit(ROWS.X, ROWS.y, groups=OF_ROWS).best_params_["radius"] in (1.0, 2.0)
+
+
+def test_a_regression_keeps_groups_whole():
+    y = ROWS.X[:, 0] + OF_ROWS
+    for settings in ({}, {"validation": 3}, {"honest": "holdout", "validation": 0.4}):
+        search = small_search("r2", 0, Ridge(), **settings).fit(
+            ROWS.X, y, groups=pd.Series(OF_ROWS.astype(str))
+        )
+        assert np.isfinite(search.honest_score_)
+
+
+def test_a_stored_study_knows_its_groups(own_folder):
+    def fit(groups_val, batches=1):
+        search = small_search("accuracy", 0, storage="study.log", n_batches=batches)
+        return search.fit(ROWS.X, ROWS.y, **VALIDATION, groups_val=groups_val)
+
+    fit(OF_VALIDATION)
+    assert len(fit(OF_VALIDATION, 2).result_.trials) == 11
+    for other in (OF_VALIDATION // 2, None):
+        with pytest.raises(InvalidInputError, match="study"):
+            fit(other)
+
+
+def test_test_rows_of_a_group_are_drawn_together():
+    """Every test row eight times: the margin is as with the rows once."""
+    search = small_search("accuracy", None, honest=None)
+    times = np.repeat(np.arange(len(ROWS.y_test)), 8)
+    margins = [
+        moew.compare(search, ROWS.X, ROWS.y, **VALIDATION, repeats=2, **test).test_rows_margin
+        for test in (
+            {"X_test": ROWS.X_test, "y_test": ROWS.y_test},
+            {"X_test": ROWS.X_test[times], "y_test": ROWS.y_test[times]},
+            {"X_test": ROWS.X_test[times], "y_test": ROWS.y_test[times], "groups_test": times},
+        )
+    ]
+    assert margins[2] == pytest.approx(margins[0], rel=0.25)
+    assert margins[1] < 0.5 * margins[0]
+
+
+def test_a_query_that_is_drawn_twice_counts_twice():
+    """The margin of a mean over queries is that of the mean of their differences."""
+    draw = np.random.default_rng(0)
+    (X, y, _), (X_val, y_val, of_val), (X_test, y_test, query) = (queries(draw, n) for n in (30, 40, 120))
+
+    def share(y, decision, query):
+        right = np.bincount(query, y == decision)
+        return float((right[np.unique(query)] / np.bincount(query)[np.unique(query)]).mean())
+
+    search = small_search(make_metric(share), None, honest=None, radius=6.0)
+    data = {"X_val": X_val, "y_val": y_val, "metadata_val": {"query": of_val}, "groups_val": of_val}
+    test = {"X_test": X_test, "y_test": y_test, "metadata_test": {"query": query}}
+    by_query = moew.compare(search, X, y, **data, **test, groups_test=query, repeats=2)
+    # All queries have ten rows, so the mean over queries is the mean over rows.
+    plain = small_search("accuracy", None, honest=None, radius=6.0)
+    data.pop("metadata_val")
+    test.pop("metadata_test")
+    by_row = moew.compare(plain, X, y, **data, **test, groups_test=query, repeats=2)
+    assert by_query.test_rows_margin == pytest.approx(by_row.test_rows_margin)
+    assert by_query.test_rows_margin > 0
+
+
+def test_test_rows_of_one_group_have_no_margin():
+    search = small_search("accuracy", 0, honest=None)
+    test = {"X_test": ROWS.X_test, "y_test": ROWS.y_test}
+    one = np.zeros(len(ROWS.y_test))
+    with pytest.warns(MoewWarning, match="all test rows belong to one group"):
+        table = moew.compare(search, ROWS.X, ROWS.y, **VALIDATION, **test, groups_test=one, repeats=2)
+    assert np.isnan(table.test_rows_margin) and np.isfinite(table["moew"].test).all()
+    fitted = search.fit(ROWS.X, ROWS.y, **VALIDATION).fitted_
+    tested = on_test_rows(fitted, ROWS.X_test, ROWS.y_test, groups=one)
+    assert np.isnan(tested.gain_error) and np.isfinite(tested.moew)
+    apart = on_test_rows(fitted, ROWS.X_test, ROWS.y_test, groups=np.arange(len(one)) // 2)
+    assert np.isfinite(apart.gain_error)
+
+
+def test_prepared_rows_have_their_groups():
+    settings = small_search("accuracy", 0).settings
+    names = np.array([f"patient {i}" for i in OF_ROWS])
+    data = prepare(settings, UserRows(ROWS.X, ROWS.y, groups=names), UserRows(None, None)).data
+    _, expected = np.unique(names, return_inverse=True)
+    assert np.array_equal(data.training.groups, expected[data.training_rows])
+    assert not set(data.training.groups) & set(data.validation.groups)
