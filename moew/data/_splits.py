@@ -188,7 +188,7 @@ def _dealt(
 ) -> tuple[Fold, ...]:
     """Folds of all training rows, which score the training rows `judged` behind the given rows."""
     of_training = fold_codes(strata_of(training.y, task), n_folds, rng, training.groups)
-    of_given = np.empty(0, dtype=np.intp)
+    of_given: IntArray = np.empty(0, dtype=np.intp)
     if given is not None:
         of_given = fold_codes(strata_of(given.y, task), n_folds, rng, given.groups)
         if given.groups is not None and training.groups is not None:

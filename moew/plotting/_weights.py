@@ -126,7 +126,7 @@ def weight_contours(
     if hasattr(rows.X, "columns"):
         names = [str(name) for name in rows.X.columns]
         frame = type(rows.X)(dict(zip(rows.X.columns, grid.T, strict=True)))
-    weigh = fitted.weighting.weight_function(fitted.result.best_alpha)
+    weigh = fitted.weight_function
     weights = weigh(frame, np.full(len(grid), label, dtype=rows.y.dtype))
     ax = axes_or_new(ax, (5.4, 4.6))
     ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.2, linewidth=0)

@@ -1,5 +1,5 @@
-"""Compare the ways to the metric at the same number of trained models: uniform, random and importance weights,
-as the paper does, tuned decisions, class weights, and moew."""
+"""Compare the ways to the metric at the same number of trained models: uniform, random and importance
+weights, as the paper does, tuned decisions, class weights, and moew."""
 
 from __future__ import annotations
 

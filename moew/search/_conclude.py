@@ -62,7 +62,9 @@ def conclude(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         effort = _effort(prepared, pool, notes)
-        judge = _judge(prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort)
+        judge = _judge(
+            prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort
+        )
         ways = list_ways(judge, numbers, averages=_averages(prepared, notes))
         finalists = _Finalists(prepared, pool, judge, notes)
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
@@ -78,8 +80,8 @@ def conclude(
         except Exception as error:  # must not lose the result of the search
             notes.append(f"there is no unweighted model to set beside the winner: {error}")
             plain = None
-    honest, plain_score, error = _honest_scores(prepared, verdict, unweighted, final.model, plain)
-    zero = _alpha_zero(pool, numbers, judge, honest, verdict)
+    honest, plain_score, spread = _honest_scores(prepared, verdict, unweighted, final.model, plain)
+    zero = _alpha_zero(pool, numbers)
     is_same = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
     result = SearchResult(
         metric=prepared.evaluator.metric.name,
@@ -93,13 +95,13 @@ def conclude(
         n_validation=prepared.data.n_given_rows,
         n_out_of_fold=len(prepared.data.validation) - prepared.data.n_given_rows,
         n_holdout=0 if prepared.data.holdout is None else len(prepared.data.holdout),
-        gain_error=error,
+        gain_error=spread,
         ways=tuple(_way_result(score, verdict, prepared) for score in scores),
         chosen=verdict.chosen.way.name,
         reason=verdict.reason,
         n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
     )
-    notes += _notes(main, study, result, verdict)
+    notes += _notes(main, study, result)
     return FittedSearch(
         prepared.settings,
         prepared.data.task,
@@ -133,7 +135,9 @@ def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tune
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         effort = _effort(prepared, pool, [])
-        judge = _judge(prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort)
+        judge = _judge(
+            prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort
+        )
         way = best_way(judge, range(len(pool)), tuned)
         finalists = _Finalists(prepared, pool, judge, [])
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
@@ -167,7 +171,9 @@ def _pool(
     if not numbers[UNWEIGHTED]:
         raise SearchFailedError(
             "the unweighted model has no value, so nothing can be compared with it: "
-            + next((t.error for o in outcomes.values() for t in o.trials if t.error), "its metric is undefined")
+            + next(
+                (t.error for o in outcomes.values() for t in o.trials if t.error), "its metric is undefined"
+            )
         )
     return pool, numbers
 
@@ -185,7 +191,7 @@ def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> 
     effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]
     if effort is not EFFORTS[0]:
         notes.append(
-            f"the metric takes {seconds:.2g} s, so honest scores are from {2 * effort.pairs} halves of the rows"
+            f"the metric takes {seconds:.2g} s, so honest scores are from {2 * effort.pairs} halves"
             f"{'' if effort.tuning else ', and no decisions are tuned'}."
         )
     return effort
@@ -202,9 +208,16 @@ def _averages(prepared: Prepared, notes: list[str]) -> bool:
     if prepared.settings.final == "best":
         return False
     if rule is not None and rule.fit_on == "train":
-        notes.append("the best model is taken alone: a rule fitted on training rows decides for each by itself.")
+        notes.append(
+            "the best model is taken alone: a rule fitted on training rows decides for each by itself."
+        )
         return False
     return True
+
+
+def _judge_of(prepared: Prepared, pool: Sequence[Candidate], effort: Effort) -> Judge:
+    predictions, values = [c.predictions for c in pool], [c.value for c in pool]
+    return _judge(prepared, prepared.data, predictions, values, effort)
 
 
 def _judge(
@@ -304,11 +317,12 @@ def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Fi
         model = train_one(prepared.trainer, whole, weights, members[0].trial.seed)[0]
     else:
         stacked, seeds = np.stack([m.weights for m in members]), [m.trial.seed for m in members]
-        trained = dict(train_folds(prepared.trainer, whole, stacked, seeds))
-        for found in trained.values():
+        trained: dict[int, Any] = {}
+        for k, found in train_folds(prepared.trainer, whole, stacked, seeds):
             if isinstance(found, Exception):
                 raise SearchFailedError(f"the model could not be trained: {found}") from found
-        model = ModelEnsemble([trained[k][0] for k in range(len(members))], choice.votes)
+            trained[k] = found[0]
+        model = ModelEnsemble([trained[k] for k in range(len(members))], choice.votes)
     return _Final(evaluator.final_model(model, choice.predictions, data, choice.tuned), weights, function)
 
 
@@ -321,9 +335,7 @@ def _constant(prepared: Prepared, choice: Choice) -> _Final:
     dummy = DummyClassifier if classifies else DummyRegressor
     model = dummy(strategy="constant", constant=choice.constant).fit(training.X, training.y)
     ones = _unweighted_function(prepared)
-    return _Final(
-        FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones
-    )
+    return _Final(FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones)
 
 
 def _unweighted_function(prepared: Prepared) -> Any:
@@ -404,27 +416,19 @@ def _on_holdout(
             scored.append(HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0))
         except Exception as error:  # must not lose the result of the search
             scored.append(no_honest_score(best, f"undefined on the rows set aside: {error}"))
-    error = math.nan
-    if chosen is unweighted:
-        error = 0.0
-    elif len(there) == 2:
-        error = gain_error_on(*there, rows, evaluator, data.task, generator(prepared.seed, "gain"))
-    return scored[0], scored[1], error
+    spread = 0.0 if chosen is unweighted else math.nan
+    if chosen is not unweighted and len(there) == 2:
+        rng = generator(prepared.seed, "gain")
+        spread = gain_error_on(there[0], there[1], rows, evaluator, data.task, rng)
+    return scored[0], scored[1], spread
 
 
-def _alpha_zero(
-    pool: Sequence[Candidate],
-    numbers: Mapping[str, Sequence[int]],
-    judge: Judge,
-    honest: HonestScore,
-    verdict: Verdict,
-) -> HonestScore:
-    """The α = 0 model's score; it was not chosen, so that only its rule and the metric have biases."""
-    zero = next((k for k in numbers.get(WEIGHTS, ()) if pool[k].trial.number == 0), None)
-    if zero is None:
-        return no_honest_score(math.nan, "it has no value")
-    value = pool[zero].value
-    return HonestScore(value, value, 0.0, 0.0, math.nan, 0, 0) if math.isfinite(value) else no_honest_score(value)
+def _alpha_zero(pool: Sequence[Candidate], numbers: Mapping[str, Sequence[int]]) -> HonestScore:
+    """The α = 0 model's score, which is honest: nothing was chosen."""
+    for k in numbers.get(WEIGHTS, ()):
+        if pool[k].trial.number == 0:
+            return HonestScore(pool[k].value, pool[k].value, 0.0, 0.0, math.nan, 0, 0)
+    return no_honest_score(math.nan, "it has no value")
 
 
 def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayResult:
@@ -440,7 +444,7 @@ def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayRes
     )
 
 
-def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult, verdict: Verdict) -> list[str]:
+def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
     notes = []
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:

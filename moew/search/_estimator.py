@@ -56,11 +56,13 @@ def run_search(prepared: Prepared) -> FittedSearch:
 
 
 class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
-    """Learn example weights so that `estimator`, trained with them, scores best on `metric`.
+    """Find the best way to the metric for `estimator`: example weights, or a simpler one where it is as good.
 
     Candidate weightings w(x, y; α) = c·π(y)·σ(z(x, y)ᵀα) (eq. 3) are proposed `batch_size` at a time,
-    `n_batches` times. For each, a model is trained on the training rows and scored on the validation
-    rows, which should come from the distribution that matters; the best one wins.
+    `n_batches` times. For each, models are trained and scored on rows that they were not trained on: the
+    validation rows, which should come from the distribution that matters, and training rows out of fold.
+    Beside them stand the simple ways: the unweighted model, a constant, tuned decisions, class weights,
+    importance weights. What is handed out is the simplest way that is not worse beyond chance.
 
     Parameters
     ----------
@@ -71,28 +73,38 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
         `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
         accuracy for classifiers and R² for regressors.
     decision : decision rule, its name, float or None, default None
-        How a score becomes a decision, refitted for each candidate; None is the model's `predict`. A name is,
-        for example, "select=0.05" or "accurate@train"; a float is a threshold for the probability of the
-        positive class.
-    embedding : "autoencoder", "label", "discriminative", "directions", columns, transformer, function or \
-            Embedding
-        z(x, y), the low-dimensional coordinates that the weights depend on. "directions" also looks at those
-        columns of the metric that the training rows have, as `metadata` or in X.
+        How a score becomes a decision, refitted for each candidate; None is the model's `predict`, or
+        decisions tuned for the metric where that is better. A name is, for example, "tuned", "select=0.05"
+        or "accurate@train"; a float is a threshold for the probability of the positive class.
+    embedding : "directions", "autoencoder", "label", "discriminative", columns, transformer, function or \
+Embedding
+        z(x, y), the low-dimensional coordinates that the weights depend on. "directions" are the label, the
+        metric's columns, a linear discriminant and principal components.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "cover" or Sampler
         Where the next candidates come from.
     radius : float or None, default None
-        Radius R of the ball that α is searched in; None is the default, 3, which a benchmark chose.
-    n_batches, batch_size : int, default 10 and 20
-        B and K of the paper: B·K candidates besides α = 0 are trained.
+        Radius R of the ball that α is searched in; None is the default, 4, which a benchmark chose.
+    n_batches, batch_size : int, default 10 and 10
+        B and K of the paper: B·K candidates besides α = 0. With the guard, a fifth of them are class weights
+        (in regression, powers of the target).
     alpha_zero_repeats : int, default 1
         How many α = 0 models are trained first; from two or more the search learns the metric's noise.
-    validation : float, int, splitter or iterable, default 0.2
-        Without `X_val`: the share of rows held out (no refit), or a cross-validation, whose pooled
-        out-of-fold predictions are scored and whose winner is trained again on all rows.
+    validation : "auto", None, float, int, splitter or iterable, default "auto"
+        Which rows candidates are judged on. "auto": the validation rows and training rows out of fold (two
+        folds, five for the finalists), fewer of those the more their distribution differs, none beside 5,000
+        validation rows. None: the validation rows alone, as in the paper. A whole number: so many folds.
+        Without `X_val` also: the share of rows held out (no refit), or a splitter, whose pooled out-of-fold
+        predictions are scored. After folds, what is handed out is trained again on all rows.
+    final : "ensemble", "average" or "best", default "ensemble"
+        What becomes of example weights: up to five models whose predictions are averaged (Caruana's greedy
+        selection); one model trained with the average of their weights; or the single best, as in the paper.
+    guard : bool, default True
+        Whether a simple way is handed out unless example weights are better beyond chance. Without it,
+        example weights are handed out, and no class weights are trained.
     honest : "halves", "holdout", float or None, default "halves"
-        How `honest_score_` is computed: from random halves of the validation rows; or on rows set aside
+        How `honest_score_` is computed: from random halves of the judged rows; or on rows set aside
         (0.3 of the validation rows, or the given share) that the search does not use; or not at all.
     storage : None, path, URL or Optuna storage, default None
         Where the study is stored. With a storage and an integer `random_state` an interrupted fit
@@ -109,21 +121,21 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
+    chosen_ : str, the way that is handed out, such as "tuned decisions" or "example weights"; all that
+        follows is about it
     best_score_, honest_score_ : float
-        The winner's validation score, and the same corrected for the choice of the best, in the metric's
-        own units and direction.
-    unweighted_score_, alpha_zero_score_ : float
-        The validation score of the model that is trained without learned weights, and of the α = 0
-        model; with π = 1 these are one model. Their honest scores are in `result_`.
-    best_estimator_ : the winner's fitted model
-    unweighted_estimator_, unweighted_decision_ : the model without learned weights, and its fitted decision
-        rule, for comparison; None if it could not be trained
-    best_alpha_ : array (d,)
-    sample_weight_ : array (n,), the winner's weights of the training rows
+        Its score on the judged rows, and the same corrected for all choices, in the metric's own units and
+        direction.
+    best_estimator_ : its fitted model; a `ModelEnsemble` of several
+    decision_ : its fitted decision rule, or None for the model's own decisions
+    sample_weight_ : array (n,), the weights that its model was trained with, averaged over an ensemble
+    weight_function_ : the same weights for any rows
     training_rows_ : array (n,), the numbers of those rows in X: all, or those that were not held out
-    weight_function_ : WeightFunction, the winner's weights for any rows
-    decision_ : the winner's fitted decision rule, or None
-    result_ : SearchResult, everything above and every trial; print it
+    unweighted_score_, unweighted_estimator_, unweighted_decision_ : the model that is trained without learned
+        weights, for comparison; None if it could not be trained
+    best_alpha_ : array (d,), of the best single candidate of the search
+    alpha_zero_score_ : float, of the α = 0 model; with π = 1 it is the unweighted model
+    result_ : SearchResult, everything above, every way and every trial; print it
     study_ : WeightStudy
     fitted_ : FittedSearch, all of this as one record, which reports and plots use
 
@@ -143,10 +155,10 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     ... )
     >>> search.fit(X[:200], y[:200], X_val=X[200:400], y_val=y[200:400]).predict(X[400:]).shape
     (200,)
-    >>> search.best_score_ <= search.alpha_zero_score_  # an error: lower is better
+    >>> search.chosen_, search.example_weights(X, y).shape
+    ('tuned decisions', (600,))
+    >>> search.honest_score_ < search.unweighted_score_  # an error: lower is better
     True
-    >>> len(search.result_.trials), search.example_weights(X, y).shape
-    (11, (600,))
     """
 
     def __init__(

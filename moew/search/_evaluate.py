@@ -15,11 +15,12 @@ from joblib import parallel_config
 
 from moew.data import Fold, LabelledRows, SearchData, read_only
 from moew.data._rows import check_same_rows
-from moew.exceptions import Argument, InvalidInputError
 from moew.decision import AdjustedPredictions, ClassOffsets, Tuned, tune
+from moew.exceptions import Argument, InvalidInputError
 from moew.metrics import Predictions, decided_labels, decision_basis, respond
 from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metric, Response, Rows
 
+PLAINLY_TUNED = Tuned()  # without groups
 LABEL_ARRAYS = frozenset({"decision", "predict"})  # names of predictions that are decisions, or numbers
 TUNING_CALLS = 40  # calls of the metric that tune one decision
 
@@ -45,7 +46,7 @@ class FinalModel:
             if self.classes is None:
                 return np.asarray(self.rule.decide(np.asarray(self.model.predict(read_only(X))), columns))
             scores, own = decision_basis(self.model, read_only(X), self.pos_label)
-        tunable, _, _ = _tunable_scores(scores, own)
+        tunable, _, _ = _tunable_scores(np.asarray(scores), own)
         return _tuned_labels(self.rule.decide(tunable, columns), self.classes, self.pos_label)
 
 
@@ -67,7 +68,7 @@ class Evaluator:
     metric: Metric
     rule: DecisionRule | None
     classes: Array | None
-    tuned: Tuned = Tuned()
+    tuned: Tuned = PLAINLY_TUNED
     always_tuned: bool = False
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from moew.data import LabelledRows
-from moew.data._splits import stratified_halves, strata_of
+from moew.data._splits import strata_of, stratified_halves
 from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator
 from moew.types import IntArray, Task

@@ -16,6 +16,7 @@ from moew.data import SearchData
 from moew.data._splits import out_of_fold
 from moew.exceptions import Argument, InvalidInputError
 from moew.search._evaluate import Evaluator
+from moew.types import IntArray
 from moew.weighting._joint_shift import joint_density_ratio, rows_like
 
 SEARCH_FOLDS, FINALIST_FOLDS = 2, 5
@@ -68,7 +69,7 @@ _FAR = "the training rows are distributed too differently"
 def _all_out_of_fold(data: SearchData, seed: int) -> SearchData:
     """Without validation rows: every row out of fold, up to a number of them."""
     rng, n = generator(seed, "folds"), len(data.training)
-    judged = np.arange(n)
+    judged: IntArray = np.arange(n)
     if n > MOST_JUDGED:
         judged, _ = rows_like(np.ones(n), rng, MOST_JUDGED, data.training.groups)
     return out_of_fold(data, judged, SEARCH_FOLDS, _finalist_folds(data), rng)
@@ -81,10 +82,12 @@ def _finalist_folds(data: SearchData) -> int:
 def _fewest_of_a_class(data: SearchData) -> int:
     """The number of rows, or of groups of rows, of the rarest class."""
     labels, groups = data.training.y, data.training.groups
+    codes = np.zeros(len(labels), dtype=np.intp)
+    if data.task == "classification":
+        codes = np.unique(labels, return_inverse=True)[1]
     if groups is not None:
-        codes = np.zeros(len(labels)) if data.task == "regression" else np.unique(labels, return_inverse=True)[1]
-        return int(np.unique(np.unique(np.stack([codes, groups]), axis=1)[0], return_counts=True)[1].min())
-    return len(labels) if data.task == "regression" else int(np.unique(labels, return_counts=True)[1].min())
+        codes = np.unique(np.stack([codes, groups]), axis=1)[0]
+    return int(np.unique(codes, return_counts=True)[1].min())
 
 
 def _check_classes(data: SearchData) -> None:

@@ -60,7 +60,7 @@ class PowersOfTarget:
         self.scale = float(np.median(target + self.shift))
 
     def training_weights(self, alphas: FloatArray) -> FloatArray:
-        """The weights (K, n) for exponents (K, 1), with mean one where each row counts by the user's weight."""
+        """The weights (K, n) for exponents (K, 1), each of mean one by the user's weights."""
         powers = _powers(self.y, self.shift, self.scale, np.asarray(alphas)[:, 0])
         weights = powers / mean_over_rows(powers, self.sample_weight)[:, None]
         return weights if self.sample_weight is None else weights * self.sample_weight

@@ -149,7 +149,7 @@ def parts_of(fitted: FittedSearch, schema: Schema) -> State:
     winner, unweighted = fitted.winner, fitted.unweighted
     return {
         "schema": schema.state(),
-        "weight_function": fitted.weighting.weight_function(fitted.result.best_alpha).state(),
+        "weight_function": fitted.weight_function.state(),
         "decision": _state(winner.rule),
         "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
         "classes": winner.classes,
