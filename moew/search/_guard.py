@@ -19,8 +19,9 @@ from moew.search._judge import Choice, Judge
 from moew.search._ways import Way
 from moew.types import FloatArray, IntArray
 
-SIMPLER = 0.5  # a simpler way is taken if it is behind by no more standard errors
-CERTAIN = 1.64  # example weights are handed out if they are ahead by more standard errors
+# Chosen on planted problems and on those of DEVELOPMENT in benchmarks/problems.py; see docs/rivals.md.
+SIMPLER = 0.25  # a simpler way is taken if it is behind by no more standard errors
+CERTAIN = 1.5  # example weights are handed out if they are ahead by more standard errors
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class WayScore:
     best: float  # its value on all judged rows
     crossed: FloatArray  # (2J,) on each half, of what the other half chose
     chosen: FloatArray  # (2J,) on each half, of what all rows chose; both by the search's predictions
-    own: FloatArray  # (2J,) the same by the finalists' predictions
+    own: FloatArray  # (2E,) on other halves, of what all rows chose, by the finalists' predictions
 
     @property
     def optimism(self) -> float:
@@ -79,15 +80,15 @@ def score_ways(
                 choice = way.choose(half)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
-                same = final_judge is judge
-                own[way.name].append(
-                    fixed[way.name][-1] if same else final_judge.value(final[way.name], other)
-                )
+    for _ in range(judge.effort.error_pairs):
+        for half in stratified_halves(strata, rng, judge.rows.groups):
+            for way in there:
+                own[way.name].append(final_judge.value(final[way.name], half))
     return [
         WayScore(
             way,
             final[way.name],
-            final_judge.value(final[way.name], every if final_judge is judge else final_judge.every),
+            final_judge.value(final[way.name], final_judge.every),
             np.array(crossed[way.name]),
             np.array(fixed[way.name]),
             np.array(own[way.name]),

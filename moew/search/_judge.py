@@ -27,7 +27,8 @@ _KEPT_PARTS = 4  # sets of rows of which copies are kept
 class Effort:
     """How many calls of the metric the choice and its honest score may take."""
 
-    pairs: int = 5  # of halves
+    pairs: int = 5  # of halves that choices are made on
+    error_pairs: int = 25  # of halves that show the error of a fixed choice
     judged: int = 60  # candidates that are scored on halves, the best on all rows
     contenders: int = 15  # candidates that may join an ensemble
     rounds: int = 5  # of the greedy selection
@@ -36,9 +37,9 @@ class Effort:
 
 EFFORTS = (
     Effort(),
-    Effort(pairs=3, judged=30, contenders=8, rounds=4, tuning=16),
-    Effort(pairs=2, judged=12, contenders=4, rounds=3, tuning=8),
-    Effort(pairs=1, judged=3, contenders=1, rounds=1, tuning=0),
+    Effort(pairs=3, error_pairs=10, judged=30, contenders=8, rounds=4, tuning=16),
+    Effort(pairs=2, error_pairs=4, judged=12, contenders=4, rounds=3, tuning=8),
+    Effort(pairs=1, error_pairs=1, judged=3, contenders=1, rounds=1, tuning=0),
 )
 """From thorough to quick; the slower the metric, the quicker one is taken."""
 
