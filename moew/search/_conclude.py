@@ -401,7 +401,7 @@ def _on_holdout(
     plain: FinalModel | None,
 ) -> tuple[HonestScore, HonestScore, float]:
     """The same from rows that the search did not use."""
-    evaluator, rows, data = prepared.evaluator, prepared.data.holdout, prepared.data
+    evaluator, rows = prepared.evaluator, prepared.data.holdout
     assert rows is not None
     sign = 1.0 if evaluator.metric.greater_is_better else -1.0
     scored: list[HonestScore] = []
@@ -419,7 +419,7 @@ def _on_holdout(
     spread = 0.0 if chosen is unweighted else math.nan
     if chosen is not unweighted and len(there) == 2:
         rng = generator(prepared.seed, "gain")
-        spread = gain_error_on(there[0], there[1], rows, evaluator, data.task, rng)
+        spread = gain_error_on(there[0], there[1], rows, evaluator, rng)
     return scored[0], scored[1], spread
 
 

@@ -80,8 +80,10 @@ def score_ways(
                 choice = way.choose(half)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
+    # New rows have other shares of the classes, so the halves that show the error are not stratified.
+    alike = np.zeros_like(strata)
     for _ in range(judge.effort.error_pairs):
-        for half in stratified_halves(strata, rng, judge.rows.groups):
+        for half in stratified_halves(alike, rng, judge.rows.groups):
             for way in there:
                 own[way.name].append(final_judge.value(final[way.name], half))
     return [
