@@ -133,9 +133,15 @@ class Judge:
         if self.evaluator.always_tuned or not self.effort.tuning:
             return None
         part = self._part(choice.rows)
-        fitted = self.evaluator.tune(choice.predictions.take(choice.rows), part, self.effort.tuning)
-        self.n_calls += self.effort.tuning
+        fitted = self.evaluator.tune(choice.predictions.take(choice.rows), part, self._tuning_calls)
         return None if fitted is None else replace(choice, tuned=fitted)
+
+    @cached_property
+    def _tuning_calls(self) -> int:
+        """Calls that tune one decision: more for thresholds of groups and for offsets of many classes."""
+        n_classes = 2 if self.evaluator.classes is None else len(self.evaluator.classes)
+        several = 3 if self.evaluator.tuned.by is not None else max(1.0, n_classes / 3)
+        return round(several * self.effort.tuning)
 
     def constant(self, rows: IntArray) -> Choice | None:
         """The best constant decision on these rows; None if the metric is not of decisions."""
