@@ -25,7 +25,7 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._prepare import Prepared
 from moew.search._result import FittedSearch, SearchResult, WayResult
-from moew.search._searches import zero_is_unweighted
+from moew.search._searches import simple_name, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
@@ -158,13 +158,14 @@ def _pool(
     pool: list[Candidate] = []
     numbers: dict[str, list[int]] = {UNWEIGHTED: []}
     plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    for name, outcome in sorted(outcomes.items(), key=lambda item: (item[0] == WEIGHTS) != plain):
+    with_plain = WEIGHTS if plain else simple_name(prepared)  # the search that trained the unweighted model
+    for name, outcome in sorted(outcomes.items(), key=lambda item: item[0] != with_plain):
         study = searches[name].study
         for trial in outcome.trials:
             if trial.number not in outcome.predictions:
                 continue
             way = name
-            if not numbers[UNWEIGHTED] and trial.number == 0 and (name == WEIGHTS) == plain:
+            if trial.number == 0 and name == with_plain:
                 way = UNWEIGHTED
             numbers.setdefault(way, []).append(len(pool))
             pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
@@ -213,11 +214,6 @@ def _averages(prepared: Prepared, notes: list[str]) -> bool:
         )
         return False
     return True
-
-
-def _judge_of(prepared: Prepared, pool: Sequence[Candidate], effort: Effort) -> Judge:
-    predictions, values = [c.predictions for c in pool], [c.value for c in pool]
-    return _judge(prepared, prepared.data, predictions, values, effort)
 
 
 def _judge(

@@ -13,6 +13,7 @@ import numpy as np
 
 from moew._util.seeds import generator, integer_seed
 from moew.data import SearchData
+from moew.data._groups import count_groups
 from moew.data._splits import out_of_fold
 from moew.exceptions import Argument, InvalidInputError
 from moew.search._evaluate import Evaluator
@@ -46,6 +47,13 @@ def judged_rows(
             argument="validation",
         )
     training, given = data.training, data.validation
+    if whole_number and validation > (most := _most_folds(data)):
+        raise InvalidInputError(
+            Argument("validation", validation),
+            f" cannot split these rows: there are {most} {'rows' if training.groups is None else 'groups'}. "
+            "Use fewer folds.",
+            argument="validation",
+        )
     ratio = joint_density_ratio(
         training.X, training.y, given.X, given.y, task=data.task, seed=integer_seed(seed, "ratio")
     )
@@ -77,6 +85,11 @@ def _all_out_of_fold(data: SearchData, seed: int) -> SearchData:
 
 def _finalist_folds(data: SearchData) -> int:
     return max(SEARCH_FOLDS, min(FINALIST_FOLDS, _fewest_of_a_class(data)))
+
+
+def _most_folds(data: SearchData) -> int:
+    groups = data.training.groups
+    return len(data.training) if groups is None else count_groups(groups)
 
 
 def _fewest_of_a_class(data: SearchData) -> int:
