@@ -69,6 +69,10 @@ def score_ways(
     chosen = {way.name: way.choose(every) for way in ways}
     there = [way for way in ways if chosen[way.name] is not None]
     final_judge, final = finalists({way.name: chosen[way.name] for way in there})
+
+    def by(way: Way) -> Judge:
+        return final_judge if final[way.name].members else judge  # a constant is the same by both
+
     crossed: dict[str, list[float]] = {way.name: [] for way in there}
     fixed: dict[str, list[float]] = {way.name: [] for way in there}
     own: dict[str, list[float]] = {way.name: [] for way in there}
@@ -79,15 +83,12 @@ def score_ways(
                 choice = way.choose(half)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
-                same = final_judge is judge
-                own[way.name].append(
-                    fixed[way.name][-1] if same else final_judge.value(final[way.name], other)
-                )
+                own[way.name].append(by(way).value(final[way.name], other))
     return [
         WayScore(
             way,
             final[way.name],
-            final_judge.value(final[way.name], every if final_judge is judge else final_judge.every),
+            by(way).value(final[way.name], by(way).every),
             np.array(crossed[way.name]),
             np.array(fixed[way.name]),
             np.array(own[way.name]),

@@ -59,7 +59,8 @@ def judged_rows(
     )
     drawn, effective = rows_like(ratio, generator(seed, "judged"), MOST_JUDGED, training.groups)
     if len(drawn) < FINALIST_FOLDS:
-        return data, (f"judged on the {len(given):,} validation rows alone: {_FAR}.",), True
+        few = _FAR if effective < len(ratio) else "there are too few training rows"
+        return data, (f"judged on the {len(given):,} validation rows alone: {few}.",), True
     folds = (SEARCH_FOLDS, _finalist_folds(data)) if automatic else (int(validation), int(validation))
     note = f"judged on {len(given):,} validation rows and {len(drawn):,} training rows out of fold"
     if effective < len(ratio):
