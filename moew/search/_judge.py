@@ -96,8 +96,6 @@ class Judge:
     def values(self, rows: IntArray) -> FloatArray:
         """The values (m,) of all candidates on these rows, with the user's rule fitted there."""
         known = self._known_on(rows)
-        if rows is not self.every and self._stack is not None and 0 not in known:
-            known.update(enumerate(self._stacked_values(rows)))
         hopeful = range(len(self.predictions)) if rows is self.every else self._hopeful
         for k in hopeful:
             self._value_of(int(k), rows)
@@ -158,7 +156,7 @@ class Judge:
         return Choice((), np.empty(0), made, rows, constant=best)
 
     def _constants(self, rows: IntArray) -> Array:
-        """Constant decisions worth trying: classes, the most common if there are many; quantiles of a target."""
+        """Constant decisions worth trying: the most common classes, or quantiles of a target."""
         y, most = self.rows.y[rows], self.effort.constants
         if self.task != "classification":
             shares = np.linspace(0.05, 0.95, most) if most > 2 else np.array([0.5])
@@ -186,7 +184,8 @@ class Judge:
         if id(rows) not in self._known:
             if len(self._known) == _KEPT_PARTS:
                 self._known = {id(self.every): self._known[id(self.every)]}
-            self._known[id(rows)] = rows, {}  # keeping `rows` keeps its id valid
+            known: dict[Any, float] = {} if self._stack is None else dict(enumerate(self._stacked(rows)))
+            self._known[id(rows)] = rows, known  # keeping `rows` keeps its id valid
         return self._known[id(rows)][1]
 
     def _value_of(self, candidate: int, rows: IntArray) -> float:
@@ -204,7 +203,7 @@ class Judge:
             known[key] = self._value(made, self._part(rows), decided=decided)
         return known[key]
 
-    def _stacked_values(self, rows: IntArray) -> list[float]:
+    def _stacked(self, rows: IntArray) -> list[float]:
         """The values of all candidates from one call; none if it is undefined for some of them."""
         part, metric = self._part(rows), self.evaluator.metric
         try:
@@ -218,7 +217,7 @@ class Judge:
 
     @cached_property
     def _hopeful(self) -> IntArray:
-        """The candidates that are scored on halves: the first, the best on all rows, the best of each family."""
+        """The candidates that are scored on halves: the first, the best of all, the best of each family."""
         on_all = self.values(self.every)
         order = np.argsort(np.where(np.isnan(on_all), np.inf, -on_all), kind="stable")
         best = [0, *order[: self.effort.judged].tolist()]
