@@ -94,8 +94,11 @@ def _stacked(first: Rows, second: Rows) -> Rows:
 
         # As in the training rows: categories that differ would make texts of a categorical column. Numbers
         # stay as they are: whole numbers here may be fractions there.
-        categories = {name: dtype for name, dtype in second.dtypes.items() if dtype == "category"}
-        return pd.concat([first.astype(categories), second], ignore_index=True)
+        first = first.copy(deep=False)
+        for name, dtype in second.dtypes.items():
+            if dtype == "category":
+                first[name] = first[name].where(first[name].isin(dtype.categories)).astype(dtype)
+        return pd.concat([first, second], ignore_index=True)
     if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
         from scipy.sparse import csr_matrix, vstack
 

@@ -61,7 +61,9 @@ class PowersOfTarget:
         target = np.asarray(y, dtype=np.float64)
         self.y, self.sample_weight = target, sample_weight
         self.lowest = float(target.min())
-        self.shift = 0.0 if self.lowest > 0 else _ABOVE_ZERO * (float(target.std()) or 1.0) - self.lowest
+        # Targets that differ in their last digits only have no spread to speak of.
+        spread = max(float(target.std()), 1e-9 * float(np.abs(target).max())) or 1.0
+        self.shift = 0.0 if self.lowest > 0 else _ABOVE_ZERO * spread - self.lowest
         self.scale = float(np.median(target + self.shift))
 
     def training_weights(self, alphas: FloatArray) -> FloatArray:
