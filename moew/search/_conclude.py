@@ -25,7 +25,7 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._prepare import Prepared
 from moew.search._result import FittedSearch, SearchResult, WayResult
-from moew.search._searches import zero_is_unweighted
+from moew.search._searches import simple_name, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
@@ -62,9 +62,7 @@ def conclude(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         effort = _effort(prepared, pool, notes)
-        judge = _judge(
-            prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort
-        )
+        judge = _judge(prepared, pool, effort, list(numbers.values()))
         ways = list_ways(judge, numbers, averages=_averages(prepared, notes))
         finalists = _Finalists(prepared, pool, judge, notes)
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
@@ -135,9 +133,7 @@ def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tune
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         effort = _effort(prepared, pool, [])
-        judge = _judge(
-            prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort
-        )
+        judge = _judge(prepared, pool, effort)
         way = best_way(judge, range(len(pool)), tuned)
         finalists = _Finalists(prepared, pool, judge, [])
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
@@ -158,13 +154,14 @@ def _pool(
     pool: list[Candidate] = []
     numbers: dict[str, list[int]] = {UNWEIGHTED: []}
     plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    for name, outcome in sorted(outcomes.items(), key=lambda item: (item[0] == WEIGHTS) != plain):
+    with_plain = WEIGHTS if plain else simple_name(prepared)  # the search that trained the unweighted model
+    for name, outcome in sorted(outcomes.items(), key=lambda item: item[0] != with_plain):
         study = searches[name].study
         for trial in outcome.trials:
             if trial.number not in outcome.predictions:
                 continue
             way = name
-            if not numbers[UNWEIGHTED] and trial.number == 0 and (name == WEIGHTS) == plain:
+            if trial.number == 0 and name == with_plain:
                 way = UNWEIGHTED
             numbers.setdefault(way, []).append(len(pool))
             pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
@@ -185,13 +182,15 @@ def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> 
     `slow=True` or a faster metric is always on one side of them.
     """
     evaluator, rows = prepared.evaluator, prepared.data.validation
-    if evaluator.metric.slow:
-        return EFFORTS[-1]
-    seconds = min(_timed(evaluator.value, pool[0].predictions, rows) for _ in range(3))
+    seconds, takes = math.inf, "is slow"
+    for _ in range(0 if evaluator.metric.slow else 2):  # the first call may be slow by chance
+        if seconds >= _SLOW[0]:
+            seconds = min(seconds, _timed(evaluator.value, pool[0].predictions, rows))
+            takes = f"takes {seconds:.2g} s"
     effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]
     if effort is not EFFORTS[0]:
         notes.append(
-            f"the metric takes {seconds:.2g} s, so honest scores are from {2 * effort.pairs} halves"
+            f"the metric {takes}, so honest scores are from {2 * effort.pairs} halves"
             f"{'' if effort.tuning else ', and no decisions are tuned'}."
         )
     return effort
@@ -215,19 +214,12 @@ def _averages(prepared: Prepared, notes: list[str]) -> bool:
     return True
 
 
-def _judge_of(prepared: Prepared, pool: Sequence[Candidate], effort: Effort) -> Judge:
-    predictions, values = [c.predictions for c in pool], [c.value for c in pool]
-    return _judge(prepared, prepared.data, predictions, values, effort)
-
-
 def _judge(
-    prepared: Prepared,
-    data: SearchData,
-    predictions: Sequence[Predictions],
-    values: Sequence[float],
-    effort: Effort,
+    prepared: Prepared, pool: Sequence[Candidate], effort: Effort, families: Sequence[Sequence[int]] = ()
 ) -> Judge:
-    return Judge(prepared.evaluator, data.validation, data.task, predictions, np.array(values), effort)
+    data, predictions = prepared.data, [c.predictions for c in pool]
+    values = np.array([c.value for c in pool])
+    return Judge(prepared.evaluator, data.validation, data.task, predictions, values, effort, families)
 
 
 @dataclass
@@ -251,10 +243,11 @@ class _Finalists:
         for choice in joint[:1]:  # both ways of example weights have the same members
             weights.append(mean_weights(self.pool, choice))
             seeds.append(self.pool[choice.members[0]].trial.seed)
-        predictions, values = self._trained(data, weights, seeds)
+        predictions = self._trained(data, weights, seeds)
         if predictions is None:
             return judge, dict(chosen)
-        final = _judge(self.prepared, data, predictions, values, judge.effort)
+        evaluator = self.prepared.evaluator
+        final = Judge(evaluator, data.validation, data.task, predictions, None, judge.effort)
         place = {member: k for k, member in enumerate(members)}
         return final, {name: self._moved(final, choice, place) for name, choice in chosen.items()}
 
@@ -270,19 +263,18 @@ class _Finalists:
 
     def _trained(
         self, data: SearchData, weights: Sequence[FloatArray], seeds: Sequence[int]
-    ) -> tuple[list[Predictions] | None, list[float]]:
+    ) -> list[Predictions] | None:
         evaluator, trainer = self.prepared.evaluator, self.prepared.trainer
-        found: dict[int, tuple[Predictions, float]] = {}
+        found: dict[int, Predictions] = {}
         for k, models in train_folds(trainer, data, np.stack(weights), seeds):
             try:
                 if isinstance(models, Exception):
                     raise models
-                predictions = evaluator.predictions(models, data).compact()
-                found[k] = predictions, evaluator.value(predictions, data.validation)
+                found[k] = evaluator.predictions(models, data).compact()
             except Exception as error:  # must not lose the result of the search
                 self.notes.append(f"the finalists are judged by the search's folds: {error}")
-                return None, []
-        return [found[k][0] for k in range(len(seeds))], [found[k][1] for k in range(len(seeds))]
+                return None
+        return [found[k] for k in range(len(seeds))]
 
 
 @dataclass(frozen=True)

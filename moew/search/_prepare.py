@@ -225,7 +225,7 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
     compared = {
         "estimator": settings.estimator,
         "metric": evaluator.metric,
-        "rule": evaluator.rule,
+        "rule": evaluator.tuned if evaluator.always_tuned else evaluator.rule,
         "weight name": settings.sample_weight_name,
     }
     folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from moew._util.seeds import integer_seed
+from moew.data import SearchData
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.samplers import Ball, Halving
 from moew.search._loop import Search
@@ -31,9 +33,9 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     simple = SIMPLE_SHARE if settings.guard else 0.0
     searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS)}
     if simple or not plain:
-        name = CLASS_WEIGHTS if data.task == "classification" else POWERS
+        name = simple_name(prepared)
         searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
-    if settings.guard and prepared.shifted and not hasattr(data.training.X, "tocsr"):
+    if settings.guard and prepared.shifted and _can_estimate_shift(data):
         searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
     return searches
 
@@ -41,8 +43,18 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
 def simple_search(prepared: Prepared) -> Search:
     """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
     the unweighted model."""
-    name = CLASS_WEIGHTS if prepared.data.task == "classification" else POWERS
-    return _search(prepared, _simple_weighting(prepared), (0.0, 1.0), name)
+    search = _search(prepared, _simple_weighting(prepared), (0.0, 1.0), simple_name(prepared))
+    return replace(search, optional=False)
+
+
+def simple_name(prepared: Prepared) -> str:
+    """The way of simple weights that there is for the task."""
+    return CLASS_WEIGHTS if prepared.data.task == "classification" else POWERS
+
+
+def _can_estimate_shift(data: SearchData) -> bool:
+    fewest = min(len(data.training), data.n_given_rows)
+    return fewest >= CovariateShift().n_folds and not hasattr(data.training.X, "tocsr")
 
 
 def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
@@ -69,7 +81,8 @@ def _search(
             alpha_zero_repeats=int(zero),
             n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
-    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share)
+    optional = name != WEIGHTS
+    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share, optional)
 
 
 def _simple_weighting(prepared: Prepared) -> Any:
