@@ -91,14 +91,22 @@ def _stacked(first: Rows, second: Rows) -> Rows:
     if hasattr(first, "iloc") and hasattr(second, "iloc"):
         import pandas as pd
 
-        # As in the training rows: categories that differ would make texts of a categorical column.
-        return pd.concat([first.astype(second.dtypes), second], ignore_index=True)
+        # As in the training rows: categories that differ would make texts of a categorical column. Other
+        # columns get a kind that holds the values of both: 1.5 and missing stay beside whole numbers.
+        # A category that no training row has is missing, which is what models make of it.
+        first = first.copy(deep=False)
+        for name, kind in second.dtypes.items():
+            if kind.name == "category":
+                first[name] = first[name].where(first[name].isin(kind.categories)).astype(kind)
+        return pd.concat([first, second], ignore_index=True)
     if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
         from scipy.sparse import csr_matrix, vstack
 
         return vstack([csr_matrix(first), csr_matrix(second)], format="csr")
-    if hasattr(first, "vstack"):  # polars
-        return first.cast(dict(second.schema)).vstack(second)
+    if hasattr(first, "vstack"):
+        import polars as pl
+
+        return pl.concat([first, second], how="vertical_relaxed")
     return np.concatenate([np.asarray(first), np.asarray(second)])
 
 

@@ -109,7 +109,7 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
         )
     if rows.groups is not None:
         coded_groups(rows.groups)  # raises if there is only one
-    alone, unit = _alone(rows), "row" if rows.groups is None else "group"
+    alone, unit = lone_labels(rows), "row" if rows.groups is None else "group"
     if task == "classification" and alone:
         raise InvalidInputError(
             f"a share of the rows cannot be held out: the classes {alone[:5]} have one {unit} each. Give "
@@ -198,14 +198,15 @@ def _dealt(
                 [fold_of.get(g, own) for g, own in zip(given.groups.tolist(), of_given.tolist(), strict=True)]
             )
     scored = np.concatenate([of_given, of_training[judged]])
-    return tuple(Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in range(n_folds))
+    used = np.unique(scored).tolist()  # models of a fold that scores no row are not needed
+    return tuple(Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in used)
 
 
 def fold_codes(
     strata: IntArray, n_folds: int, rng: np.random.Generator, groups: IntArray | None = None
 ) -> IntArray:
     """The fold (n,) of each row: the rows of every stratum are dealt in turn, in random order; with `groups`
-    (n,) every group is in one fold."""
+    (n,) every group is in one fold, and folds remain without rows if there are fewer groups."""
     codes = np.full(len(strata), n_folds - 1, dtype=np.intp)
     if groups is None:
         order = rng.permutation(len(strata))
@@ -214,6 +215,9 @@ def fold_codes(
         return codes
     left = np.arange(len(strata))
     for fold in range(n_folds - 1):
+        if count_groups(groups[left]) < 2:
+            codes[left] = fold
+            break
         dealt = deal_groups(strata[left], groups[left], 1 / (n_folds - fold), rng)
         codes[left[dealt]] = fold
         left = left[~dealt]
@@ -349,7 +353,7 @@ def _held_out(
     return holdout_split(strata, share, rng, names, rows.groups)
 
 
-def _alone(rows: LabelledRows) -> list[Any]:
+def lone_labels(rows: LabelledRows) -> list[Any]:
     """The labels of a single row or, with groups, of a single group."""
     classes, codes = np.unique(rows.y, return_inverse=True)
     if rows.groups is not None:

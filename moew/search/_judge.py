@@ -76,6 +76,7 @@ class Judge:
         self.sign = 1.0 if evaluator.metric.greater_is_better else -1.0
         self.effort = effort
         self.n_calls = 0
+        self.failure: Exception | None = None  # the first of the metric on some of the rows
         self._parts: dict[int, tuple[IntArray, LabelledRows]] = {}
         self._on_all = self.sign * np.where(np.isfinite(values), values, np.nan)
         self._values: dict[int, tuple[IntArray, FloatArray]] = {id(self.every): (self.every, self._on_all)}
@@ -222,7 +223,9 @@ class Judge:
         self.n_calls += 1
         try:
             value = self.evaluator.value(predictions, part, fit_on, decided=decided)
-        except Exception:  # it has a value on all rows, so it is undefined on these
+        except Exception as error:  # it has a value on all rows, so it is undefined on these
+            if len(part) < len(self.rows):
+                self.failure = self.failure or error
             return math.nan
         return self.sign * value if math.isfinite(value) else math.nan
 

@@ -40,6 +40,7 @@ class Search:
     weighting: Weighting
     evaluator: Evaluator
     share: tuple[float, float] = (0.0, 1.0)  # which part of the candidates of the searches side by side
+    optional: bool = False  # whether the others go on if none of its candidates works
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """How many candidates besides those of α = 0 the search has after so many batches."""
@@ -250,7 +251,7 @@ class _Ledger:
 
     def raise_if_nothing_works(self) -> None:
         """Raise if no candidate has a value after a whole batch, since more candidates would not help."""
-        if self.n_scored:
+        if self.n_scored or self.search.optional:
             return
         trials, data = self.study.trials(), self.search.data
         first = next((trial.error for trial in trials if trial.error), "no candidate was told")

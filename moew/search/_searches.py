@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 
 from moew._util.seeds import integer_seed
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
+from moew.exceptions import InvalidInputError
 from moew.samplers import Ball, Halving
 from moew.search._loop import Search
 from moew.search._prepare import Prepared, make_study
@@ -29,12 +31,14 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     settings, data = prepared.settings, prepared.data
     plain = zero_is_unweighted(prepared, weighting)
     simple = SIMPLE_SHARE if settings.guard else 0.0
-    searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS)}
+    searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS, optional=False)}
     if simple or not plain:
         name = CLASS_WEIGHTS if data.task == "classification" else POWERS
         searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
     if settings.guard and prepared.shifted and not hasattr(data.training.X, "tocsr"):
-        searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
+        # Columns may be such that a ratio cannot be estimated, and the model takes them all the same.
+        with contextlib.suppress(InvalidInputError):
+            searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
     return searches
 
 
@@ -42,7 +46,7 @@ def simple_search(prepared: Prepared) -> Search:
     """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
     the unweighted model."""
     name = CLASS_WEIGHTS if prepared.data.task == "classification" else POWERS
-    return _search(prepared, _simple_weighting(prepared), (0.0, 1.0), name)
+    return _search(prepared, _simple_weighting(prepared), (0.0, 1.0), name, optional=False)
 
 
 def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
@@ -53,7 +57,13 @@ def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
 
 
 def _search(
-    prepared: Prepared, weighting: Weighting, share: tuple[float, float], name: str, *, zero: bool = True
+    prepared: Prepared,
+    weighting: Weighting,
+    share: tuple[float, float],
+    name: str,
+    *,
+    zero: bool = True,
+    optional: bool = True,
 ) -> Search:
     if name == WEIGHTS:
         study = make_study(prepared, weighting)
@@ -69,7 +79,8 @@ def _search(
             alpha_zero_repeats=int(zero),
             n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
-    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share)
+    parts = study, prepared.data, prepared.trainer, weighting, prepared.evaluator
+    return Search(*parts, share, optional=optional)
 
 
 def _simple_weighting(prepared: Prepared) -> Any:
