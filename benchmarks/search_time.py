@@ -47,7 +47,7 @@ class RecordedBoosting(LGBMClassifier):
 
     fits: ClassVar[list[Fit]] = []
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> Self:  # type: ignore[override]
         self.fits.append((X, y, sample_weight))
         super().fit(X, y, sample_weight)
         return self
@@ -59,7 +59,7 @@ def rows(n: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(n) > 1).astype(int)
 
 
-CASES = {
+CASES: dict[str, tuple[Any, int, int]] = {
     "100 logistic regressions, 1,000 × 20": (RecordedLogistic(), 1000, 20),
     "100 boosted forests of 100 trees, 8,000 × 20": (
         RecordedBoosting(n_estimators=100, n_jobs=1, verbose=-1, random_state=0),

@@ -417,7 +417,7 @@ def _test(prepared: Prepared) -> LabelledRows:
 def _importance(prepared: Prepared) -> FloatArray:
     """The estimated density ratio p_V(x) / p_T(x) of the training rows, with mean one."""
     shift = CovariateShift(random_state=integer_seed(prepared.seed, "baseline"))
-    training, validation = prepared.data.training, prepared.data.validation
+    training, validation = prepared.data.training, prepared.data.given
     weights = shift.fit_weights(training.X, training.y, validation.X, validation.y, task=prepared.data.task)
     return np.asarray(weights / weights.mean())
 

@@ -70,10 +70,12 @@ def conclude(
     verdict = decide(scores, prepared.settings.guard)
     by_name = {score.way.name: score for score in scores}
     final = _final(prepared, pool, verdict.chosen.choice)
-    unweighted = by_name[UNWEIGHTED]
+    unweighted = by_name.get(UNWEIGHTED)
     plain: FinalModel | None = final.model
     if verdict.chosen is not unweighted:
         try:
+            if unweighted is None:
+                raise SearchFailedError(_unweighted_error(prepared, searches, outcomes))
             plain = _final(prepared, pool, unweighted.choice).model
         except Exception as error:  # must not lose the result of the search
             notes.append(f"there is no unweighted model to set beside the winner: {error}")
@@ -150,7 +152,7 @@ def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tune
 def _pool(
     prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> tuple[list[Candidate], dict[str, list[int]]]:
-    """All candidates that have a value, the unweighted model first, and their places by way."""
+    """All candidates that have a value, the unweighted model first if it has one, and their places by way."""
     pool: list[Candidate] = []
     numbers: dict[str, list[int]] = {UNWEIGHTED: []}
     plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
@@ -165,14 +167,16 @@ def _pool(
                 way = UNWEIGHTED
             numbers.setdefault(way, []).append(len(pool))
             pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
-    if not numbers[UNWEIGHTED]:
-        raise SearchFailedError(
-            "the unweighted model has no value, so nothing can be compared with it: "
-            + next(
-                (t.error for o in outcomes.values() for t in o.trials if t.error), "its metric is undefined"
-            )
-        )
     return pool, numbers
+
+
+def _unweighted_error(
+    prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
+) -> str:
+    """Why the unweighted model has no value."""
+    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
+    trials = [o.trials[0] for name, o in outcomes.items() if (name == WEIGHTS) == plain and o.trials]
+    return next((trial.error for trial in trials if trial.error), "its metric is undefined")
 
 
 def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
@@ -343,7 +347,7 @@ def _unweighted_function(prepared: Prepared) -> Any:
 def _honest_scores(
     prepared: Prepared,
     verdict: Verdict,
-    unweighted: WayScore,
+    unweighted: WayScore | None,
     final: FinalModel,
     plain: FinalModel | None,
 ) -> tuple[HonestScore, HonestScore, float]:
@@ -351,11 +355,13 @@ def _honest_scores(
     sign = 1.0 if prepared.evaluator.metric.greater_is_better else -1.0
     chosen = verdict.chosen
     if prepared.settings.honest is None:
-        nothing = [no_honest_score(sign * score.best) for score in (chosen, unweighted)]
-        return nothing[0], nothing[1], math.nan
+        nothing = [math.nan if score is None else sign * score.best for score in (chosen, unweighted)]
+        return no_honest_score(nothing[0]), no_honest_score(nothing[1]), math.nan
     if prepared.data.holdout is not None:
         return _on_holdout(prepared, chosen, unweighted, final, plain)
     whole = honest_of(prepared, chosen, verdict.optimism)
+    if unweighted is None:
+        return whole, no_honest_score(math.nan, "it has no value"), math.nan
     return whole, honest_of(prepared, unweighted, unweighted.optimism), gain_error(chosen, unweighted)
 
 
@@ -371,6 +377,8 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
             "give more validation rows (of the rarest class), or set rows aside (a holdout) for the honest "
             "score."
         )
+        if score.failure is not None:
+            reason += f" The first failure: {type(score.failure).__name__}: {score.failure}"
     low, high = metric.bounds or (-math.inf, math.inf)
     value = value if math.isnan(value) else min(max(value, low), high)
     return HonestScore(
@@ -388,7 +396,7 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
 def _on_holdout(
     prepared: Prepared,
     chosen: WayScore,
-    unweighted: WayScore,
+    unweighted: WayScore | None,
     final: FinalModel,
     plain: FinalModel | None,
 ) -> tuple[HonestScore, HonestScore, float]:
@@ -399,7 +407,7 @@ def _on_holdout(
     scored: list[HonestScore] = []
     there: list[Predictions] = []
     for score, model in ((chosen, final), (unweighted, plain)):
-        best = sign * score.best
+        best = math.nan if score is None else sign * score.best
         try:
             if model is None:
                 raise SearchFailedError("there is no unweighted model")

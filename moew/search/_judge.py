@@ -83,6 +83,7 @@ class Judge:
         self.every = np.arange(len(rows))
         self.sign = 1.0 if evaluator.metric.greater_is_better else -1.0
         self.effort, self.families = effort, families
+        self.failure: Exception | None = None  # the first of the metric on some of the rows
         self._parts: dict[int, tuple[IntArray, LabelledRows]] = {}
         self._numbers = {id(predicted): k for k, predicted in enumerate(self.predictions)}
         on_all: dict[Any, float] = {}
@@ -272,7 +273,9 @@ class Judge:
     ) -> float:
         try:
             value = self.evaluator.value(predictions, part, fit_on, decided=decided)
-        except Exception:  # it has a value on all rows, so it is undefined on these
+        except Exception as error:  # it has a value on all rows, so it is undefined on these
+            if len(part) < len(self.rows):
+                self.failure = self.failure or error
             return math.nan
         return self.sign * value if math.isfinite(value) else math.nan
 

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from moew._util.fingerprint import fingerprint
 from moew._util.seeds import draw_seed, generator, integer_seed
 from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
-from moew.data._groups import count_groups
+from moew.data._groups import coded_groups, count_groups
 from moew.data._rows import check_training_labels, with_shared_groups
 from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside
 from moew.decision import Tuned, resolve_decision
@@ -170,6 +170,8 @@ def _search_data(
     if validation.X is not None:
         data = given_validation(task, rows, labelled_rows(validation, task, "validation", names))
     elif isinstance(settings.validation, str):  # "auto": `judged_rows` makes the folds
+        if rows.groups is not None:
+            coded_groups(rows.groups)  # raises if there is only one
         every = np.arange(len(rows))
         data = SearchData(task, rows, rows, (Fold(every, every),), given_validation=False)
     elif settings.validation is None:

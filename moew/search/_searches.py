@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from moew._util.seeds import integer_seed
 from moew.data import SearchData
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
+from moew.exceptions import InvalidInputError
 from moew.samplers import Ball, Halving
 from moew.search._loop import Search
 from moew.search._prepare import Prepared, make_study
@@ -31,20 +32,22 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     settings, data = prepared.settings, prepared.data
     plain = zero_is_unweighted(prepared, weighting)
     simple = SIMPLE_SHARE if settings.guard else 0.0
-    searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS)}
+    searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS, optional=False)}
     if simple or not plain:
         name = simple_name(prepared)
         searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
     if settings.guard and prepared.shifted and _can_estimate_shift(data):
-        searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
+        # Columns may be such that a ratio cannot be estimated, and the model takes them all the same.
+        with contextlib.suppress(InvalidInputError):
+            searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
     return searches
 
 
 def simple_search(prepared: Prepared) -> Search:
     """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
     the unweighted model."""
-    search = _search(prepared, _simple_weighting(prepared), (0.0, 1.0), simple_name(prepared))
-    return replace(search, optional=False)
+    weighting, name = _simple_weighting(prepared), simple_name(prepared)
+    return _search(prepared, weighting, (0.0, 1.0), name, optional=False)
 
 
 def simple_name(prepared: Prepared) -> str:
@@ -65,7 +68,13 @@ def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
 
 
 def _search(
-    prepared: Prepared, weighting: Weighting, share: tuple[float, float], name: str, *, zero: bool = True
+    prepared: Prepared,
+    weighting: Weighting,
+    share: tuple[float, float],
+    name: str,
+    *,
+    zero: bool = True,
+    optional: bool = True,
 ) -> Search:
     if name == WEIGHTS:
         study = make_study(prepared, weighting)
@@ -81,7 +90,6 @@ def _search(
             alpha_zero_repeats=int(zero),
             n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
-    optional = name != WEIGHTS
     return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share, optional)
 
 

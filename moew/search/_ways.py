@@ -42,18 +42,19 @@ class Way:
 def list_ways(judge: Judge, candidates: Mapping[str, Sequence[int]], averages: bool) -> list[Way]:
     """The ways that exist for a search, the simplest first.
 
-    `candidates` are the numbers of the candidates that each of TRAINED trained; the unweighted model is the
-    first of them. Example weights may take all candidates, and average several of them if `averages`.
+    `candidates` are the numbers of the candidates that each of TRAINED trained, one for the unweighted model
+    or none if it failed. Example weights may take all candidates, and average several of them if `averages`.
     """
-    (unweighted,) = candidates[UNWEIGHTED]
+    unweighted = candidates[UNWEIGHTED]
+    plain = [partial(judge.single, number) for number in unweighted]
     ways = [
-        Way(UNWEIGHTED, True, partial(judge.single, unweighted)),
+        *(Way(UNWEIGHTED, True, choose) for choose in plain),
         Way(CONSTANT, True, judge.constant),
-        Way(TUNED, True, _tuned(judge, partial(judge.single, unweighted))),
+        *(Way(TUNED, True, _tuned(judge, choose)) for choose in plain),
     ]
     for name in (IMPORTANCE, CLASS_WEIGHTS, POWERS, PARAMETERS):
         if numbers := candidates.get(name, ()):
-            best = _once(partial(judge.best, [unweighted, *numbers]))
+            best = _once(partial(judge.best, [*unweighted, *numbers]))
             ways.append(Way(name, True, best))
             if name != IMPORTANCE:
                 ways.append(Way(name + AND_TUNED, True, _tuned(judge, best)))
