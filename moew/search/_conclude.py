@@ -25,7 +25,7 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._prepare import Prepared
 from moew.search._result import FittedSearch, SearchResult, WayResult
-from moew.search._searches import simple_name, zero_is_unweighted
+from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
@@ -244,10 +244,12 @@ class _Finalists:
         members = sorted({member for choice in chosen.values() for member in choice.members})
         weights = [self.pool[k].weights for k in members]
         seeds = [self.pool[k].trial.seed for k in members]
+        parameters = [self.pool[k].trial.parameters for k in members]
         for choice in joint[:1]:  # both ways of example weights have the same members
             weights.append(mean_weights(self.pool, choice))
             seeds.append(self.pool[choice.members[0]].trial.seed)
-        predictions = self._trained(data, weights, seeds)
+            parameters.append(main_parameters(self.pool, choice))
+        predictions = self._trained(data, weights, seeds, parameters)
         if predictions is None:
             return judge, dict(chosen)
         evaluator = self.prepared.evaluator
@@ -266,11 +268,15 @@ class _Finalists:
         return replace(moved, members=choice.members, votes=choice.votes)
 
     def _trained(
-        self, data: SearchData, weights: Sequence[FloatArray], seeds: Sequence[int]
+        self,
+        data: SearchData,
+        weights: Sequence[FloatArray],
+        seeds: Sequence[int],
+        parameters: Sequence[Mapping[str, Any]],
     ) -> list[Predictions] | None:
         evaluator, trainer = self.prepared.evaluator, self.prepared.trainer
         found: dict[int, Predictions] = {}
-        for k, models in train_folds(trainer, data, np.stack(weights), seeds):
+        for k, models in train_folds(trainer, data, np.stack(weights), seeds, parameters):
             try:
                 if isinstance(models, Exception):
                     raise models
@@ -299,6 +305,11 @@ def mean_weights(pool: Sequence[Candidate], choice: Choice) -> FloatArray:
     return mean
 
 
+def main_parameters(pool: Sequence[Candidate], choice: Choice) -> Mapping[str, Any]:
+    """The hyper-parameters of the member with the most votes, the first of equals."""
+    return pool[choice.members[int(np.argmax(choice.votes))]].trial.parameters
+
+
 def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Final:
     """Train the choice's models on all training rows."""
     data, evaluator = prepared.data, prepared.evaluator
@@ -310,11 +321,13 @@ def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Fi
     functions = tuple(m.study.weight_function(m.trial) for m in members)
     function = functions[0] if len(members) == 1 else AveragedWeights(functions, tuple(choice.votes.tolist()))
     if len(members) == 1 or prepared.settings.final == "average":
-        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed)[0]
+        parameters = main_parameters(pool, choice)
+        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed, parameters)[0]
     else:
         stacked, seeds = np.stack([m.weights for m in members]), [m.trial.seed for m in members]
         trained: dict[int, Any] = {}
-        for k, found in train_folds(prepared.trainer, whole, stacked, seeds):
+        each = [m.trial.parameters for m in members]
+        for k, found in train_folds(prepared.trainer, whole, stacked, seeds, each):
             if isinstance(found, Exception):
                 raise SearchFailedError(f"the model could not be trained: {found}") from found
             trained[k] = found[0]
@@ -330,18 +343,8 @@ def _constant(prepared: Prepared, choice: Choice) -> _Final:
     classifies = prepared.data.task == "classification"
     dummy = DummyClassifier if classifies else DummyRegressor
     model = dummy(strategy="constant", constant=choice.constant).fit(training.X, training.y)
-    ones = _unweighted_function(prepared)
+    ones = unweighted_function(prepared)
     return _Final(FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones)
-
-
-def _unweighted_function(prepared: Prepared) -> Any:
-    from moew.embedding import LabelEmbedding
-    from moew.weighting import ExampleWeighting, UniformBaseWeights
-
-    training = prepared.data.training
-    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
-    weighting.fit(None, training.y, task=prepared.data.task, sample_weight=training.sample_weight)
-    return weighting.weight_function(np.zeros(weighting.n_dims))
 
 
 def _honest_scores(
@@ -449,7 +452,7 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
         notes.append("no weighting beat alpha = 0.")
-    elif float(study.domain.edge_distance(best.alpha)) < _EDGE:
+    elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
         notes.append(
             f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
             "a larger radius may find better weights."

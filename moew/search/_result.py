@@ -97,6 +97,11 @@ class SearchResult:
         return self.best_trial.alpha
 
     @property
+    def best_parameters(self) -> dict[str, Any]:
+        """The winner's hyper-parameters by name, of those that were searched."""
+        return dict(self.best_trial.parameters)
+
+    @property
     def n_failed(self) -> int:
         """How many candidates failed."""
         return sum(trial.error is not None for trial in self.trials)
