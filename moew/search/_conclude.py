@@ -363,8 +363,10 @@ def _honest_scores(
         return nothing[0], nothing[1], math.nan
     if prepared.data.holdout is not None:
         return _on_holdout(prepared, chosen, unweighted, final, plain)
-    whole = honest_of(prepared, chosen, verdict.optimism)
-    return whole, honest_of(prepared, unweighted, unweighted.optimism), gain_error(chosen, unweighted)
+    plain_score = honest_of(prepared, unweighted, unweighted.optimism)
+    if chosen is unweighted:
+        return plain_score, plain_score, 0.0
+    return honest_of(prepared, chosen, verdict.optimism), plain_score, gain_error(chosen, unweighted)
 
 
 def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestScore:
@@ -432,8 +434,7 @@ def _alpha_zero(pool: Sequence[Candidate], numbers: Mapping[str, Sequence[int]])
 
 
 def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayResult:
-    optimism = verdict.optimism if score is verdict.chosen else score.optimism
-    honest = honest_of(prepared, score, optimism)
+    honest = honest_of(prepared, score, score.optimism)
     return WayResult(
         score.way.name,
         score.way.simple,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class PowerWeights(Stateful):
     shift: float
     scale: float
     mean: float
+
+    takes_columns: ClassVar[bool] = False  # per-row columns beside X
 
     def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
         """The weights (n,) of any rows; targets below those of the training rows count as the lowest."""
