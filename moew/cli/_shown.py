@@ -71,8 +71,7 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     click.echo(
         f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Handed out: "
         f"{result.chosen}, {result.reason}.\n"
-        "best: as chosen; honest: corrected for the choice; gain: against what is handed out."
-        + _held(report)
+        "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
     for note in report["notes"]:
         click.echo(f"Note: {note}")
