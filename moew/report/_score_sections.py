@@ -58,14 +58,14 @@ def ways(data: Data) -> str:
     shown = table("ways-table", caption, heads, rows, marked)
     drawn = figure(
         charts.differences(listed),
-        "Each way's honest score against that of what is handed out, with its 95 % interval. Right of zero is "
-        "better.",
+        "Each way's honest score against that of what is handed out, with its 95 % interval. Right of zero "
+        "is better.",
     )
     words = (
-        "Best is the score as it was chosen, honest the same without the luck of that choice. Differences are "
-        "of honest scores; they are positive where a way is better than what is handed out. " + _members(data)
+        "Best is the score as it was chosen, honest the same without the luck of that choice. Differences "
+        "are of honest scores; they are positive where a way is better than what is handed out. "
     )
-    words += _corrected(data)
+    words += _members(data) + _corrected(data)
     body = f'<div class="beside">{drawn}<div>{shown}<p class="small">{escape(words.strip())}</p></div></div>'
     return section("ways", "All ways to the metric", body)
 

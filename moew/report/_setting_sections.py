@@ -57,18 +57,16 @@ def _adjusted(rule: Data) -> str:
 def _tuned_threshold(rule: Data) -> str:
     (only,) = rule["thresholds"]
     if isinstance(only["threshold"], str):
-        which = "Every" if only["threshold"].startswith("-") else "No"
-        return (
-            f"Tuned for the metric on the judged rows: {which.lower()} row is decided “{rule['positive']}”."
-        )
+        which = "every" if only["threshold"].startswith("-") else "no"
+        return f"Tuned for the metric on the judged rows: {which} row is decided “{rule['positive']}”."
     own = rule["own"]
     if only["threshold"] == own:
         return f"Tuning found nothing better than the model's own threshold, {number(own)}."
     than = "more" if only["threshold"] < own else "fewer"
     return (
-        f"Tuned for the metric on the judged rows: a row is decided “{rule['positive']}” where its score lies "
-        f"above {number(only['threshold'])}, where the model itself would take {number(own)}; so {than} rows "
-        "are."
+        f"Tuned for the metric on the judged rows: a row is decided “{rule['positive']}” where its score "
+        f"lies above {number(only['threshold'])}, where the model itself would take {number(own)}; so {than} "
+        "rows are."
     )
 
 

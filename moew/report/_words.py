@@ -156,12 +156,11 @@ def advice(data: Data) -> str:
         use = "Use it, after a look at which rows lose weight."
     if rival is None or kind == "maybe":
         return use
-    simpler = rival["simple"] and not data["chosen"]["guard"]
-    if simpler:
+    if rival["simple"] and not data["chosen"]["guard"]:
         return f"{use} {_capital(named(rival['name']))} {be(rival['name'])} simpler, and {_ahead(rival)}."
     return (
-        f"{use} {_capital(named(rival['name']))} may be better still ({_margin(rival)}): more validation rows "
-        "would tell."
+        f"{use} {_capital(named(rival['name']))} may be better still ({_margin(rival)}): more validation "
+        "rows would tell."
     )
 
 

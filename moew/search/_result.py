@@ -134,10 +134,9 @@ class SearchResult:
             f"{self.chosen}, {self.reason}.",
         ]
         own = next((way.honest for way in self.ways if way.name == self.chosen), math.nan)
-        if not self.n_holdout and number(own) != number(self.honest.value) and math.isfinite(self.gain):
-            lines.append(
-                f"Corrected for the choice among the ways, too, it scores {number(self.honest.value)}."
-            )
+        whole = number(self.honest.value)
+        if math.isfinite(self.gain) and not self.n_holdout and number(own) != whole:
+            lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
             low, high = map(signed, self.gain_interval)
             sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
