@@ -362,6 +362,9 @@ def _honest_scores(
         return no_honest_score(nothing[0]), no_honest_score(nothing[1]), math.nan
     if prepared.data.holdout is not None:
         return _on_holdout(prepared, chosen, unweighted, final, plain)
+    if chosen is unweighted:
+        alone = honest_of(prepared, chosen, chosen.optimism)
+        return alone, alone, 0.0
     whole = honest_of(prepared, chosen, verdict.optimism)
     if unweighted is None:
         return whole, no_honest_score(math.nan, "it has no value"), math.nan
@@ -435,8 +438,7 @@ def _alpha_zero(pool: Sequence[Candidate], numbers: Mapping[str, Sequence[int]])
 
 
 def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayResult:
-    optimism = verdict.optimism if score is verdict.chosen else score.optimism
-    honest = honest_of(prepared, score, optimism)
+    honest = honest_of(prepared, score, score.optimism)
     return WayResult(
         score.way.name,
         score.way.simple,

@@ -33,7 +33,6 @@ from moew.weighting import (
     draw_in_proportion,
     expected_weights,
 )
-from moew.weighting._weights import takes_columns
 
 if TYPE_CHECKING:
     from moew.search._space import SearchSpace
@@ -481,7 +480,7 @@ Embedding
         self, X: Rows, metadata: Mapping[str, Any] | None
     ) -> tuple[Rows, dict[str, Any] | None]:
         """X without columns that only the metric has, and the columns for an embedding that takes them."""
-        if not takes_columns(self.weight_function_.embedding):
+        if not self.weight_function_.takes_columns:
             return X, None
         names = metric_columns(self.fitted_.evaluator.metric)
         features = getattr(self, "feature_names_in_", None)

@@ -131,8 +131,8 @@ def decide(scores: Sequence[WayScore], guard: bool) -> Verdict:
         # The same rule on each half, with the ways' optimism of all rows, which a half has more of.
         crossed = np.array([_chosen_on_half(scores, k).crossed[k] for k in range(len(chosen.crossed))])
     optimism = _mean(chosen.chosen - crossed)
-    if not math.isfinite(optimism):
-        optimism = chosen.optimism
+    # A choice among ways flatters no less than the choice within one.
+    optimism = max(optimism, chosen.optimism) if math.isfinite(optimism) else chosen.optimism
     honest = chosen.best - optimism - chosen.size_bias
     return Verdict(chosen, reason, honest, optimism)
 
