@@ -109,7 +109,7 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
         )
     if rows.groups is not None:
         coded_groups(rows.groups)  # raises if there is only one
-    alone, unit = _alone(rows), "row" if rows.groups is None else "group"
+    alone, unit = lone_labels(rows), "row" if rows.groups is None else "group"
     if task == "classification" and alone:
         raise InvalidInputError(
             f"a share of the rows cannot be held out: the classes {alone[:5]} have one {unit} each. Give "
@@ -352,7 +352,7 @@ def _held_out(
     return holdout_split(strata, share, rng, names, rows.groups)
 
 
-def _alone(rows: LabelledRows) -> list[Any]:
+def lone_labels(rows: LabelledRows) -> list[Any]:
     """The labels of a single row or, with groups, of a single group."""
     classes, codes = np.unique(rows.y, return_inverse=True)
     if rows.groups is not None:

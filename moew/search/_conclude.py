@@ -25,7 +25,7 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._prepare import Prepared
 from moew.search._result import FittedSearch, SearchResult, WayResult
-from moew.search._searches import simple_name, zero_is_unweighted
+from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
@@ -70,10 +70,12 @@ def conclude(
     verdict = decide(scores, prepared.settings.guard)
     by_name = {score.way.name: score for score in scores}
     final = _final(prepared, pool, verdict.chosen.choice)
-    unweighted = by_name[UNWEIGHTED]
+    unweighted = by_name.get(UNWEIGHTED)
     plain: FinalModel | None = final.model
     if verdict.chosen is not unweighted:
         try:
+            if unweighted is None:
+                raise SearchFailedError(_unweighted_error(prepared, searches, outcomes))
             plain = _final(prepared, pool, unweighted.choice).model
         except Exception as error:  # must not lose the result of the search
             notes.append(f"there is no unweighted model to set beside the winner: {error}")
@@ -150,7 +152,7 @@ def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tune
 def _pool(
     prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> tuple[list[Candidate], dict[str, list[int]]]:
-    """All candidates that have a value, the unweighted model first, and their places by way."""
+    """All candidates that have a value, the unweighted model first if it has one, and their places by way."""
     pool: list[Candidate] = []
     numbers: dict[str, list[int]] = {UNWEIGHTED: []}
     plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
@@ -165,14 +167,16 @@ def _pool(
                 way = UNWEIGHTED
             numbers.setdefault(way, []).append(len(pool))
             pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
-    if not numbers[UNWEIGHTED]:
-        raise SearchFailedError(
-            "the unweighted model has no value, so nothing can be compared with it: "
-            + next(
-                (t.error for o in outcomes.values() for t in o.trials if t.error), "its metric is undefined"
-            )
-        )
     return pool, numbers
+
+
+def _unweighted_error(
+    prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
+) -> str:
+    """Why the unweighted model has no value."""
+    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
+    trials = [o.trials[0] for name, o in outcomes.items() if (name == WEIGHTS) == plain and o.trials]
+    return next((trial.error for trial in trials if trial.error), "its metric is undefined")
 
 
 def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
@@ -240,10 +244,12 @@ class _Finalists:
         members = sorted({member for choice in chosen.values() for member in choice.members})
         weights = [self.pool[k].weights for k in members]
         seeds = [self.pool[k].trial.seed for k in members]
+        parameters = [self.pool[k].trial.parameters for k in members]
         for choice in joint[:1]:  # both ways of example weights have the same members
             weights.append(mean_weights(self.pool, choice))
             seeds.append(self.pool[choice.members[0]].trial.seed)
-        predictions = self._trained(data, weights, seeds)
+            parameters.append(main_parameters(self.pool, choice))
+        predictions = self._trained(data, weights, seeds, parameters)
         if predictions is None:
             return judge, dict(chosen)
         evaluator = self.prepared.evaluator
@@ -262,11 +268,15 @@ class _Finalists:
         return replace(moved, members=choice.members, votes=choice.votes)
 
     def _trained(
-        self, data: SearchData, weights: Sequence[FloatArray], seeds: Sequence[int]
+        self,
+        data: SearchData,
+        weights: Sequence[FloatArray],
+        seeds: Sequence[int],
+        parameters: Sequence[Mapping[str, Any]],
     ) -> list[Predictions] | None:
         evaluator, trainer = self.prepared.evaluator, self.prepared.trainer
         found: dict[int, Predictions] = {}
-        for k, models in train_folds(trainer, data, np.stack(weights), seeds):
+        for k, models in train_folds(trainer, data, np.stack(weights), seeds, parameters):
             try:
                 if isinstance(models, Exception):
                     raise models
@@ -295,6 +305,11 @@ def mean_weights(pool: Sequence[Candidate], choice: Choice) -> FloatArray:
     return mean
 
 
+def main_parameters(pool: Sequence[Candidate], choice: Choice) -> Mapping[str, Any]:
+    """The hyper-parameters of the member with the most votes, the first of equals."""
+    return pool[choice.members[int(np.argmax(choice.votes))]].trial.parameters
+
+
 def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Final:
     """Train the choice's models on all training rows."""
     data, evaluator = prepared.data, prepared.evaluator
@@ -306,11 +321,13 @@ def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Fi
     functions = tuple(m.study.weight_function(m.trial) for m in members)
     function = functions[0] if len(members) == 1 else AveragedWeights(functions, tuple(choice.votes.tolist()))
     if len(members) == 1 or prepared.settings.final == "average":
-        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed)[0]
+        parameters = main_parameters(pool, choice)
+        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed, parameters)[0]
     else:
         stacked, seeds = np.stack([m.weights for m in members]), [m.trial.seed for m in members]
         trained: dict[int, Any] = {}
-        for k, found in train_folds(prepared.trainer, whole, stacked, seeds):
+        each = [m.trial.parameters for m in members]
+        for k, found in train_folds(prepared.trainer, whole, stacked, seeds, each):
             if isinstance(found, Exception):
                 raise SearchFailedError(f"the model could not be trained: {found}") from found
             trained[k] = found[0]
@@ -326,24 +343,14 @@ def _constant(prepared: Prepared, choice: Choice) -> _Final:
     classifies = prepared.data.task == "classification"
     dummy = DummyClassifier if classifies else DummyRegressor
     model = dummy(strategy="constant", constant=choice.constant).fit(training.X, training.y)
-    ones = _unweighted_function(prepared)
+    ones = unweighted_function(prepared)
     return _Final(FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones)
-
-
-def _unweighted_function(prepared: Prepared) -> Any:
-    from moew.embedding import LabelEmbedding
-    from moew.weighting import ExampleWeighting, UniformBaseWeights
-
-    training = prepared.data.training
-    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
-    weighting.fit(None, training.y, task=prepared.data.task, sample_weight=training.sample_weight)
-    return weighting.weight_function(np.zeros(weighting.n_dims))
 
 
 def _honest_scores(
     prepared: Prepared,
     verdict: Verdict,
-    unweighted: WayScore,
+    unweighted: WayScore | None,
     final: FinalModel,
     plain: FinalModel | None,
 ) -> tuple[HonestScore, HonestScore, float]:
@@ -351,11 +358,16 @@ def _honest_scores(
     sign = 1.0 if prepared.evaluator.metric.greater_is_better else -1.0
     chosen = verdict.chosen
     if prepared.settings.honest is None:
-        nothing = [no_honest_score(sign * score.best) for score in (chosen, unweighted)]
-        return nothing[0], nothing[1], math.nan
+        nothing = [math.nan if score is None else sign * score.best for score in (chosen, unweighted)]
+        return no_honest_score(nothing[0]), no_honest_score(nothing[1]), math.nan
     if prepared.data.holdout is not None:
         return _on_holdout(prepared, chosen, unweighted, final, plain)
+    if chosen is unweighted:
+        alone = honest_of(prepared, chosen, chosen.optimism)
+        return alone, alone, 0.0
     whole = honest_of(prepared, chosen, verdict.optimism)
+    if unweighted is None:
+        return whole, no_honest_score(math.nan, "it has no value"), math.nan
     return whole, honest_of(prepared, unweighted, unweighted.optimism), gain_error(chosen, unweighted)
 
 
@@ -371,6 +383,8 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
             "give more validation rows (of the rarest class), or set rows aside (a holdout) for the honest "
             "score."
         )
+        if score.failure is not None:
+            reason += f" The first failure: {type(score.failure).__name__}: {score.failure}"
     low, high = metric.bounds or (-math.inf, math.inf)
     value = value if math.isnan(value) else min(max(value, low), high)
     return HonestScore(
@@ -388,18 +402,18 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
 def _on_holdout(
     prepared: Prepared,
     chosen: WayScore,
-    unweighted: WayScore,
+    unweighted: WayScore | None,
     final: FinalModel,
     plain: FinalModel | None,
 ) -> tuple[HonestScore, HonestScore, float]:
     """The same from rows that the search did not use."""
-    evaluator, rows, data = prepared.evaluator, prepared.data.holdout, prepared.data
+    evaluator, rows = prepared.evaluator, prepared.data.holdout
     assert rows is not None
     sign = 1.0 if evaluator.metric.greater_is_better else -1.0
     scored: list[HonestScore] = []
     there: list[Predictions] = []
     for score, model in ((chosen, final), (unweighted, plain)):
-        best = sign * score.best
+        best = math.nan if score is None else sign * score.best
         try:
             if model is None:
                 raise SearchFailedError("there is no unweighted model")
@@ -411,7 +425,7 @@ def _on_holdout(
     spread = 0.0 if chosen is unweighted else math.nan
     if chosen is not unweighted and len(there) == 2:
         rng = generator(prepared.seed, "gain")
-        spread = gain_error_on(there[0], there[1], rows, evaluator, data.task, rng)
+        spread = gain_error_on(there[0], there[1], rows, evaluator, rng)
     return scored[0], scored[1], spread
 
 
@@ -424,8 +438,7 @@ def _alpha_zero(pool: Sequence[Candidate], numbers: Mapping[str, Sequence[int]])
 
 
 def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayResult:
-    optimism = verdict.optimism if score is verdict.chosen else score.optimism
-    honest = honest_of(prepared, score, optimism)
+    honest = honest_of(prepared, score, score.optimism)
     return WayResult(
         score.way.name,
         score.way.simple,
@@ -441,7 +454,7 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
         notes.append("no weighting beat alpha = 0.")
-    elif float(study.domain.edge_distance(best.alpha)) < _EDGE:
+    elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
         notes.append(
             f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
             "a larger radius may find better weights."

@@ -6,6 +6,7 @@ again on any of these rows, with the decision rule refitted, without the model.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -274,7 +275,8 @@ class Evaluator:
         answered = self._respond(model, validation, decided)
         own = 0.0
         if self.rule is None and self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS:
-            with _answering_alone():
+            # Only tuned decisions need them, and they are not worth a model that cannot give them.
+            with _answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
         return replace(answered, scores=scores, own_threshold=own)
 

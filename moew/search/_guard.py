@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from moew.data._groups import count_groups
 from moew.data._splits import stratified_halves
 from moew.search._judge import Choice, Judge
 from moew.search._ways import Way
 from moew.types import FloatArray, IntArray
 
-SIMPLER = 0.5  # a simpler way is taken if it is behind by no more standard errors
-CERTAIN = 1.64  # example weights are handed out if they are ahead by more standard errors
+# Chosen on planted problems and on those of DEVELOPMENT in benchmarks/problems.py; see docs/rivals.md.
+SIMPLER = 0.25  # a simpler way is taken if it is behind by no more standard errors
+CERTAIN = 1.5  # example weights are handed out if they are ahead by more standard errors
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class WayScore:
     best: float  # its value on all judged rows
     crossed: FloatArray  # (2J,) on each half, of what the other half chose
     chosen: FloatArray  # (2J,) on each half, of what all rows chose; both by the search's predictions
-    own: FloatArray  # (2J,) the same by the finalists' predictions
+    own: FloatArray  # (2E,) on other halves, of what all rows chose, by the finalists' predictions
+    failure: Exception | None = None  # the first failure of the metric on a half, of any way
 
     @property
     def optimism(self) -> float:
@@ -76,14 +79,23 @@ def score_ways(
     crossed: dict[str, list[float]] = {way.name: [] for way in there}
     fixed: dict[str, list[float]] = {way.name: [] for way in there}
     own: dict[str, list[float]] = {way.name: [] for way in there}
-    for _ in range(judge.effort.pairs):
-        pair = stratified_halves(strata, rng, judge.rows.groups)
+    groups = judge.rows.groups
+    halved = groups is None or count_groups(groups) > 1  # one group is not cut apart
+    for _ in range(judge.effort.pairs if halved else 0):
+        pair = stratified_halves(strata, rng, groups)
         for half, other in (pair, pair[::-1]):
             for way in there:
                 choice = way.choose(half)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
-                own[way.name].append(by(way).value(final[way.name], other))
+                if not judge.effort.error_pairs:
+                    own[way.name].append(by(way).value(final[way.name], other))
+    # New rows have other shares of the classes, so the halves that show the error are not stratified.
+    alike = np.zeros_like(strata)
+    for _ in range(judge.effort.error_pairs if halved else 0):
+        for half in stratified_halves(alike, rng, groups):
+            for way in there:
+                own[way.name].append(by(way).value(final[way.name], half))
     return [
         WayScore(
             way,
@@ -92,6 +104,7 @@ def score_ways(
             np.array(crossed[way.name]),
             np.array(fixed[way.name]),
             np.array(own[way.name]),
+            judge.failure or final_judge.failure,
         )
         for way in there
     ]
@@ -102,7 +115,6 @@ class Verdict:
     """Which way is handed out, and why."""
 
     chosen: WayScore
-    simple: WayScore  # the best simple way
     reason: str
     honest: float  # the honest value of what is handed out, the guard's choice included; signed
     optimism: float  # of all choices that were made, the guard's included
@@ -111,21 +123,18 @@ class Verdict:
 def decide(scores: Sequence[WayScore], guard: bool) -> Verdict:
     """Hand out the simplest way that is not worse beyond chance; without the guard, example weights."""
     learned = _best([score for score in scores if not score.way.simple])
-    simple = simplest(scores)
-    chosen = learned
-    reason = "the guard is off"
-    if guard:
+    chosen, reason, crossed = learned, "the guard is off", learned.crossed
+    if guard and not any(score.way.simple for score in scores):
+        reason = "no simple way worked"
+    elif guard:
         chosen, reason = _guarded(scores)
-    if not guard:
-        crossed = learned.crossed
-    else:
         # The same rule on each half, with the ways' optimism of all rows, which a half has more of.
         crossed = np.array([_chosen_on_half(scores, k).crossed[k] for k in range(len(chosen.crossed))])
     optimism = _mean(chosen.chosen - crossed)
-    if not math.isfinite(optimism):
-        optimism = chosen.optimism
+    # A choice among ways flatters no less than the choice within one.
+    optimism = max(optimism, chosen.optimism) if math.isfinite(optimism) else chosen.optimism
     honest = chosen.best - optimism - chosen.size_bias
-    return Verdict(chosen, simple, reason, honest, optimism)
+    return Verdict(chosen, reason, honest, optimism)
 
 
 def gain_error(one: WayScore, other: WayScore) -> float:

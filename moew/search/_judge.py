@@ -27,7 +27,10 @@ _KEPT_PARTS = 4  # sets of rows of which copies are kept
 class Effort:
     """How many calls of the metric the choice and its honest score may take."""
 
-    pairs: int = 5  # of halves
+    pairs: int = 5  # of halves that choices are made on
+    error_pairs: int = (
+        25  # of halves that show the error of a fixed choice; 0: those that choices are made on
+    )
     judged: int = 60  # candidates that are scored on halves, the best on all rows; and a quarter of each way
     contenders: int = 15  # candidates that may join an ensemble
     constants: int = 19  # decisions that are tried as constants
@@ -37,9 +40,9 @@ class Effort:
 
 EFFORTS = (
     Effort(),
-    Effort(pairs=3, judged=30, contenders=8, constants=9, rounds=4, tuning=16),
-    Effort(pairs=2, judged=12, contenders=4, constants=5, rounds=3, tuning=8),
-    Effort(pairs=1, judged=1, contenders=1, constants=2, rounds=1, tuning=0),
+    Effort(pairs=3, error_pairs=10, judged=30, contenders=8, constants=9, rounds=4, tuning=16),
+    Effort(pairs=2, error_pairs=0, judged=12, contenders=4, constants=5, rounds=3, tuning=8),
+    Effort(pairs=1, error_pairs=0, judged=1, contenders=1, constants=2, rounds=1, tuning=0),
 )
 """From thorough to quick; the slower the metric, the quicker one is taken."""
 
@@ -80,6 +83,7 @@ class Judge:
         self.every = np.arange(len(rows))
         self.sign = 1.0 if evaluator.metric.greater_is_better else -1.0
         self.effort, self.families = effort, families
+        self.failure: Exception | None = None  # the first of the metric on some of the rows
         self._parts: dict[int, tuple[IntArray, LabelledRows]] = {}
         self._numbers = {id(predicted): k for k, predicted in enumerate(self.predictions)}
         on_all: dict[Any, float] = {}
@@ -140,8 +144,15 @@ class Judge:
         if self.evaluator.always_tuned or not self.effort.tuning:
             return None
         part = self._part(choice.rows)
-        fitted = self.evaluator.tune(choice.predictions.take(choice.rows), part, self.effort.tuning)
+        fitted = self.evaluator.tune(choice.predictions.take(choice.rows), part, self._tuning_calls)
         return None if fitted is None else replace(choice, tuned=fitted)
+
+    @cached_property
+    def _tuning_calls(self) -> int:
+        """Calls that tune one decision: more for thresholds of groups and for offsets of many classes."""
+        n_classes = 2 if self.evaluator.classes is None else len(self.evaluator.classes)
+        several = 3 if self.evaluator.tuned.by is not None else max(1.0, n_classes / 3)
+        return round(several * self.effort.tuning)
 
     def constant(self, rows: IntArray) -> Choice | None:
         """The best constant decision on these rows; None if the metric is not of decisions."""
@@ -262,7 +273,9 @@ class Judge:
     ) -> float:
         try:
             value = self.evaluator.value(predictions, part, fit_on, decided=decided)
-        except Exception:  # it has a value on all rows, so it is undefined on these
+        except Exception as error:  # it has a value on all rows, so it is undefined on these
+            if len(part) < len(self.rows):
+                self.failure = self.failure or error
             return math.nan
         return self.sign * value if math.isfinite(value) else math.nan
 

@@ -14,7 +14,7 @@ import numpy as np
 from moew._util.seeds import generator, integer_seed
 from moew.data import SearchData
 from moew.data._groups import count_groups
-from moew.data._splits import out_of_fold
+from moew.data._splits import lone_labels, out_of_fold
 from moew.exceptions import Argument, InvalidInputError
 from moew.search._evaluate import Evaluator
 from moew.types import IntArray
@@ -37,16 +37,23 @@ def judged_rows(
     if not data.given_validation:
         _check_classes(data)
         return _all_out_of_fold(data, seed), (), False
-    reason = _why_not(data, evaluator, len(data.validation) if automatic else 0)
+    training, given = data.training, data.validation
+    reason = _why_not(data, evaluator, len(given) if automatic else 0)
+    if reason is None:
+        try:
+            ratio = joint_density_ratio(
+                training.X, training.y, given.X, given.y, task=data.task, seed=integer_seed(seed, "ratio")
+            )
+        except InvalidInputError as error:  # columns that the model may take all the same, such as dates
+            reason = f"how they differ from the training rows cannot be told: {str(error).rstrip('.')}"
     if reason is not None and automatic:
-        return data, (f"judged on the {len(data.validation):,} validation rows alone: {reason}.",), True
+        return data, (f"judged on the {len(given):,} validation rows alone: {reason}.",), True
     if reason is not None:
         raise InvalidInputError(
             Argument("validation", validation),
             f" cannot judge training rows beside the given validation rows: {reason}.",
             argument="validation",
         )
-    training, given = data.training, data.validation
     if whole_number and validation > (most := _most_folds(data)):
         raise InvalidInputError(
             Argument("validation", validation),
@@ -54,9 +61,6 @@ def judged_rows(
             "Use fewer folds.",
             argument="validation",
         )
-    ratio = joint_density_ratio(
-        training.X, training.y, given.X, given.y, task=data.task, seed=integer_seed(seed, "ratio")
-    )
     drawn, effective = rows_like(ratio, generator(seed, "judged"), MOST_JUDGED, training.groups)
     if len(drawn) < FINALIST_FOLDS:
         few = _FAR if effective < len(ratio) else "there are too few training rows"
@@ -107,10 +111,10 @@ def _fewest_of_a_class(data: SearchData) -> int:
 def _check_classes(data: SearchData) -> None:
     if _fewest_of_a_class(data) >= SEARCH_FOLDS:
         return
-    classes, counts = np.unique(data.training.y, return_counts=True)
+    unit = "row" if data.training.groups is None else "group"
     raise InvalidInputError(
-        f"the rows cannot be judged out of fold: the classes {classes[counts < 2].tolist()[:5]} have one row "
-        "or one group each. Give more rows of them, or pass ",
+        f"the rows cannot be judged out of fold: the classes {lone_labels(data.training)[:5]} have one "
+        f"{unit} each. Give more {unit}s of them, or pass ",
         Argument("X_val and y_val"),
         ".",
         argument="validation",

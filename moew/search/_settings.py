@@ -11,6 +11,7 @@ import numpy as np
 from moew.exceptions import Argument, InvalidInputError
 
 if TYPE_CHECKING:
+    from moew.search._space import SearchSpace
     from moew.search._study import Storage
 
 DEFAULT_RADIUS = 4.0  # chosen by benchmarks/laboratory.py
@@ -28,6 +29,7 @@ class SearchSettings:
     embedding: Any
     base_weights: Any
     sampler: Any
+    search_space: SearchSpace
     radius: float | None
     n_batches: int
     batch_size: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class PowerWeights(Stateful):
     scale: float
     mean: float
     lowest: float
+
+    takes_columns: ClassVar[bool] = False  # per-row columns beside X
 
     def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
         """The weights (n,) of any rows."""
