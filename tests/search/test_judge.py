@@ -257,3 +257,23 @@ def test_values_are_forgotten_in_time_and_stay_right():
     again = [judge.values(rows) for rows in reversed(parts)][::-1]
     np.testing.assert_array_equal(first, again)
     assert len(judge._known) <= 4
+
+
+def test_decisions_of_one_choice_are_tuned_once_for_all_rows_that_it_is_scored_on():
+    calls = []
+
+    @make_metric
+    def counted(y_true, decisions):
+        calls.append(len(y_true))
+        return float(balanced_accuracy_score(y_true, decisions))
+
+    judge = judge_of(counted, always_tuned=True)
+    half = some(judge, 5)
+    others = [np.setdiff1d(judge.every, half), some(judge, 6), some(judge, 7)]
+    calls.clear()
+    values = [judge.value(judge.single(1, half), rows) for rows in others]
+    assert calls.count(len(half)) <= 40
+    fitted = judge.evaluator.tune(judge.predictions[1].take(half), judge.rows.take(half))
+    for rows, value in zip(others, values, strict=True):
+        decided = judge.predictions[1].scores[rows] > fitted.threshold
+        assert value == pytest.approx(balanced_accuracy_score(judge.rows.y[rows], decided))
