@@ -21,6 +21,8 @@ from moew.types import Array, FloatArray, IntArray, Task
 
 _MOST_STACKED = 2**23  # most predictions, of all candidates together, to score in one call
 _KEPT_PARTS = 4  # sets of rows of which copies are kept
+_KEPT_FITS = 50  # choices of which tuned decisions are kept
+_STACKED = "stacked"  # known where all candidates were scored in one call
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Judge:
         self.effort, self.families = effort, families
         self.failure: Exception | None = None  # the first of the metric on some of the rows
         self._parts: dict[int, tuple[IntArray, LabelledRows]] = {}
+        self._fits: dict[tuple[int, int], tuple[Choice, Any]] = {}
         self._numbers = {id(predicted): k for k, predicted in enumerate(self.predictions)}
         on_all: dict[Any, float] = {}
         if values is not None:
@@ -100,6 +103,10 @@ class Judge:
     def values(self, rows: IntArray) -> FloatArray:
         """The values (m,) of all candidates on these rows, with the user's rule fitted there."""
         known = self._known_on(rows)
+        if self._stack is not None and rows is not self.every and _STACKED not in known:
+            known[_STACKED] = math.nan
+            for k, value in enumerate(self._stacked(rows)):
+                known.setdefault(k, value)
         hopeful = range(len(self.predictions)) if rows is self.every else self._hopeful
         for k in hopeful:
             self._value_of(int(k), rows)
@@ -185,18 +192,28 @@ class Judge:
         if choice.tuned is None and single is not None and (not fits or choice.rows is rows):
             return self._value_of(single, rows)
         part, known = self._part(rows), choice.predictions.take(rows)
-        if choice.tuned is not None:
-            return self._value(known, part, decided=self.evaluator.decide_tuned(choice.tuned, known, part))
+        tuned = self._tuned_once(choice) if self.evaluator.always_tuned else choice.tuned
+        if tuned is not None:
+            return self._value(known, part, decided=self.evaluator.decide_tuned(tuned, known, part))
         fit_on = (choice.predictions.take(choice.rows), self._part(choice.rows)) if fits else None
         return self._value(known, part, fit_on=fit_on)
+
+    def _tuned_once(self, choice: Choice) -> Any:
+        """The choice's decisions as they are tuned on its rows, for the many rows that it is scored on."""
+        key = id(choice.predictions), id(choice.rows)
+        if key not in self._fits:
+            if len(self._fits) == _KEPT_FITS:
+                self._fits.clear()
+            fitted = self.evaluator.tune(choice.predictions.take(choice.rows), self._part(choice.rows))
+            self._fits[key] = choice, fitted  # keeping the choice keeps the ids valid
+        return self._fits[key][1]
 
     def _known_on(self, rows: IntArray) -> dict[Any, float]:
         """The values that are known on these rows, by number of a candidate or ("constant", decision)."""
         if id(rows) not in self._known:
             if len(self._known) == _KEPT_PARTS:
                 self._known = {id(self.every): self._known[id(self.every)]}
-            known: dict[Any, float] = {} if self._stack is None else dict(enumerate(self._stacked(rows)))
-            self._known[id(rows)] = rows, known  # keeping `rows` keeps its id valid
+            self._known[id(rows)] = rows, {}  # keeping `rows` keeps its id valid
         return self._known[id(rows)][1]
 
     def _value_of(self, candidate: int, rows: IntArray) -> float:

@@ -2,51 +2,20 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges import CLASSES, N, judge_of
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 from moew import make_metric
 from moew.data import LabelledRows
-from moew.decision import MostAccurate, Tuned
-from moew.metrics import Predictions, accuracy, resolve_metric, worst_class_error
+from moew.decision import MostAccurate
+from moew.metrics import Predictions, accuracy, worst_class_error
 from moew.search._evaluate import Evaluator
 from moew.search._judge import EFFORTS, Effort, Judge
-
-N = 80
-CLASSES = np.array([0, 1])
-
-
-def decided(scores, response="decision"):
-    """Predictions of two classes by scores, as an evaluator records them."""
-    return Predictions({response: (scores > 0).astype(int)}, scores=scores)
-
-
-def judge_of(metric, m=6, seed=0, effort=None, rule=None, task="classification", always_tuned=False, n=N):
-    """A judge of m made-up candidates."""
-    rng = np.random.default_rng(seed)
-    metric = resolve_metric(metric)
-    response = metric.response or "predict"
-    if task == "regression":
-        y = rng.standard_normal(n)
-        made = [
-            Predictions({response: y + rng.standard_normal(n)}, estimator_type="regressor") for _ in range(m)
-        ]
-        classes = None
-    else:
-        y = rng.integers(0, 2, n)
-        signals = [0.5 * (2 * y - 1) + rng.standard_normal(n) + 0.3 * rng.standard_normal() for _ in range(m)]
-        made = [decided(signal, response) for signal in signals]
-        made = [replace(one, classes=CLASSES, estimator_type="classifier") for one in made]
-        classes = CLASSES
-    evaluator = Evaluator(metric, rule, classes, Tuned(), always_tuned)
-    rows = LabelledRows(np.zeros((n, 1)), y)
-    values = np.array([evaluator.value(one, rows) for one in made])
-    return Judge(evaluator, rows, task, made, values, effort or Effort())
 
 
 def some(judge, seed=1, share=0.5):
@@ -288,3 +257,23 @@ def test_values_are_forgotten_in_time_and_stay_right():
     again = [judge.values(rows) for rows in reversed(parts)][::-1]
     np.testing.assert_array_equal(first, again)
     assert len(judge._known) <= 4
+
+
+def test_decisions_of_one_choice_are_tuned_once_for_all_rows_that_it_is_scored_on():
+    calls = []
+
+    @make_metric
+    def counted(y_true, decisions):
+        calls.append(len(y_true))
+        return float(balanced_accuracy_score(y_true, decisions))
+
+    judge = judge_of(counted, always_tuned=True)
+    half = some(judge, 5)
+    others = [np.setdiff1d(judge.every, half), some(judge, 6), some(judge, 7)]
+    calls.clear()
+    values = [judge.value(judge.single(1, half), rows) for rows in others]
+    assert calls.count(len(half)) <= 40
+    fitted = judge.evaluator.tune(judge.predictions[1].take(half), judge.rows.take(half))
+    for rows, value in zip(others, values, strict=True):
+        decided = judge.predictions[1].scores[rows] > fitted.threshold
+        assert value == pytest.approx(balanced_accuracy_score(judge.rows.y[rows], decided))
