@@ -21,6 +21,11 @@ class AveragedWeights(Stateful):
     functions: tuple[Any, ...]
     votes: tuple[float, ...]
 
+    @property
+    def takes_columns(self) -> bool:
+        """Whether the weights depend on per-row columns."""
+        return any(function.takes_columns for function in self.functions)
+
     def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
         """The weights (n,) of any rows."""
         total = np.zeros(len(y))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class PowerWeights(Stateful):
     """The weight function ((y + shift) / scale)^exponent / mean, which does not look at X."""
 
     state_home = "moew.weighting"
+    takes_columns: ClassVar[bool] = False
 
     exponent: float
     shift: float

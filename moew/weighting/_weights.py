@@ -35,6 +35,11 @@ class WeightFunction(Stateful):
         with np.errstate(over="ignore"):
             return float(np.exp(-self.log_top) / self.mean)
 
+    @property
+    def takes_columns(self) -> bool:
+        """Whether the weights depend on per-row columns."""
+        return takes_columns(self.embedding)
+
     def __call__(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The weights (n,) of any rows; their mean over the training rows is one.
 
