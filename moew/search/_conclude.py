@@ -28,7 +28,7 @@ from moew.search._result import FittedSearch, SearchResult, WayResult
 from moew.search._searches import zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._ways import CLASS_WEIGHTS, POWERS, UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
@@ -159,14 +159,14 @@ def _pool(
     """All candidates that have a value, the unweighted model first if it has one, and their places by way."""
     pool: list[Candidate] = []
     numbers: dict[str, list[int]] = {UNWEIGHTED: []}
-    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    for name, outcome in sorted(outcomes.items(), key=lambda item: (item[0] == WEIGHTS) != plain):
+    holder = _holder_of_unweighted(prepared, searches)
+    for name, outcome in sorted(outcomes.items(), key=lambda item: item[0] != holder):
         study = searches[name].study
         for trial in outcome.trials:
             if trial.number not in outcome.predictions:
                 continue
             way = name
-            if not numbers[UNWEIGHTED] and trial.number == 0 and (name == WEIGHTS) == plain:
+            if trial.number == 0 and name == holder:
                 way = UNWEIGHTED
             numbers.setdefault(way, []).append(len(pool))
             pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
@@ -177,9 +177,15 @@ def _unweighted_error(
     prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> str:
     """Why the unweighted model has no value."""
-    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    trials = [o.trials[0] for name, o in outcomes.items() if (name == WEIGHTS) == plain and o.trials]
-    return next((trial.error for trial in trials if trial.error), "its metric is undefined")
+    trial = outcomes[_holder_of_unweighted(prepared, searches)].trials[0]
+    return trial.error or "its metric is undefined"
+
+
+def _holder_of_unweighted(prepared: Prepared, searches: Mapping[str, Search]) -> str:
+    """The search whose first candidate is the unweighted model; see `list_searches`."""
+    if zero_is_unweighted(prepared, searches[WEIGHTS].weighting):
+        return WEIGHTS
+    return next(name for name in searches if name in (CLASS_WEIGHTS, POWERS))
 
 
 def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
