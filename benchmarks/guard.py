@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from problems import cost
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.problems import cost
 from moew import ExampleWeightSearch
 from moew.metrics import mean_of_selected, precision_at_recall, worst_class_error
 

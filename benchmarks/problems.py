@@ -59,7 +59,7 @@ class Problem:
     kind: Kind
     n_train: int
     n_val: int
-    group_at_prediction: bool = False  # whether a decision rule may see the column `group`
+    group_at_prediction: bool = False  # whether model and decision rule may see the column `group`
 
     @property
     def task(self) -> str:
@@ -88,8 +88,19 @@ class Problem:
         parts = [table.take(rows) for rows in (train, val, test[:most_test])]
         mean, spread = parts[0].X.mean(axis=0), parts[0].X.std(axis=0)
         spread[spread == 0] = 1.0
-        train_, val_, test_ = (Table(np.clip((p.X - mean) / spread, -10, 10), p.y, p.columns) for p in parts)
+        scaled = [np.clip((p.X - mean) / spread, -10, 10) for p in parts]
+        if self.group_at_prediction:  # then it is a feature, too: the last
+            scaled = [np.column_stack([X, p.columns["group"]]) for X, p in zip(scaled, parts, strict=True)]
+        train_, val_, test_ = (Table(X, p.y, p.columns) for X, p in zip(scaled, parts, strict=True))
         return train_, val_, test_
+
+    def features(self, X: np.ndarray) -> Any:
+        """X as moew gets it: with names of columns where a decision rule may see the group."""
+        if not self.group_at_prediction:
+            return X
+        from pandas import DataFrame
+
+        return DataFrame(X, columns=[*(f"x{k}" for k in range(X.shape[1] - 1)), "group"])
 
     def _like_all(self, table: Table, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Rows of `left`, drawn so that every level of the shares is as frequent as among all rows."""

@@ -168,7 +168,7 @@ def main() -> None:
     runs.set_defaults(command=run)
     prints = commands.add_parser("table", help="print the tables and draw rivals.png")
     prints.add_argument("--problems", help="development, untouched, or names with commas; default: all there")
-    prints.add_argument("--correction", choices=("rows", "overlap"), default="rows")
+    prints.add_argument("--correction", choices=("rows", "overlap"), default="overlap")
     prints.add_argument("--out", type=Path, default=OUT)
     prints.set_defaults(command=table)
     options = parser.parse_args()

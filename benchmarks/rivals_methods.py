@@ -263,14 +263,23 @@ def settings_of(variant: str) -> dict[str, Any]:
 
 def run_moew(bench: Bench, **settings: Any) -> Outcome:
     T, V, E = bench.T, bench.V, bench.E
-    estimator = bench.problem.estimator()
+    estimator, named = bench.problem.estimator(), bench.problem.features
     with watched(type(estimator)) as watch:
         search = ExampleWeightSearch(
             estimator, metric=bench.problem.metric, random_state=bench.split, **settings
         )
-        search.fit(T.X, T.y, X_val=V.X, y_val=V.y, metadata=T.columns or None, metadata_val=V.columns or None)
+        search.fit(
+            named(T.X),
+            T.y,
+            X_val=named(V.X),
+            y_val=V.y,
+            metadata=T.columns or None,
+            metadata_val=V.columns or None,
+        )
     value, first, second = (
-        search.metric_value(E.X[rows], E.y[rows], metadata={name: c[rows] for name, c in E.columns.items()})
+        search.metric_value(
+            named(E.X[rows]), E.y[rows], metadata={name: c[rows] for name, c in E.columns.items()}
+        )
         for rows in (slice(None), *halves(len(E.y)))
     )
     extra = {

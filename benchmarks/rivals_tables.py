@@ -139,7 +139,7 @@ class Difference:
 class Results:
     """The lines of results.csv, and what follows from them."""
 
-    def __init__(self, lines: dict[Key, Line], correction: str = "rows") -> None:
+    def __init__(self, lines: dict[Key, Line], correction: str = "overlap") -> None:
         self.correction = correction
         self.by: dict[tuple[str, str], dict[int, Line]] = {}
         for (problem, split, method), line in lines.items():

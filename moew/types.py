@@ -140,9 +140,12 @@ class Trainer(Protocol):
         weights: FloatArray,
         seeds: Sequence[int],
         fold: IntArray | None = None,
+        parameters: Sequence[Mapping[str, Any]] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or the exception that stopped it) as each of the K weightings
         (K, n) is done. A `random_state` that the user fixed stays; one that is None gets the seed.
+        `parameters` are hyper-parameters of each of the K models, which the others keep as they are; a
+        search without a search space passes none.
 
         The n rows are those of X whose numbers `fold` (n,) holds, or all of them. All batches of a search
         come with the same X, y and fold objects, so that a trainer can send them to workers once.

@@ -1,4 +1,7 @@
-"""Small fitted searches that several tests look at; fitted once in a process, so look but do not touch."""
+"""Small fitted searches that several tests look at; fitted once in a process, so look but do not touch.
+
+Their arguments are further settings: `guard=False` for one that hands out example weights.
+"""
 
 from functools import cache
 from typing import Any
@@ -23,36 +26,43 @@ def _fit(estimator: Any, rows: Rows, **more: Any) -> ExampleWeightSearch:
 
 
 @cache
-def multiclass() -> tuple[ExampleWeightSearch, Rows]:
+def multiclass(**more: Any) -> tuple[ExampleWeightSearch, Rows]:
     """Three classes, weights by class alone, a metric where smaller is better."""
     rows = shifted_classes(240, 3)
     search = _fit(
-        LogisticRegression(), rows, metric=worst_class_error(), embedding="label", base_weights="uniform"
+        LogisticRegression(),
+        rows,
+        metric=worst_class_error(),
+        embedding="label",
+        base_weights="uniform",
+        **more,
     )
     return search, rows
 
 
 @cache
-def binary() -> tuple[ExampleWeightSearch, Rows]:
+def binary(**more: Any) -> tuple[ExampleWeightSearch, Rows]:
     """Two classes, a decision rule, weights by two columns and the label (three dimensions)."""
     rows = shifted_classes(240, 2)
     settings = {"metric": "balanced_accuracy", "embedding": [0, 1], "decision": MostAccurate()}
-    return _fit(LogisticRegression(), rows, **settings), rows
+    return _fit(LogisticRegression(), rows, **settings, **more), rows
 
 
 @cache
-def regression() -> tuple[ExampleWeightSearch, Rows]:
+def regression(**more: Any) -> tuple[ExampleWeightSearch, Rows]:
     """A numeric target, and one dimension of alpha."""
     rows = skewed_target(200)
-    return _fit(Ridge(), rows, metric="neg_mean_absolute_error", embedding=lambda X, y: X[:, :1]), rows
+    settings = {"metric": "neg_mean_absolute_error", "embedding": lambda X, y: X[:, :1]}
+    return _fit(Ridge(), rows, **settings, **more), rows
 
 
 @cache
-def frame() -> tuple[ExampleWeightSearch, tuple[pd.DataFrame, np.ndarray]]:
-    """A data frame of mixed columns with missing values; a share of its rows held out."""
+def frame(**more: Any) -> tuple[ExampleWeightSearch, tuple[pd.DataFrame, np.ndarray]]:
+    """A data frame of mixed columns with missing values, and no validation rows."""
     X, y = mixed_frame(240)
     estimator = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
-    return ExampleWeightSearch(estimator, embedding=["number", "kind"], **SETTINGS).fit(X, y), (X, y)
+    search = ExampleWeightSearch(estimator, embedding=["number", "kind"], **{**SETTINGS, **more})
+    return search.fit(X, y), (X, y)
 
 
 def comparison_of(gain: float, noise: float = 0.01, greater_is_better: bool = True) -> Comparison:

@@ -47,8 +47,8 @@ def say(argument: Argument) -> str:
         return f"@{value}" if argument.has_value else "@train, @validation or @each"
     if name == "greater_is_better":
         return "--higher-is-better" if value is True else "--lower-is-better"
-    if name == "validation" and isinstance(value, int):
-        return f"--folds {value}"
+    if name == "validation" and argument.has_value and not isinstance(value, float):
+        return f"--folds {'none' if value is None else value}"
     option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     if not argument.has_value:
         return option

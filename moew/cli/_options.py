@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from moew.cli._config import config_option
-from moew.cli._sections import NameOf, SectionOption, flag, option, section
+from moew.cli._sections import Folds, NameOf, SectionOption, flag, option, section
 from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -32,12 +32,18 @@ def training_parameters(
             option("label", metavar="COLUMN", help="The column of labels."),
             option("validation", type=_FILE, help="Rows from the distribution that matters."),
             option(
+                "folds",
+                type=Folds(),
+                metavar="HOW",
+                help="Training rows that are judged, too, out of fold: auto, none, or in so many folds.  "
+                "[default: auto]",
+            ),
+            option(
                 "validation-share",
                 type=_SHARE,
                 metavar="SHARE",
-                help="Held out without --validation.  [default: 0.2]",
+                help="Hold out so many rows instead of folds, where there is no --validation.",
             ),
-            option("folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate instead."),
             option("test", type=_FILE, help="Rows that judge the models in the end; no choice sees them."),
             option(
                 "features",
@@ -114,7 +120,7 @@ def training_parameters(
             "Search",
             option(
                 "embedding",
-                default="autoencoder",
+                default="directions",
                 metavar="NAME",
                 show_default=True,
                 words=lambda: f"{', '.join(_embeddings())}, columns=A,B or module:function.",
@@ -145,10 +151,10 @@ def training_parameters(
             option(
                 "batch-size",
                 type=_COUNT,
-                default=20,
+                default=10,
                 metavar="K",
                 show_default=True,
-                help="B times K models are trained.",
+                help="B times K candidates are trained.",
             ),
             option(
                 "alpha-zero-repeats",
@@ -159,10 +165,25 @@ def training_parameters(
                 help="Models at alpha = 0; two or more tell the metric's noise.",
             ),
             option(
+                "final",
+                type=NameOf(_finals),
+                default="ensemble",
+                metavar="NAME",
+                show_default=True,
+                words=lambda: f"What becomes of example weights: {', '.join(_finals())}.",
+            ),
+            SectionOption(
+                ["--guard/--no-guard"],
+                default=True,
+                help="A simpler way, such as tuned decisions or class weights, unless example weights are "
+                "better beyond chance; without the guard, example weights.  [default: guard]",
+            ),
+            option(
                 "honest",
+                default="halves",
                 metavar="HOW",
-                help="halves, holdout, none or a share to hold out. [default: halves; with --metric-command "
-                "holdout, which calls it less often]",
+                show_default=True,
+                help="halves, holdout, none or a share to hold out.",
             ),
             option(
                 "jobs",
@@ -185,7 +206,7 @@ def training_parameters(
             "Comparison at equal budget",
             flag(
                 "--compare/--no-compare",
-                "Uniform, random and importance weights, too; needs --test.",
+                "All other ways, too, each with the whole budget; needs --test.",
                 hidden=not offers_comparison,
             ),
             option(
@@ -235,12 +256,17 @@ def _samplers() -> list[str]:
     return list(SAMPLERS)
 
 
+def _finals() -> list[str]:
+    from moew.search._settings import FINAL
+
+    return list(FINAL)
+
+
 def completed(given: dict[str, Any], command: click.Command) -> dict[str, Any]:
     """The settings in the order of the help, with the defaults that depend on something else."""
     folder = (given["folder"] or Path()).absolute()
-    honest = given["honest"] or ("halves" if given["metric_command"] is None else "holdout")
     names = [str(parameter.name) for parameter in command.params if parameter.name in given]
-    return {name: given[name] for name in names} | {"honest": honest, "folder": folder}
+    return {name: given[name] for name in names} | {"folder": folder}
 
 
 def recorded(settings: dict[str, Any]) -> dict[str, Any]:

@@ -63,14 +63,21 @@ def honest_from(text: str) -> Any:
 
 
 def validation_from(settings: dict[str, Any]) -> Any:
-    """The estimator's `validation`, for when no file of validation rows is given."""
-    given = [name for name in ("validation", "validation_share", "folds") if settings[name] is not None]
-    if len(given) > 1:
-        named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise InvalidInputError(f"{named} exclude each other: validation rows come from one place.")
-    if settings["folds"] is not None:
-        return settings["folds"]
-    return 0.2 if settings["validation_share"] is None else settings["validation_share"]
+    """The estimator's `validation`: which rows candidates are judged on."""
+    folds, share = settings["folds"] or "auto", settings["validation_share"]
+    if share is None:
+        return None if folds == "none" else folds
+    others = {
+        "--validation": settings["validation"] is not None,
+        f"--folds {folds}": isinstance(folds, int),
+    }
+    for option, is_given in others.items():
+        if is_given:
+            raise InvalidInputError(
+                f"{option} and --validation-share exclude each other: held-out rows are for where there are "
+                "neither validation rows nor folds."
+            )
+    return share
 
 
 def task_from(given: str, model: str, y: Any) -> Task:

@@ -49,7 +49,7 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None) -> Job:
                 "the training file: moew fit train.csv …" if name == "train" else "the labels: --label COLUMN"
             )
             raise InvalidInputError(f"name {how}.", argument=name)
-    validation_share = _parts.validation_from(settings)
+    validation_by = _parts.validation_from(settings)
     if settings["compare"] and settings["test"] is None:
         raise InvalidInputError(
             "--compare needs rows that no method has chosen on: give them with --test FILE.",
@@ -77,10 +77,10 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None) -> Job:
         columns=columns,
         together=settings["together"],
     )
-    # Where validation rows are given, the metric does not look at the training rows.
+    # Where validation rows are given, training rows without the metric's columns are only trained on.
     training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), together=True)
     model = _parts.model_from(settings, training.X, training.y)
-    search = _search_settings(settings, model, metric, rule, validation_share, schema, storage)
+    search = _search_settings(settings, model, metric, rule, validation_by, schema, storage)
     validation = _other(schema, settings["validation"], "validation")
     test = _other(schema, settings["test"], "test")
     return Job(
@@ -206,6 +206,8 @@ def _search_settings(
         batch_size=settings["batch_size"],
         alpha_zero_repeats=settings["alpha_zero_repeats"],
         validation=validation,
+        final=settings["final"],
+        guard=settings["guard"],
         honest=_parts.honest_from(settings["honest"]),
         storage=storage,
         sample_weight_name=_parts.weight_name_of(model),

@@ -46,6 +46,20 @@ class NameOf(click.ParamType[Any]):
         return value
 
 
+class Folds(click.ParamType[Any]):
+    """A number of folds from 2 on, "auto" or "none"."""
+
+    name = "folds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text in ("auto", "none"):
+            return text
+        if not (text.isdecimal() and int(text) >= 2):
+            self.fail(f"{text!r} is not auto, none or a whole number of at least 2.", param, ctx)
+        return int(text)
+
+
 class SectionCommand(click.Command):
     """A command whose help has its options under headings."""
 

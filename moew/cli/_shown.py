@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moew._util.numbers import number, signed
+from moew._util.numbers import count, number, signed
 
 if TYPE_CHECKING:
     from moew.search._result import SearchResult
@@ -17,7 +17,7 @@ _WORDS = {
     "report.html": "look here first",
     "result.json": "the numbers above, for programs",
     "settings.toml": "all settings, for --config",
-    "weights.parquet": "row id and weight of each training row",
+    "weights.parquet": "row id and weight of each training row, as the model was trained",
     "study.log": "every candidate (an Optuna journal, for optuna-dashboard)",
     "parts.json": "weights and decision as functions of new rows",
     "report.json": "what the report is made from",
@@ -49,35 +49,47 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int 
 
 
 def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
-    """Show the scores of a search: each model with its best and its honest score."""
+    """Show all ways to the metric with their scores, and which of them is handed out."""
     better = "higher" if result.greater_is_better else "lower"
     held = f", {result.n_holdout:,} set aside" if result.n_holdout else ""
     tested = report["tested"]
     test = "" if tested is None else f", {tested['n_rows']:,} test rows"
-    click.echo(
-        f"\n{result.metric} on {result.n_validation:,} validation rows{held}{test} ({better} is better)\n"
-    )
+    click.echo(f"\n{result.metric} on {result.rows_judged}{held}{test} ({better} is better)\n")
     rows = [
-        [name, number(score.best), number(score.value)]
-        + ([] if tested is None else [number(tested.get(name))])
-        for name, score in result.scores.items()
+        [
+            way["name"],
+            number(way["best"]),
+            number(way["honest"]),
+            *([] if way["handed_out"] else [signed(way["difference"]), number(way["margin"], 2)]),
+            *(["handed out", ""] if way["handed_out"] else []),
+        ]
+        + ([] if tested is None else [number(_tested(tested, way))])
+        for way in report["ways"]
     ]
-    show_table(("weights", "best", "honest", *([] if tested is None else ["test"])), rows)
+    heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
+    show_table(heads, rows)
     click.echo(
-        f"\n{len(result.trials)} candidates trained ({result.n_failed} failed), the winner is number "
-        f"{result.best_number}.\nbest is as chosen on validation rows, honest is {_honest(report)}."
+        f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Handed out: "
+        f"{result.chosen}, {result.reason}.\n"
+        "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
     for note in report["notes"]:
         click.echo(f"Note: {note}")
 
 
-def _honest(report: Mapping[str, Any]) -> str:
-    metric = report["metric"]
-    if metric["honest"] is None:
-        return "not asked for"
-    if metric["honest"] == "holdout":
-        return f"on {metric['n_holdout']:,} rows set aside"
-    return "corrected for the choice"
+def _tested(tested: Mapping[str, Any], way: Mapping[str, Any]) -> float | None:
+    """The way's score on test rows: the unweighted model and the one that is handed out have one."""
+    found: float | None = tested.get("moew" if way["handed_out"] else way["name"])
+    return found
+
+
+def _held(report: Mapping[str, Any]) -> str:
+    """The honest score on rows set aside, which the ways are not judged on."""
+    held = report["metric"]["n_holdout"]
+    if report["metric"]["honest"] != "holdout":
+        return ""
+    words = ", ".join(f"{row['name']} {number(row['honest'])}" for row in report["scores"])
+    return f"\nOn {held:,} rows set aside: {words}."
 
 
 def show_verdict(report: Mapping[str, Any]) -> None:
@@ -110,7 +122,7 @@ def show_comparison(comparison: Any) -> None:
         )
         for row in comparison.rows
     ]
-    show_table(("weights", "models", "best", "honest", "test", "± 95 %"), rows)
+    show_table(("way", "models", "best", "honest", "test", "± 95 %"), rows)
     click.echo(
         f"\nmoew − uniform on test: {signed(comparison.difference.mean(), 4)} ± "
         f"{number(margin(comparison.gain), 2)} over the repeats,\n"

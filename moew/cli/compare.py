@@ -1,4 +1,4 @@
-"""`moew compare`: every kind of weights at the same number of trained models, on test rows."""
+"""`moew compare`: every way to the metric at the same number of trained models, on test rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moew.cli._sections import with_parameters
 def command() -> click.Command:
     @with_parameters(training_parameters([json_option()], offers_comparison=False))
     def compare(**given: Any) -> None:
-        """Compare uniform, random, importance and learned weights.
+        """Compare weights, class weights, tuned decisions and moew.
 
         \b
         moew compare train.csv --validation valid.csv --test test.csv \\

@@ -1,4 +1,4 @@
-"""`moew fit`: learn example weights from a file of data, and keep everything in a run folder."""
+"""`moew fit`: the best way to a metric, from a file of data; everything is kept in a run folder."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 def command() -> click.Command:
     @with_parameters(training_parameters(run_parameters(), offers_comparison=True))
     def fit(**given: Any) -> None:
-        """Learn example weights for a metric, from a file of data.
+        """Find the best way to a metric, from a file of data.
 
         \b
         moew fit train.csv --validation valid.csv --label y \\
             --metric worst_class_error --model lightgbm --out run/
 
-        The model, the weights and a report go to a folder. Interrupted, the
-        same command with --resume goes on.
+        Example weights are learned, and simpler ways are tried beside them: tuned
+        decisions, class weights. The model of the simplest way that is not worse,
+        its weights and a report go to a folder. Interrupted, the same command
+        with --resume goes on.
         """
         resume = "the same command with --resume goes on where it stopped"
         with one_line_errors(resume):
@@ -85,7 +87,7 @@ def run_comparison(job: Job) -> Comparison:
     from moew.search import compare_settings
 
     repeats, seed = job.settings["repeats"], job.settings["seed"]
-    tell(f"comparing 4 methods, each {repeats} times")
+    tell(f"comparing all ways to the metric, each {repeats} times")
     settings = replace(job.search.settings, storage=None, show_progress=None)
     training, validation, test = map(job.rows, (job.training, job.validation, job.test))
     return compare_settings(settings, training, validation, test, repeats, seed)
@@ -104,13 +106,17 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
         "unweighted": {"best": found.unweighted.best, "honest": found.unweighted.value},
         "alpha_zero": {"best": found.alpha_zero.best, "honest": found.alpha_zero.value},
         "moew": {"best": found.honest.best, "honest": found.honest.value},
-        "candidates": len(found.trials),
+        "chosen": found.chosen,
+        "reason": found.reason,
+        "ways": report["ways"],
+        "candidates": found.n_models,
         "failed": found.n_failed,
         "winner": found.best_number,
         "alpha": found.best_alpha,
         "rows": {
             "training": len(fitted.weights),
             "validation": found.n_validation,
+            "out of fold": found.n_out_of_fold,
             "set aside": found.n_holdout,
         },
         "data": {name: {"file": path.name, "sha256": file_digest(path)} for name, path in files.items()},

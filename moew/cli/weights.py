@@ -44,16 +44,16 @@ def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  
     """The user's own embedding by its name in the state; it is imported only with trust."""
     from moew.cli._objects import find_object
     from moew.cli.runs._damage import reading
+    from moew.cli.runs._finished import embeddings_in
     from moew.cli.runs._folder import PARTS
     from moew.exceptions import InvalidInputError
 
     with reading(run / PARTS):
-        name = state["embedding"].get("fitted", {}).get("function")
-    if name is None:
-        return {}
-    if not trust:
-        raise InvalidInputError(
-            f"the weights of {run} use the function {name!r}: it is imported, and its code run, only with "
-            "--trust."
-        )
-    return {name: find_object(name, "--embedding", Path.cwd())}
+        named = {fitted["function"] for fitted in embeddings_in(state) if "function" in fitted}
+    for name in named:
+        if not trust:
+            raise InvalidInputError(
+                f"the weights of {run} use the function {name!r}: it is imported, and its code run, only "
+                "with --trust."
+            )
+    return {name: find_object(name, "--embedding", Path.cwd()) for name in named}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -91,22 +92,19 @@ def _stacked(first: Rows, second: Rows) -> Rows:
     if hasattr(first, "iloc") and hasattr(second, "iloc"):
         import pandas as pd
 
-        # As in the training rows: categories that differ would make texts of a categorical column. Other
-        # columns get a kind that holds the values of both: 1.5 and missing stay beside whole numbers.
-        # A category that no training row has is missing, which is what models make of it.
+        # As in the training rows: categories that differ would make texts of a categorical column. Numbers
+        # stay as they are: whole numbers here may be fractions there.
         first = first.copy(deep=False)
-        for name, kind in second.dtypes.items():
-            if kind.name == "category":
-                first[name] = first[name].where(first[name].isin(kind.categories)).astype(kind)
+        for name, dtype in second.dtypes.items():
+            if dtype == "category":
+                first[name] = first[name].where(first[name].isin(dtype.categories)).astype(dtype)
         return pd.concat([first, second], ignore_index=True)
     if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
         from scipy.sparse import csr_matrix, vstack
 
         return vstack([csr_matrix(first), csr_matrix(second)], format="csr")
-    if hasattr(first, "vstack"):
-        import polars as pl
-
-        return pl.concat([first, second], how="vertical_relaxed")
+    if hasattr(first, "vstack") and hasattr(second, "vstack"):
+        return import_module("polars").concat([first, second], how="vertical_relaxed")
     return np.concatenate([np.asarray(first), np.asarray(second)])
 
 

@@ -199,15 +199,15 @@ def _dealt(
                 [fold_of.get(g, own) for g, own in zip(given.groups.tolist(), of_given.tolist(), strict=True)]
             )
     scored = np.concatenate([of_given, of_training[judged]])
-    used = np.unique(scored).tolist()  # models of a fold that scores no row are not needed
-    return tuple(Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in used)
+    folds = [Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in range(n_folds)]
+    return tuple(fold for fold in folds if len(fold.scored))  # models have no answer to no rows
 
 
 def fold_codes(
     strata: IntArray, n_folds: int, rng: np.random.Generator, groups: IntArray | None = None
 ) -> IntArray:
     """The fold (n,) of each row: the rows of every stratum are dealt in turn, in random order; with `groups`
-    (n,) every group is in one fold, and folds remain without rows if there are fewer groups."""
+    (n,) every group is in one fold, and some folds are empty if there are fewer groups than folds."""
     codes = np.full(len(strata), n_folds - 1, dtype=np.intp)
     if groups is None:
         order = rng.permutation(len(strata))
@@ -217,7 +217,6 @@ def fold_codes(
     left = np.arange(len(strata))
     for fold in range(n_folds - 1):
         if count_groups(groups[left]) < 2:
-            codes[left] = fold
             break
         dealt = deal_groups(strata[left], groups[left], 1 / (n_folds - fold), rng)
         codes[left[dealt]] = fold

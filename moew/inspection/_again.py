@@ -63,7 +63,8 @@ def train_again(
     weights = fitted.weighting.training_weights(np.stack([trial.alpha for trial in trials]))
     settings = fitted.settings
     trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
-    for k, model in trainer.train(X, np.asarray(y), weights, [trial.seed for trial in trials]):
+    seeds, parameters = zip(*((trial.seed, trial.parameters) for trial in trials), strict=True)
+    for k, model in trainer.train(X, np.asarray(y), weights, seeds, parameters=parameters):
         if isinstance(model, Exception):
             raise SearchFailedError(f"candidate {numbers[k]} could not be trained again: {model}") from model
         yield numbers[k], model

@@ -15,7 +15,7 @@ from moew.types import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Landscape:
-    """One or two dimensions of alpha; where there are more, the others are the winner's.
+    """One or two dimensions of alpha; where there are more, the others and hyper-parameters are the winner's.
 
     Towards the edge of the ball the winner's other dimensions are shrunk, so that every point lies in it.
     """
@@ -42,6 +42,8 @@ def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: i
     result, domain = fitted.result, fitted.study.domain
     trials = [trial for trial in result.trials if np.isfinite(trial.value)]
     alphas = np.stack([trial.alpha for trial in trials])
+    candidates = np.stack([trial.point for trial in trials])
+    n_dims = alphas.shape[1]
     values = np.array([trial.value for trial in trials])
     numbers = np.array([trial.number for trial in trials])
     sign = 1.0 if result.greater_is_better else -1.0
@@ -50,20 +52,22 @@ def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: i
         raise InvalidInputError(
             "a landscape needs at least two candidates with a value; search for longer.", argument="search"
         )
-    posterior = GpBucb().model(alphas, sign * values, domain)
-    chosen = _chosen(dims, domain.n_dims, posterior.upper_bound(alphas, 0.0)[1])
+    posterior = GpBucb().model(candidates, sign * values, domain)
+    chosen = _chosen(dims, n_dims, posterior.upper_bound(candidates, 0.0)[1][:, :n_dims])
     sides = np.linspace(-domain.size, domain.size, points)
     winner = int(np.flatnonzero(numbers == result.best_number)[0])
     shape = (points,) * len(chosen)
     grid = np.stack(np.meshgrid(*[sides] * len(chosen)), axis=-1).reshape(-1, len(chosen))
     # Points beyond the ball show its edge, so that a picture can be cut to a round one.
     grid *= np.minimum(1.0, domain.size / np.maximum(np.linalg.norm(grid, axis=1), 1e-300))[:, None]
-    found, uncertain = posterior.predict(_through(alphas[winner], chosen, grid, domain.size))
+    through = np.tile(candidates[winner], (len(grid), 1))
+    through[:, :n_dims] = _through(alphas[winner], chosen, grid, domain.size)
+    found, uncertain = posterior.predict(through)
     mean = values.mean() + sign * spread * found  # its targets have mean 0 and variance 1
     deviation = spread * uncertain
     return Landscape(
         chosen,
-        domain.n_dims,
+        n_dims,
         domain.size,
         sides,
         mean.reshape(shape),

@@ -47,5 +47,5 @@ def on_test_rows(
         unweighted = evaluator.value_as_decided(plain, rows)
     except Exception as problem:  # what the search found is worth more than these scores
         return Tested(len(rows), reason=f"the metric failed on the test rows: {problem}")
-    error = gain_error_on(winner, plain, rows, evaluator, task, generator(0, "test rows"))
+    error = gain_error_on(winner, plain, rows, evaluator, generator(0, "test rows"))
     return Tested(len(rows), unweighted, value, error)

@@ -1,7 +1,7 @@
 """The report of a finished search: one HTML file for a person who has to decide.
 
 `collect` gathers everything as plain JSON values, `render` makes the page of them, `write_report` does both;
-`told` is the verdict in words, `advice` what to do about it.
+`told` is the verdict on what is handed out in words, `advice` what to do about it.
 The page needs no network, no other file and nothing but a browser.
 """
 

@@ -9,20 +9,22 @@ from moew._util.colours import viridis
 from moew._util.margins import TWO_SIDED
 from moew._util.numbers import number, signed
 from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
+from moew.report._ways import handed_out_score
 
 Data = Mapping[str, Any]
 Bounds = Sequence[float | None] | None  # lowest and highest value; None: no bound
 _LEFT, _RIGHT = 56.0, WIDTH - 12
+_LONG_NAME = 27  # characters of a way's name
 _FAR = 3.0  # candidates this many times as far behind the median as it is behind the best stand at the edge
 
 
 def gain_interval(verdict: Data) -> str:
     """The gain and its 95 % interval, with zero in sight."""
     gain, low, high = verdict["gain"], verdict["low"], verdict["high"]
-    if gain is None or low is None or high is None:
+    if gain is None or low is None or high is None or low == high == 0:
         return ""
     words = f"The gain is {signed(gain)}, its 95 % interval goes from {signed(low)} to {signed(high)}."
-    picture = Picture("gain", "Gain of the weighted model", words, 92)
+    picture = Picture("gain", "Gain over the unweighted model", words, 92)
     scale = Scale(*padded([0.0, low, high], 0.12), 16, WIDTH - 16)
     horizontal_axis(picture, scale, 50, 14, "gain; right of zero is better")
     picture.line(scale(0), 8, scale(0), 50, "zero")
@@ -31,11 +33,46 @@ def gain_interval(verdict: Data) -> str:
     return str(picture)
 
 
+def differences(ways: Sequence[Data]) -> str:
+    """How far each way's honest score is from that of what is handed out, with its interval."""
+    known = [way for way in ways if way["difference"] is not None]
+    if not known:
+        return ""
+    ends = [way["difference"] + side * (way["margin"] or 0) for way in known for side in (-1, 1)]
+    bottom = 14 + 26.0 * len(ways)
+    described = "; ".join(
+        f"{way['name']} {signed(way['difference'])} ± {number(way['margin'], 2)}" for way in known
+    )
+    picture = Picture("differences", "Difference to what is handed out", f"{described}.", bottom + 40)
+    shown = shortened([way["name"] for way in ways], _LONG_NAME)
+    left = _room(shown)
+    scale = Scale(*padded([0.0, *ends]), left, _RIGHT)
+    horizontal_axis(picture, scale, bottom, 8, "better →", about=4)
+    picture.line(scale(0), 8, scale(0), bottom, "zero")
+    for place, way in enumerate(ways):
+        y = 22 + 26.0 * place
+        picture.name_of(left - 8, y + 4, way["name"], shown[place])
+        if way["difference"] is None:
+            continue
+        style = "a" if way["handed_out"] else "c"
+        if way["margin"] is not None and not way["handed_out"]:
+            low, high = (scale(way["difference"] + side * way["margin"]) for side in (-1, 1))
+            picture.line(low, y, high, y, f"whisker {style}")
+        hint = f"{way['name']}: {signed(way['difference'])} ± {number(way['margin'], 2)}"
+        picture.dot(scale(way["difference"]), y, 6, style, "handed out" if way["handed_out"] else hint)
+    return str(picture)
+
+
+def _room(shown: Sequence[str]) -> float:
+    """Where a picture begins beside these names."""
+    return 92.0 if max(map(len, shown), default=0) <= 12 else min(20 + 6.1 * max(map(len, shown)), 188.0)
+
+
 def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: Bounds = None) -> str:
     """Scores by method: a dot with its interval, and hollow the score as it was chosen.
 
-    rows: name, value, margin (None: no interval) and best (None: not shown). Intervals end at the metric's
-    bounds, where it has any.
+    rows: name, value, margin (None: no interval), best (None: not shown) and style. Intervals end at the
+    metric's bounds, where it has any.
     """
     least, most = bounds or (None, None)
 
@@ -50,13 +87,13 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: 
     bottom = 14 + 30.0 * len(rows)
     told = "; ".join(f"{row['name']} {number(row['value'])} ± {number(row['margin'], 2)}" for row in rows)
     picture = Picture(name, title, f"{metric}: {told}.", bottom + 40)
-    scale = Scale(*padded(numbers), 92, _RIGHT)
-    horizontal_axis(picture, scale, bottom, 8, metric)
-    shown = shortened([row["name"] for row in rows], 12)
+    shown = shortened([row["name"] for row in rows], _LONG_NAME)
+    left = _room(shown)
+    scale = Scale(*padded(numbers), left, _RIGHT)
+    horizontal_axis(picture, scale, bottom, 8, metric, about=5 if left < 100 else 4)
     for place, row in enumerate(rows):
-        y = 24 + 30.0 * place
-        style = {"moew": "a", "unweighted": "b", "uniform": "b"}.get(row["name"], "c")
-        picture.name_of(84, y + 4, row["name"], shown[place])
+        y, style = 24 + 30.0 * place, row["style"]
+        picture.name_of(left - 8, y + 4, row["name"], shown[place])
         if row["best"] is not None:
             picture.dot(scale(row["best"]), y, 4.5, f"hollow {style}", f"as chosen: {number(row['best'])}")
         if row["value"] is None:
@@ -70,10 +107,10 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: 
 
 
 def history(data: Data) -> str:
-    """Every candidate, the best so far, the unweighted model and the honest score."""
+    """Every candidate, the best so far, the unweighted model and the honest score of what is handed out."""
     search, metric = data["search"], data["metric"]
     values, numbers = search["values"], search["numbers"]
-    unweighted, honest = data["scores"][0]["best"], data["scores"][-1]["honest"]
+    unweighted, honest = data["scores"][0]["best"], handed_out_score(data)["honest"]
     shown = _without_far_ones(values, metric["greater_is_better"])
     also = [value for value in (unweighted, honest) if value is not None]
     picture = Picture(
@@ -103,7 +140,7 @@ def history(data: Data) -> str:
         steps.append((across(n), up(value)))
     picture.lines(steps, "trend a")
     won = numbers.index(search["winner"])
-    picture.star(across(numbers[won]), up(values[won]), 9, "winner", f"winner: candidate {numbers[won]}")
+    picture.star(across(numbers[won]), up(values[won]), 9, "winner", f"best: candidate {numbers[won]}")
     return str(picture)
 
 
@@ -125,7 +162,7 @@ def _surface(data: Data) -> str:
     a, b = (f"α{dim + 1}" for dim in seen["dims"])
     best = values[seen["winner"]]
     picture = Picture(
-        "landscape", f"Validation score over {a} and {b}", f"The winner scores {number(best)}.", 334
+        "landscape", f"Validation score over {a} and {b}", f"The best candidate scores {number(best)}.", 334
     )
     across, up = Scale(-radius, radius, 52, 332), Scale(-radius, radius, 292, 12)
     centre = f'cx="{across(0):.1f}" cy="{up(0):.1f}" r="{across(radius) - across(0):.1f}"'
@@ -143,7 +180,7 @@ def _surface(data: Data) -> str:
     for n, (x, y), value in zip(seen["numbers"], seen["alphas"], values, strict=True):
         picture.dot(across(x), up(y), 3.4, "candidate", f"candidate {n}: {number(value)}", colour(value))
     x, y = seen["alphas"][seen["winner"]]
-    picture.star(across(x), up(y), 10, "winner on-colour", f"winner: {number(best)}")
+    picture.star(across(x), up(y), 10, "winner on-colour", f"best: {number(best)}")
     vertical_axis(picture, up, 46, 332, grid=False)
     horizontal_axis(picture, across, 296, 12, a, grid=False)
     picture.text(14, up(0) + 4, b, "axis", "middle")
@@ -182,7 +219,7 @@ def _curve(data: Data) -> str:
     for n, (x,), value in zip(seen["numbers"], seen["alphas"], seen["values"], strict=True):
         picture.dot(across(x), up(value), 2.6, "dim", f"candidate {n}: {number(value)}")
     (x,) = seen["alphas"][seen["winner"]]
-    picture.star(across(x), up(seen["values"][seen["winner"]]), 9, "winner", "winner")
+    picture.star(across(x), up(seen["values"][seen["winner"]]), 9, "winner", "best candidate")
     return str(picture)
 
 

@@ -21,9 +21,11 @@ from moew.inspection import (
     trace,
     trained_rows,
 )
+from moew.report._decision import decision_of
 from moew.report._plain import clipped, plain, setting_text
 from moew.report._rows import example_rows, sliced
 from moew.report._verdict import verdict_of
+from moew.report._ways import ways_of
 from moew.search import (
     Comparison,
     ExampleWeightSearch,
@@ -31,13 +33,15 @@ from moew.search import (
     SearchResult,
     fitted_search,
 )
+from moew.search._ways import UNWEIGHTED
 from moew.types import FloatArray, Labels, Rows
 
-FORMAT = 2  # of the dict; a page that needs other entries gets another number
+FORMAT = 3  # of the dict; a page that needs other entries gets another number
 MOST_GROUPS = 200  # classes that are shown
 _GRID = 41  # points of the landscape along each dimension
 _BINS = 24  # of the histogram of weights
-_FEW_ROWS = 100  # validation rows under which scores are hardly worth comparing
+_FEW_ROWS = 100  # judged rows under which scores are hardly worth comparing
+_SAME = 1e-9  # weights with a smaller relative difference count as the same
 _LOW_EFFECTIVE = 0.3  # share of the rows under which the effective number of rows is a warning
 
 
@@ -78,6 +82,8 @@ def collect(
     fitted = fitted_search(search)
     rows, result, metric = trained_rows(fitted, X, y), fitted.result, fitted.evaluator.metric
     slices = sliced(rows, len(y), columns)
+    examples = example_rows(X, rows, slices, columns, row_ids, len(y))
+    weights = _weights(fitted, rows)
     groups = groups_by_label(fitted, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
     tested = None
     if any(given is not None for given in (X_test, y_test, sample_weight_test, metadata_test)):
@@ -88,43 +94,52 @@ def collect(
         {
             "format": FORMAT,
             "moew": __version__,
+            "task": fitted.task,
             "metric": {
                 "name": clipped(result.metric),
                 "greater_is_better": result.greater_is_better,
                 "response": metric.response,
                 "bounds": metric.bounds,
                 "n_validation": result.n_validation,
+                "n_out_of_fold": result.n_out_of_fold,
                 "n_holdout": result.n_holdout,
+                "judged": result.rows_judged,
                 "honest": honest,
             },
+            "chosen": {
+                "name": result.chosen,
+                "reason": result.reason,
+                "guard": bool(fitted.settings.guard),
+                "members": len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
+            },
             "verdict": verdict_of(result, comparison, tested, fitted.study.alpha_zero_repeats),
-            "scores": [
-                {"name": name, "best": score.best, "honest": score.value, "error": score.standard_error}
-                for name, score in result.scores.items()
-            ],
+            "ways": ways_of(result),
+            "scores": _scores(result),
             "tested": None if tested is None else asdict(tested),
             "comparison": None if comparison is None else comparison.record,
             "search": {
                 **asdict(trace(fitted)),
                 "winner": result.best_number,
                 "batch": fitted.settings.batch_size,
+                "n_models": result.n_models or len(result.trials),
             },
             "landscape": _landscape(fitted),
             "labels": {**asdict(groups), "groups": [asdict(group) for group in groups.groups[:MOST_GROUPS]]}
             | {"n_groups": len(groups.groups)},
-            "slices": slices,
-            "rows": example_rows(X, rows, slices, columns, row_ids, len(y)),
-            "weights": _weights(fitted, rows),
-            "decision": _decision(fitted),
+            "slices": slices if weights["learned"] else None,
+            "rows": examples if weights["learned"] else None,
+            "weights": weights,
+            "decision": decision_of(fitted),
             "notes": [
-                *(clipped(note) for note in result.notes),
+                *(clipped(note) for note in result.notes if note != f"judged on {result.rows_judged}."),
                 *([clipped(tested.reason)] if tested is not None and tested.reason else []),
-                *_warnings(result, rows),
+                *_warnings(result, rows, weights["learned"]),
             ],
             "settings": _settings(fitted, settings),
             "data": {
                 "n_training": len(rows.y),
                 "n_validation": result.n_validation,
+                "n_out_of_fold": result.n_out_of_fold,
                 "n_columns": int(np.shape(rows.X)[1]),
                 "fingerprint": fingerprint(
                     {},
@@ -134,6 +149,22 @@ def collect(
             },
         }
     )
+
+
+def _scores(result: SearchResult) -> list[dict[str, Any]]:
+    """The models of the result; `key` is what `tested` and a comparison call them."""
+    names = {"moew": result.chosen}
+    return [
+        {
+            "name": names.get(key, key),
+            "key": key,
+            "best": score.best,
+            "honest": score.value,
+            "error": score.standard_error,
+        }
+        for key, score in result.scores.items()
+        if not (key == "moew" and result.chosen == UNWEIGHTED)
+    ]
 
 
 def _landscape(fitted: FittedSearch) -> dict[str, Any] | None:
@@ -148,9 +179,11 @@ def _weights(fitted: FittedSearch, rows: TrainedRows) -> dict[str, Any]:
     weights: FloatArray = rows.weights
     weighting = fitted.weighting
     before = weighting.training_weights(np.zeros((1, weighting.n_dims)))[0]
+    own = np.ones(len(weights)) if weighting.sample_weight_ is None else weighting.sample_weight_
     counts, edges = np.histogram(weights, bins=_BINS)
     return {
         "n": len(weights),
+        "learned": not np.allclose(weights, own, rtol=_SAME, atol=0),
         "effective": effective_size(weights),
         "effective_before": effective_size(before),
         "quantiles": np.quantile(weights, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]),
@@ -160,36 +193,19 @@ def _weights(fitted: FittedSearch, rows: TrainedRows) -> dict[str, Any]:
     }
 
 
-def _decision(fitted: FittedSearch) -> dict[str, Any] | None:
-    rule = fitted.winner.rule
-    if rule is None:
-        return None
-    return {
-        "rule": setting_text(fitted.evaluator.rule),
-        "fit_on": rule.fit_on,
-        "of": rule.of,
-        "positive": clipped(str(fitted.winner.pos_label)),
-        # Selecting everything or nothing is −∞ or ∞, which JSON has not.
-        "thresholds": [
-            {"group": clipped(str(group)), "threshold": t if t is None or np.isfinite(t) else str(t)}
-            for group, t in rule.thresholds
-        ],
-    }
-
-
-def _warnings(result: SearchResult, rows: TrainedRows) -> list[str]:
+def _warnings(result: SearchResult, rows: TrainedRows, learned: bool) -> list[str]:
     notes = []
     share = effective_size(rows.weights) / len(rows.weights)
-    if share < _LOW_EFFECTIVE:
+    if learned and share < _LOW_EFFECTIVE:
         notes.append(
             f"the weights are so uneven that the {len(rows.weights):,} training rows tell as much as "
             f"{effective_size(rows.weights):,.0f} rows of equal weight: the model may vary more from one "
             "training set to the next."
         )
-    few, held = result.n_validation, result.n_holdout
-    if few < _FEW_ROWS:
+    held = result.n_holdout
+    if result.n_validation + result.n_out_of_fold < _FEW_ROWS:
         notes.append(
-            f"there are only {few} validation rows{' to search on' if held else ''}: scores on so few rows "
+            f"there are only {result.rows_judged}{' to search on' if held else ''}: scores on so few rows "
             "vary much by chance, and so does what the search finds."
         )
     if 0 < held < _FEW_ROWS:

@@ -12,18 +12,19 @@ from typing import Any
 
 from moew.exceptions import InvalidInputError
 from moew.report._collect import FORMAT
-from moew.report._score_sections import comparison, notes, search, verdict
+from moew.report._score_sections import comparison, notes, search, verdict, ways
 from moew.report._setting_sections import decision, settings
 from moew.report._weight_sections import labels, slices, weights
 
-_PARTS = (verdict, notes, comparison, search, labels, slices, weights, decision, settings)
+_PARTS = (verdict, ways, notes, comparison, decision, labels, slices, weights, search, settings)
 _LINKS = (
+    ("ways", "All ways"),
     ("comparison", "Scores"),
-    ("search", "Search"),
-    ("labels", "Weight by label"),
-    ("slices", "Which rows"),
-    ("weights", "Unevenness"),
     ("decision", "Decision"),
+    ("labels", "By label"),
+    ("slices", "Which rows"),
+    ("weights", "Weights"),
+    ("search", "Search"),
     ("settings", "Settings"),
 )
 

@@ -1,4 +1,4 @@
-"""What was found: the verdict, the scores, the search."""
+"""What was found: the verdict, all ways, the scores, the search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from moew._util.numbers import alike, count
 from moew.report import _charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import table
-from moew.report._words import HEADLINES, MARKS, advice, from_what, how_much, how_sure
+from moew.report._ways import handed_out, handed_out_score
+from moew.report._words import MARKS, QUESTION, advice, from_what, headline, how_much, how_sure, why
 
 Data = Mapping[str, Any]
 
@@ -19,11 +20,11 @@ Data = Mapping[str, Any]
 def verdict(data: Data) -> str:
     """The verdict, at the top of the page."""
     kind = data["verdict"]["kind"]
-    lines = [how_much(data), how_sure(data)]
+    lines = [how_much(data), how_sure(data), why(data)]
     told = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
     return (
-        f'<section id="verdict" class="verdict {kind}"><p class="question">Is the weighted model better?</p>'
-        f'<h1><span class="mark" aria-hidden="true">{MARKS[kind]}</span>{escape(HEADLINES[kind])}</h1>'
+        f'<section id="verdict" class="verdict {kind}"><p class="question">{QUESTION}</p>'
+        f'<h1><span class="mark" aria-hidden="true">{MARKS[kind]}</span>{escape(headline(data))}</h1>'
         f'<div class="beside"><div>{told}<p class="advice">{escape(advice(data))}</p>'
         f'<p class="small">{escape(from_what(data))}</p></div>'
         f"<div>{_before_and_after(data)}{figure(charts.gain_interval(data['verdict']))}</div></div></section>"
@@ -37,8 +38,68 @@ def _before_and_after(data: Data) -> str:
     without, learned = alike([before, after])
     return (
         f'<p class="figures"><span><b>{without}</b><br>unweighted</span><span aria-hidden="true">→</span>'
-        f'<span class="with"><b>{learned}</b><br>with learned weights</span></p>'
+        f'<span class="with"><b>{learned}</b><br>{escape(data["chosen"]["name"])}</span></p>'
     )
+
+
+def ways(data: Data) -> str:
+    """All ways to the metric, and how far each is from what is handed out."""
+    listed = data["ways"]
+    if not listed:
+        return ""
+    better = "higher" if data["metric"]["greater_is_better"] else "lower"
+    rows = [
+        [f"✓ {way['name']}" if way["handed_out"] else way["name"], way["best"], way["honest"], difference]
+        for way, difference in zip(listed, _differences(listed), strict=True)
+    ]
+    heads = ["way", "best", "honest", "difference ±\u00a095\u00a0%"]
+    caption = f"{data['metric']['name']} of all ways on {data['metric']['judged']}; {better} is better"
+    marked = [k for k, way in enumerate(listed) if way["handed_out"]]
+    shown = table("ways-table", caption, heads, rows, marked)
+    drawn = figure(
+        charts.differences(listed),
+        "Each way's honest score against that of what is handed out, with its 95 % interval. Right of zero "
+        "is better.",
+    )
+    words = (
+        "Best is the score as it was chosen, honest the same without the luck of that choice. Differences "
+        "are of honest scores; they are positive where a way is better than what is handed out. "
+    )
+    words += _members(data) + _corrected(data)
+    body = f'<div class="beside">{drawn}<div>{shown}<p class="small">{escape(words.strip())}</p></div></div>'
+    return section("ways", "All ways to the metric", body)
+
+
+def _differences(listed: Sequence[Data]) -> list[Any]:
+    """Each way's difference and margin as one cell, sorted by the difference."""
+    numbers = [way["difference"] for way in listed] + [way["margin"] for way in listed]
+    words = alike(numbers, 3)
+    cells: list[Any] = []
+    for k, way in enumerate(listed):
+        if way["handed_out"]:
+            cells.append((0.0, "handed out"))
+        elif way["difference"] is None:
+            cells.append(None)
+        else:
+            sign = "+" if way["difference"] > 0 else ""
+            cells.append((way["difference"], f"{sign}{words[k]} ± {words[len(listed) + k]}"))
+    return cells
+
+
+def _members(data: Data) -> str:
+    members = data["chosen"]["members"]
+    return f"What is handed out averages {members} models. " if members > 1 else ""
+
+
+def _corrected(data: Data) -> str:
+    """That the verdict's score is corrected for the choice among the ways, too, where that is another."""
+    after, handed = handed_out_score(data)["honest"], handed_out(data)
+    if handed is None or after is None or data["metric"]["honest"] != "halves":
+        return ""
+    own, whole = alike([handed["honest"], after])
+    if own == whole:
+        return ""
+    return f"Without the luck of the choice among the ways, too, what is handed out scores {whole}."
 
 
 def notes(data: Data) -> str:
@@ -58,11 +119,12 @@ def comparison(data: Data) -> str:
             "value": row["honest"],
             "margin": None if row["error"] is None else TWO_SIDED * row["error"],
             "best": row["best"],
+            "style": {"moew": "a", "unweighted": "b"}.get(row["key"], "c"),
         }
         for row in data["scores"]
     ]
     held = data["metric"]["n_holdout"]
-    axis = f"{metric}, validation" + (" and rows set aside" if held else "")
+    axis = f"{metric}, judged rows" + (" and rows set aside" if held else "")
     drawn = figure(
         charts.intervals("scores", "Honest scores", axis, own, data["metric"].get("bounds")),
         _caption(own, held),
@@ -73,17 +135,18 @@ def comparison(data: Data) -> str:
         rows = [[*cells[:2], row["margin"], cells[2]] for cells, row in zip(rows, own, strict=True)]
     if tested is not None:  # the strongest evidence first: a phone shows the first columns
         heads.insert(1, "test")
-        rows = [[name, tested.get(name), *cells] for name, *cells in rows]
+        keys = [row["key"] for row in data["scores"]]
+        rows = [[name, tested.get(key), *cells] for key, (name, *cells) in zip(keys, rows, strict=True)]
     shown = table("scores-table", f"{metric}, {_where(data)}", heads, rows) + _zero(data)
     if data["comparison"] is None:
         return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
     body = f'<div class="beside">{_tested_methods(data)}{drawn}</div>{_by_method(data)}{shown}'
-    return section("comparison", "Against other weights", body)
+    return section("comparison", "Against other ways, on test rows", body)
 
 
 def _caption(own: Sequence[Data], n_holdout: int) -> str:
     if n_holdout:
-        return f"Filled: honest, on {count(n_holdout, 'row')} set aside. Hollow: best, on validation rows."
+        return f"Filled: honest, on {count(n_holdout, 'row')} set aside. Hollow: best, on judged rows."
     if any(row["margin"] is not None for row in own):
         return (
             "Filled: honest score with its 95 % interval. Hollow: best, the score as it was chosen. The "
@@ -96,9 +159,9 @@ def _where(data: Data) -> str:
     """Which rows the columns of the table of scores are from."""
     held, tested = data["metric"]["n_holdout"], data["tested"]
     parts = [
-        f"honest: on {count(held, 'row')} set aside; best: on validation rows"
+        f"honest: on {count(held, 'row')} set aside; best: on {data['metric']['judged']}"
         if held
-        else "on validation rows"
+        else f"on {data['metric']['judged']}"
     ]
     if tested is not None:
         parts.append(f"test: on {count(tested['n_rows'], 'test row')}")
@@ -106,8 +169,8 @@ def _where(data: Data) -> str:
 
 
 def _zero(data: Data) -> str:
-    """What the third model is, where there is one."""
-    if len(data["scores"]) < 3:
+    """What the model at alpha = 0 is, where there is one."""
+    if all(row["key"] != "alpha = 0" for row in data["scores"]):
         return ""
     words = "alpha = 0: weights for the shift between training and validation rows alone."
     return f'<p class="small">{words}</p>'
@@ -116,7 +179,13 @@ def _zero(data: Data) -> str:
 def _tested_methods(data: Data) -> str:
     compared, metric = data["comparison"], data["metric"]["name"]
     drawn = [
-        {"name": name, "value": _mean(row["test"]), "margin": row["margin"], "best": None}
+        {
+            "name": name,
+            "value": _mean(row["test"]),
+            "margin": row["margin"],
+            "best": None,
+            "style": {"moew": "a", "uniform": "b"}.get(name, "c"),
+        }
         for name, row in compared["methods"].items()
     ]
     return figure(
@@ -134,8 +203,8 @@ def _by_method(data: Data) -> str:
         [name, _mean(row["test"]), row["margin"], _mean(row["honest"]), _mean(row["best"]), row["models"]]
         for name, row in methods.items()
     ]
-    heads = ["weights", "test", "± 95 %", "honest", "best", "models"]
-    caption = f"{metric} by kind of weights; honest and best: on validation rows"
+    heads = ["way", "test", "± 95 %", "honest", "best", "models"]
+    caption = f"{metric} by way; honest and best: on judged rows"
     remarks = "".join(
         f'<p class="small">{escape(name)}: {escape(row["note"])}</p>'
         for name, row in methods.items()
@@ -151,22 +220,23 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def search(data: Data) -> str:
-    """The search over time and the landscape it went through."""
+    """The search of example weights over time, and the landscape it went through."""
     seen = data["landscape"]
     over_time = figure(
         charts.history(data),
-        "Grey: candidates. Blue line: best so far; star: the winner. Dashed: the model "
-        "without weights. Dotted: the winner's honest score"
+        "Grey: candidates of example weights. Blue line: best so far; star: the best one. Dashed: the "
+        "unweighted model. Dotted: the honest score of what is handed out"
         + (", on rows set aside." if data["metric"]["n_holdout"] else "."),
     )
     if seen is None:
-        return section("search", "The search", over_time)
-    others = "" if seen["n_dims"] <= 2 else f" All {seen['n_dims']} dimensions but these are the winner's."
+        return section("search", "The search of example weights", over_time)
+    others = "" if seen["n_dims"] <= 2 else f" All {seen['n_dims']} dimensions but these are the best one's."
     kind = "The line is" if len(seen["dims"]) == 1 else "Bright is better. Between the candidates stands"
     over_alpha = figure(
         charts.landscape(data), f"Score over alpha. {kind} the mean of a Gaussian process.{others}"
     )
-    return section("search", "The search", f'<div class="beside">{over_time}{over_alpha}</div>')
+    body = f'<div class="beside">{over_time}{over_alpha}</div>'
+    return section("search", "The search of example weights", body)
 
 
 def _sentence(text: str) -> str:

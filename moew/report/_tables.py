@@ -8,18 +8,29 @@ from typing import Any
 
 from moew._util.numbers import DASH, alike
 
+_MARKED = ' class="marked"'
 Cell = Any  # a text, a number, None, or (number, text shown)
 
 
-def table(name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """A table whose heads are buttons; a column of numbers is set to the right and sorted as numbers."""
+def table(
+    name: str,
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    marked: Sequence[int] = (),
+) -> str:
+    """A table whose heads are buttons; a column of numbers is set to the right and sorted as numbers. The
+    rows numbered in `marked` stand out."""
     numeric = [all(_value(row[j]) is not None or row[j] is None for row in rows) for j in range(len(heads))]
     head = "".join(
         f'<th scope="col"{_right(right)}><button type="button">{escape(words)}</button></th>'
         for words, right in zip(heads, numeric, strict=True)
     )
     columns = [_column([row[j] for row in rows], right) for j, right in enumerate(numeric)]
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns, strict=True))
+    body = "".join(
+        f"<tr{_MARKED if k in marked else ''}>{''.join(cells)}</tr>"
+        for k, cells in enumerate(zip(*columns, strict=True))
+    )
     # The caption stands outside, so that it does not scroll away with a wide table.
     named = f'aria-labelledby="{name}-caption"'
     return (

@@ -14,33 +14,43 @@ _ROW = 24.0
 _LONGEST, _WIDE = 22, 158.0  # characters of a name, and their room: the longest range of numbers fits
 
 
-def by_label(labels: Data) -> str:
-    """Figure 3b: a bar of weight for each class, and its error without and with learned weights beside it."""
-    groups = _extremes(labels["groups"])
+def by_label(labels: Data, weighted: bool = True) -> str:
+    """Figure 3b: a bar of weight for each class, and beside it its error by the unweighted model and by what
+    is handed out; without bars where no weights are learned."""
+    groups = _extremes(labels["groups"], weighted)
     errors = [e for g in groups for e in (g["unweighted_error"], g["winner_error"]) if e is not None]
     bottom = 30 + _ROW * len(groups)
-    described = "; ".join(f"{g['name']} {number(g['mean_weight'], 3)}" for g in groups)
     kind = "class" if labels["is_classes"] else "target"
-    picture = Picture("by-label", f"Mean weight by {kind}", f"Mean weights: {described}.", bottom + 40)
+    if weighted:
+        described = "; ".join(f"{g['name']} {number(g['mean_weight'], 3)}" for g in groups)
+        picture = Picture("by-label", f"Mean weight by {kind}", f"Mean weights: {described}.", bottom + 40)
+    else:
+        described = "; ".join(
+            f"{g['name']} {number(g['unweighted_error'], 3)} → {number(g['winner_error'], 3)}" for g in groups
+        )
+        picture = Picture("by-label", f"Error by {kind}", f"Errors: {described}.", bottom + 40)
     end = 246.0 if errors else WIDTH - 14
     shown = shortened([group["name"] for group in groups], _LONGEST)
     left = 92.0 if max(map(len, shown)) <= 12 else _WIDE
     weight = Scale(0, max([*(g["mean_weight"] for g in groups), 1.0]) * 1.04, left, end)
-    picture.text(left, 14, "mean weight", "head")
-    horizontal_axis(picture, weight, bottom, 22, "1 is the average row", about=3)
-    picture.line(weight(1), 22, weight(1), bottom, "zero")
-    error = Scale(0, max(errors, default=1.0) * 1.06, 276, WIDTH - 14)
+    if weighted:
+        picture.text(left, 14, "mean weight", "head")
+        horizontal_axis(picture, weight, bottom, 22, "1 is the average row", about=3)
+        picture.line(weight(1), 22, weight(1), bottom, "zero")
+    start = 276.0 if weighted else left
+    error = Scale(0, max(errors, default=1.0) * 1.06, start, WIDTH - 14)
     if errors:
-        picture.text(276, 14, "validation error", "head")
-        horizontal_axis(picture, error, bottom, 22, "without → with", about=3)
+        picture.text(start, 14, "validation error", "head")
+        horizontal_axis(picture, error, bottom, 22, "unweighted → handed out", about=3)
     for place, group in enumerate(groups):
         y = 30 + _ROW * place
         picture.name_of(left - 6, y + 12, group["name"], shown[place])
-        hint = f"{group['name']}: weight {number(group['mean_weight'])}, {count(group['n_rows'], 'row')}"
-        picture.bar(left, y, weight(group["mean_weight"]) - left, 15, "a", hint)
+        if weighted:
+            hint = f"{group['name']}: weight {number(group['mean_weight'])}, {count(group['n_rows'], 'row')}"
+            picture.bar(left, y, weight(group["mean_weight"]) - left, 15, "a", hint)
         before, after = group["unweighted_error"], group["winner_error"]
         if before is not None and after is not None:
-            hint = f"{group['name']}: error {number(before, 3)} without, {number(after, 3)} with weights"
+            hint = f"{group['name']}: error {number(before, 3)} before, {number(after, 3)} after"
             picture.line(error(before), y + 7.5, error(after), y + 7.5, "link")
             picture.diamond(error(before), y + 7.5, 5.5, "b", hint)
             picture.dot(error(after), y + 7.5, 4.5, "a", hint)
@@ -87,10 +97,17 @@ def histogram(weights: Data) -> str:
     return str(picture)
 
 
-def _extremes(groups: Sequence[Data]) -> list[Data]:
-    """All groups, or those of most and least weight, in their order."""
+def _extremes(groups: Sequence[Data], weighted: bool) -> list[Data]:
+    """All groups, or those of most and least weight, or change of error, in their order."""
     if len(groups) <= MOST_BARS:
         return list(groups)
-    order = sorted(range(len(groups)), key=lambda k: groups[k]["mean_weight"])
+
+    def place(k: int) -> float:
+        group = groups[k]
+        if weighted:
+            return float(group["mean_weight"])
+        return float((group["winner_error"] or 0.0) - (group["unweighted_error"] or 0.0))
+
+    order = sorted(range(len(groups)), key=place)
     half = MOST_BARS // 2
     return [groups[k] for k in sorted([*order[:half], *order[-half:]])]

@@ -1,4 +1,7 @@
-"""What the weights are: by class, by slice, row by row, and how uneven."""
+"""Weights and errors by class, weights by slice and row by row, and how uneven they are.
+
+Where no weights are learned, one sentence says so, and errors by class stand alone.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,38 @@ from moew._util.numbers import number, percent
 from moew.report import _weight_charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import pairs, table
+from moew.report._ways import best_learned
+from moew.report._words import way_in_words
 
 Data = Mapping[str, Any]
 _PICTURES = 6  # columns whose slices are drawn; the table has the others
 
 
 def labels(data: Data) -> str:
-    """Weights and errors by class (Figure 3b of the paper)."""
-    found = data["labels"]
+    """Weights and errors by class (Figure 3b of the paper); errors alone where no weights are learned."""
+    found, learned = data["labels"], data["weights"]["learned"]
     if not found["groups"]:
         return ""
     errors = any(group["unweighted_error"] is not None for group in found["groups"])
+    if not (errors or learned) or data["verdict"]["kind"] == "none":
+        return ""
     kind = "class" if found["is_classes"] else "target"
+    bars = "Blue bars: mean weight. " if learned else ""
     words = (
-        "Blue bars: mean weight. Diamond: the unweighted model's error on validation rows; dot: that with "
-        "learned weights." + _of_scores(data)
+        f"{bars}Diamond: the unweighted model's error on validation rows; dot: that of what is handed out."
+        + _of_scores(data)
         if errors
         else f"Errors are not shown: {found['reason'].rstrip('.')}."
     )
     if len(found["groups"]) > charts.MOST_BARS:
         half = charts.MOST_BARS // 2
-        words += f" Drawn are the {half} of least weight and the {half} of most; the table has the others."
-    heads = [kind, "weight", "error without", "with", "rows", "valid. rows"]
+        which = (
+            f"the {half} of least weight and the {half} of most"
+            if learned
+            else f"the {half} that gain most and the {half} that lose most"
+        )
+        words += f" Drawn are {which}; the table has the others."
+    heads = [kind, "weight", "error before", "after", "rows", "valid. rows"]
     rows = [
         [
             g["name"],
@@ -43,14 +56,16 @@ def labels(data: Data) -> str:
         ]
         for g in found["groups"]
     ]
-    if not errors:
-        heads, rows = [heads[i] for i in (0, 1, 4)], [[row[i] for i in (0, 1, 4)] for row in rows]
+    if not (errors and learned):
+        kept = (0, 1, 4) if learned else (0, 2, 3, 5)
+        heads, rows = [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
     cut = len(found["groups"]) < found["n_groups"]
     more = f'<p class="small">The first {len(found["groups"])} of {found["n_groups"]}.</p>' if cut else ""
     unit = "share wrong" if found["is_classes"] else "mean absolute error"
-    caption = f"Weight by {kind}" + (f"; errors: {unit}" if errors else "")
-    body = f'<div class="beside">{figure(charts.by_label(found), words)}'
-    title = "Weight by class" if found["is_classes"] else "Weight by target"
+    title = f"{'Weight' if learned else 'Who gains, who pays: error'} by {kind}"
+    caption = f"Weight by {kind}; errors: {unit}" if learned and errors else f"Weight by {kind}"
+    caption = caption if learned else f"Error by {kind}: {unit}"
+    body = f'<div class="beside">{figure(charts.by_label(found, learned), words)}'
     return section(
         "labels", title, f"{body}<div>{table('labels-table', caption, heads, rows)}{more}</div></div>"
     )
@@ -64,6 +79,8 @@ def _of_scores(data: Data) -> str:
 
 def slices(data: Data) -> str:
     """Weights by slices of columns, and the rows with the most and the least weight."""
+    if not data["weights"]["learned"]:
+        return ""
     columns = data["slices"]["columns"]
     looked, there = data["slices"]["n_looked_at"], data["slices"]["n_columns"]
     limit = "" if looked == there else f" Only the first {looked:,} of {there:,} columns were looked at."
@@ -94,8 +111,10 @@ def slices(data: Data) -> str:
 
 
 def weights(data: Data) -> str:
-    """How uneven the weights are."""
+    """How uneven the weights are, or that none are learned."""
     found = data["weights"]
+    if not found["learned"]:
+        return section("weights", "Weights", f"<p>{escape(_without_weights(data))}</p>")
     share = found["effective"] / found["n"] if found["n"] else None
     low, _, _, median, _, _, high = found["quantiles"]
     facts = [
@@ -114,6 +133,13 @@ def weights(data: Data) -> str:
         f'<div>{pairs(facts)}<p class="small">{escape(words + own)}</p></div></div>'
     )
     return section("weights", "How uneven the weights are", body)
+
+
+def _without_weights(data: Data) -> str:
+    own = "as much as your own sample weights say" if data["weights"]["with_own"] else "the same"
+    learned = best_learned(data)
+    words = f"No weights are learned here: every row counts {own}."
+    return words if learned is None else f"{words} {way_in_words(learned)}"
 
 
 def _examples(data: Data) -> str:

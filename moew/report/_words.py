@@ -5,43 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moew._util.numbers import alike, count, signed
+from moew._util.numbers import alike, count, number, signed
+from moew.report._ways import be, best_learned, best_of, best_simple, handed_out, named
+from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
 
-HEADLINES = {
-    "better": "Yes: the weighted model is better.",
-    "maybe": "Perhaps better, but that is not certain.",
-    "no": "No: the weighted model is not better.",
-    "worse": "No: the weighted model is worse.",
-    "none": "No weighting beat the unweighted model.",
-    "unknown": "This cannot be told.",
-}
+Data = Mapping[str, Any]
+QUESTION = "Is there a better model for this metric than the unweighted one?"
 MARKS = {"better": "↑", "maybe": "?", "no": "=", "worse": "↓", "none": "=", "unknown": "?"}
 
 
-def how_much(data: Mapping[str, Any]) -> str:
+def headline(data: Data) -> str:
+    """The answer, with the way that is handed out."""
+    way = data["chosen"]["name"]
+    return {
+        "better": f"Yes: {named(way)}.",
+        "maybe": f"Perhaps: {named(way)}, but that is not certain.",
+        "no": f"No: {named(way)} {be(way)} not better.",
+        "worse": f"No: {named(way)} {be(way)} worse.",
+        "none": "No: keep the unweighted model.",
+        "unknown": "This cannot be told.",
+    }[data["verdict"]["kind"]]
+
+
+def how_much(data: Data) -> str:
     """The two scores, and their difference as a share."""
-    verdict, name = data["verdict"], data["metric"]["name"]
+    verdict, name, way = data["verdict"], data["metric"]["name"], data["chosen"]["name"]
     before, after = verdict["before"], verdict["after"]
-    where = {
-        "comparison": "on the test rows",
-        "test": "on the test rows",
-        "honest": "by honest scores on "
-        + ("rows set aside" if data["metric"]["n_holdout"] else "the validation rows"),
-    }[verdict["evidence"]]
     if verdict["kind"] == "none":
-        return f"None of {_candidates(data)} scored better than the unweighted model."
+        score = "" if before is None else f" Its {name} is {alike([before])[0]}, {_where(data)}."
+        return f"What is handed out is the unweighted model.{score}"
     if before is None or after is None:
-        return "There is no honest score of both models to set side by side."
+        return f"Handed out: {named(way)}. There is no honest score of both models to set side by side."
     shown = alike([after, before])
     share = "" if before in (0, after) else f" ({signed(100 * (after - before) / abs(before))} %)"
-    way = "higher" if data["metric"]["greater_is_better"] else "lower"
+    direction = "higher" if data["metric"]["greater_is_better"] else "lower"
     return (
-        f"With learned weights the {name} is {shown[0]}, without them {shown[1]}{share}, "
-        f"{where}; {way} is better."
+        f"With {named(way)} the {name} is {shown[0]} instead of {shown[1]}{share}, {_where(data)}; "
+        f"{direction} is better."
     )
 
 
-def how_sure(data: Mapping[str, Any]) -> str:
+def how_sure(data: Data) -> str:
     """What the interval says about the gain."""
     verdict, kind = data["verdict"], data["verdict"]["kind"]
     if kind in ("none", "unknown"):
@@ -58,14 +62,36 @@ def how_sure(data: Mapping[str, Any]) -> str:
     return f"{interval}: it includes zero{luck}."
 
 
-def from_what(data: Mapping[str, Any]) -> str:
+def why(data: Data) -> str:
+    """Why this way is handed out, and what the others reach."""
+    handed, way = handed_out(data), data["chosen"]["name"]
+    if handed is None:
+        return ""
+    if not data["chosen"]["guard"]:
+        other = best_simple(data)
+        rest = "" if other is None else f"; {_reaches(other)}"
+        return f"The guard is off, so example weights are handed out whatever simpler ways reach{rest}."
+    if not handed["simple"]:
+        other = best_simple(data)
+        rest = "" if other is None else f" The best of those, {named(other['name'])}, {_ahead(other)}."
+        return f"{_capital(named(way))} {be(way)} ahead of every simple way beyond chance.{rest}"
+    learned = best_learned(data)
+    if learned is None:
+        return f"No other way is ahead of {named(way)} beyond chance."
+    ahead = learned["difference"] is None or learned["difference"] > 0
+    chance = " beyond chance" if ahead else ""
+    return f"{_capital(named(learned['name']))} were not better{chance}: {_ahead(learned, also=True)}."
+
+
+def from_what(data: Data) -> str:
     """Where the evidence comes from, and what it leaves open."""
     verdict, metric, comparison = data["verdict"], data["metric"], data["comparison"]
     if verdict["evidence"] == "comparison" and comparison is not None:
         return (
             f"From {count(comparison['repeats'], 'repeat')} of the whole search with other seeds, each "
-            f"judged on {count(comparison['n_test'], 'test row')} that no choice was made on. The gain "
-            "is against uniform weights; its interval holds the chance of the seeds and of the test rows."
+            f"judged on {count(comparison['n_test'], 'test row')} that no choice was made on; each may end "
+            "with another way. The gain is against uniform weights; its interval holds the chance of the "
+            "seeds and of the test rows."
         )
     these = "The interval is for these two models; another search would end with others."
     sure = "" if verdict["low"] is None or verdict["low"] == verdict["high"] else f" {these}"
@@ -73,37 +99,118 @@ def from_what(data: Mapping[str, Any]) -> str:
         return f"From {count(data['tested']['n_rows'], 'test row')} that no choice was made on.{sure}"
     if metric["honest"] == "holdout":
         return f"From {count(metric['n_holdout'], 'row')} set aside that no search saw.{sure}"
-    rows = count(metric["n_validation"], "validation row")
+    rows = metric["judged"]
     if metric["honest"] is None:
         return f"The search was asked for no honest score; the best of many scores on {rows} flatters itself."
     return (
-        f"From honest scores on {rows}: the luck of being the best of {_candidates(data)} is taken off. "
-        "The search itself has seen these rows, so test rows would be the stronger evidence."
+        f"From honest scores on {rows}: the luck of being the best of {_candidates(data)} and of "
+        f"{count(len(data['ways']), 'way')} is taken off. The search itself has seen these rows, so test "
+        "rows would be the stronger evidence."
     )
 
 
-def told(data: Mapping[str, Any]) -> list[str]:
+def told(data: Data) -> list[str]:
     """The verdict in a few sentences, for a terminal."""
-    lines = (HEADLINES[data["verdict"]["kind"]], how_much(data), how_sure(data), from_what(data))
+    lines = (headline(data), how_much(data), how_sure(data), why(data), from_what(data))
     return [line for line in lines if line]
 
 
-def advice(data: Mapping[str, Any]) -> str:
-    """What to do next."""
-    tested = data["verdict"]["evidence"] != "honest"
+def advice(data: Data) -> str:
+    """What to do next, by the verdict and by what else is in the table of ways."""
+    kind, way = data["verdict"]["kind"], data["chosen"]["name"]
+    rival = _rival(data)
+    more = "test rows" if data["verdict"]["evidence"] != "honest" else "validation or test rows"
+    if kind == "unknown":
+        if data["metric"]["honest"]:
+            return "Give more validation rows, so that the metric is defined on parts of them."
+        return "Ask for an honest score, or compare on test rows."
+    if kind in ("no", "worse"):
+        simple = best_simple(data)
+        if not data["chosen"]["guard"] and simple is not None and simple["difference"] > 0:
+            return f"Turn the guard on: {named(simple['name'])} {_ahead(simple)}."
+        simpler = "; it is simpler, and no worse as far as can be seen" if kind == "no" else ""
+        return f"Keep the unweighted model{simpler}."
+    if kind == "none":
+        if rival is not None:
+            return (
+                f"Keep the unweighted model for now. {_capital(named(rival['name']))} may be better "
+                f"({_margin(rival)}): more validation rows would tell."
+            )
+        return (
+            "Keep the unweighted model. A larger radius, another embedding or more candidates might find "
+            "more; a model that is flexible enough may have nothing to gain."
+        )
+    if way == CONSTANT:
+        use = (
+            "Look at the metric before you use this: it is best where every row gets the same answer, so "
+            "it may not be the number you mean."
+        )
+    elif kind == "maybe":
+        use = f"Before you switch, get more {more}."
+    elif way == TUNED:
+        how = "its predictions are adjusted" if data["task"] == "regression" else "it is decided otherwise"
+        use = f"Use it: the model is the same, only {how}. Look at who gains and who pays."
+    elif not data["weights"]["learned"]:
+        use = "Use it, after a look at who gains and who pays."
+    else:
+        use = "Use it, after a look at which rows lose weight."
+    if rival is None or kind == "maybe":
+        return use
+    if rival["simple"] and not data["chosen"]["guard"]:
+        return f"{use} {_capital(named(rival['name']))} {be(rival['name'])} simpler, and {_ahead(rival)}."
+    return (
+        f"{use} {_capital(named(rival['name']))} may be better still ({_margin(rival)}): more validation "
+        "rows would tell."
+    )
+
+
+def way_in_words(way: Data) -> str:
+    """What a way would have reached, against what is handed out."""
+    return f"{_capital(named(way['name']))} would have reached {number(way['honest'])} ({_margin(way)})."
+
+
+def _rival(data: Data) -> Data | None:
+    """The way that is furthest ahead of what is handed out, if one is; the unweighted model is what the
+    verdict is about."""
+    others = [way for way in data["ways"] if not way["handed_out"] and way["name"] != UNWEIGHTED]
+    rival = best_of(others)
+    return rival if rival is not None and rival["difference"] > 0 else None
+
+
+def _reaches(way: Data) -> str:
+    return f"{named(way['name'])} would have reached {number(way['honest'])} ({_margin(way)})"
+
+
+def _ahead(way: Data, also: bool = False) -> str:
+    """Where a way stands against what is handed out: ahead, behind, by how much."""
+    if way["difference"] is None:
+        return "no difference can be told" if also else "cannot be told apart from it"
+    if way["difference"] == 0:
+        return "both score the same" if also else "scores the same"
+    where = "ahead" if way["difference"] > 0 else "behind"
+    start = "they are" if also else be(way["name"])
+    margin = "" if way["margin"] is None else f" ± {number(way['margin'], 2)}"
+    return f"{start} {where} by {number(abs(way['difference']), 2)}{margin}"
+
+
+def _margin(way: Data) -> str:
+    if way["difference"] is None:
+        return "no difference can be told"
+    return f"{signed(way['difference'], 2)} ± {number(way['margin'], 2)}"
+
+
+def _where(data: Data) -> str:
     return {
-        "better": "Use the weighted model, after a look at which rows lose weight.",
-        "maybe": "Before you switch, get more "
-        + ("test rows." if tested else "validation rows, or test rows that no choice is made on."),
-        "no": "Keep the unweighted model; it is simpler, and no worse as far as can be seen.",
-        "worse": "Keep the unweighted model.",
-        "none": "Keep the unweighted model. A larger radius, another embedding or more "
-        "candidates might find more; a model that is flexible enough may have nothing to gain.",
-        "unknown": "Give more validation rows, so that the metric is defined on parts of them."
-        if data["metric"]["honest"]
-        else "Ask for an honest score, or compare on test rows.",
-    }[data["verdict"]["kind"]]
+        "comparison": "on the test rows",
+        "test": "on the test rows",
+        "honest": "by honest scores on "
+        + ("rows set aside" if data["metric"]["n_holdout"] else data["metric"]["judged"]),
+    }[data["verdict"]["evidence"]]
 
 
-def _candidates(data: Mapping[str, Any]) -> str:
-    return count(len(data["search"]["numbers"]) + len(data["search"]["failed"]), "candidate")
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _candidates(data: Data) -> str:
+    return count(data["search"]["n_models"], "candidate")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from moew.samplers._cover import CoverSampler as CoverSampler
 from moew.samplers._domains import Ball as Ball
+from moew.samplers._domains import BallAndBox as BallAndBox
 from moew.samplers._domains import Box as Box
 from moew.samplers._gp_bucb import GpBucb as GpBucb
 from moew.samplers._halving import Halving as Halving

@@ -1,4 +1,4 @@
-"""The domains of alpha: a ball (as in the paper) or a box, with the methods that samplers need."""
+"""The domains of alpha: a ball (as in the paper), a box or both, with the methods that samplers need."""
 
 from __future__ import annotations
 
@@ -83,3 +83,43 @@ class Box:
     def edge_distance(self, points: FloatArray) -> FloatArray:
         """Distance (n,) to the nearest face as a share of the half width."""
         return np.asarray(1 - np.abs(points).max(axis=-1) / self.half_width)
+
+
+@dataclass(frozen=True)
+class BallAndBox:
+    """Points whose first coordinates lie in a ball, those of α, and whose others lie in a box.
+
+    Examples
+    --------
+    >>> domain = BallAndBox(Ball(n_dims=2, radius=3.0), Box(n_dims=1, half_width=1.0))
+    >>> domain.project(np.array([[6.0, 8.0, 5.0]])).round(1).tolist()
+    [[1.8, 2.4, 1.0]]
+    """
+
+    ball: Ball
+    box: Box
+
+    @property
+    def n_dims(self) -> int:
+        """The coordinates of both."""
+        return self.ball.n_dims + self.box.n_dims
+
+    @property
+    def size(self) -> float:
+        """The larger of the radius and the half width."""
+        return max(self.ball.radius, self.box.half_width)
+
+    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """`n` points (n, n_dims), uniform in both."""
+        return np.hstack([self.ball.sample(rng, n), self.box.sample(rng, n)])
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest points of the domain to `points` (n, n_dims)."""
+        d = self.ball.n_dims
+        parts = [self.ball.project(points[..., :d]), self.box.project(points[..., d:])]
+        return np.concatenate(parts, axis=-1)
+
+    def edge_distance(self, points: FloatArray) -> FloatArray:
+        """Distance (n,) to the nearer of the two edges, each as a share of its own size."""
+        d = self.ball.n_dims
+        return np.minimum(self.ball.edge_distance(points[..., :d]), self.box.edge_distance(points[..., d:]))

@@ -23,9 +23,9 @@ from moew.search._estimator import ExampleWeightSearch
 from moew.search._evaluate import FinalModel
 from moew.search._loop import Outcome, Search, search_side_by_side, train_folds
 from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
-from moew.search._searches import list_searches, simple_search
+from moew.search._searches import list_searches, parameters_search, simple_search
 from moew.search._settings import SearchSettings
-from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, POWERS, TUNED
+from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, PARAMETERS, POWERS, TUNED
 from moew.types import FloatArray, Labels, Rows, Weighting
 from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
 
@@ -39,10 +39,12 @@ METHODS = (
     CLASS_WEIGHTS + AND_TUNED,
     POWERS,
     POWERS + AND_TUNED,
+    PARAMETERS,
+    PARAMETERS + AND_TUNED,
     MOEW,
 )
-"""All methods; powers of the target are for regression, class weights for classification, and decisions are
-tuned where the metric looks at nothing else."""
+"""All methods; powers of the target are for regression, class weights for classification, hyper-parameters
+for a search space, and decisions are tuned where the metric looks at nothing else."""
 _BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
 
 
@@ -261,7 +263,7 @@ def choices_of_all(methods: Sequence[str], prepared: Sequence[Prepared]) -> dict
             choices[method] = _moew(prepared)
             continue
         base = {TUNED: UNIFORM}.get(method, method.removesuffix(AND_TUNED))
-        if base in _other_task(prepared[0]):
+        if base in _not_here(prepared[0]):
             continue
         tuned = base != method
         if tuned and not _can_tune(prepared[0], trained, base):
@@ -279,8 +281,9 @@ def choices_with_weights(
     return _choices(prepared, _with_weights(prepared, weights, note), tuned=False)
 
 
-def _other_task(prepared: Prepared) -> tuple[str, ...]:
-    return (POWERS,) if prepared.data.task == "classification" else (CLASS_WEIGHTS,)
+def _not_here(prepared: Prepared) -> tuple[str, ...]:
+    other = POWERS if prepared.data.task == "classification" else CLASS_WEIGHTS
+    return (other, PARAMETERS) if prepared.space is None else (other,)
 
 
 def _can_tune(prepared: Prepared, trained: Mapping[str, _Runs], base: str) -> bool:
@@ -295,6 +298,8 @@ def _trained(method: str, prepared: Sequence[Prepared]) -> _Runs:
     """Run the searches of a method in all repeats."""
     if method in (CLASS_WEIGHTS, POWERS):
         return _search(prepared, [simple_search(one) for one in prepared])
+    if method == PARAMETERS:
+        return _search(prepared, [parameters_search(one) for one in prepared])
     if method == RANDOM:
         own = [one.data.training for one in prepared]
         weightings = [

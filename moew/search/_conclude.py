@@ -25,10 +25,10 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._prepare import Prepared
 from moew.search._result import FittedSearch, SearchResult, WayResult
-from moew.search._searches import zero_is_unweighted
+from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import CLASS_WEIGHTS, POWERS, UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
@@ -62,9 +62,7 @@ def conclude(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         effort = _effort(prepared, pool, notes)
-        judge = _judge(
-            prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort
-        )
+        judge = _judge(prepared, pool, effort, list(numbers.values()))
         ways = list_ways(judge, numbers, averages=_averages(prepared, notes))
         finalists = _Finalists(prepared, pool, judge, notes)
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
@@ -137,9 +135,7 @@ def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tune
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         effort = _effort(prepared, pool, [])
-        judge = _judge(
-            prepared, prepared.data, [c.predictions for c in pool], [c.value for c in pool], effort
-        )
+        judge = _judge(prepared, pool, effort)
         way = best_way(judge, range(len(pool)), tuned)
         finalists = _Finalists(prepared, pool, judge, [])
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
@@ -185,7 +181,7 @@ def _holder_of_unweighted(prepared: Prepared, searches: Mapping[str, Search]) ->
     """The search whose first candidate is the unweighted model; see `list_searches`."""
     if zero_is_unweighted(prepared, searches[WEIGHTS].weighting):
         return WEIGHTS
-    return next(name for name in searches if name in (CLASS_WEIGHTS, POWERS))
+    return simple_name(prepared)
 
 
 def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
@@ -195,13 +191,15 @@ def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> 
     `slow=True` or a faster metric is always on one side of them.
     """
     evaluator, rows = prepared.evaluator, prepared.data.validation
-    if evaluator.metric.slow:
-        return EFFORTS[-1]
-    seconds = min(_timed(evaluator.value, pool[0].predictions, rows) for _ in range(3))
+    seconds, takes = math.inf, "is slow"
+    for _ in range(0 if evaluator.metric.slow else 2):  # the first call may be slow by chance
+        if seconds >= _SLOW[0]:
+            seconds = min(seconds, _timed(evaluator.value, pool[0].predictions, rows))
+            takes = f"takes {seconds:.2g} s"
     effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]
     if effort is not EFFORTS[0]:
         notes.append(
-            f"the metric takes {seconds:.2g} s, so honest scores are from {2 * effort.pairs} halves"
+            f"the metric {takes}, so honest scores are from {2 * effort.pairs} halves"
             f"{'' if effort.tuning else ', and no decisions are tuned'}."
         )
     return effort
@@ -226,13 +224,11 @@ def _averages(prepared: Prepared, notes: list[str]) -> bool:
 
 
 def _judge(
-    prepared: Prepared,
-    data: SearchData,
-    predictions: Sequence[Predictions],
-    values: Sequence[float],
-    effort: Effort,
+    prepared: Prepared, pool: Sequence[Candidate], effort: Effort, families: Sequence[Sequence[int]] = ()
 ) -> Judge:
-    return Judge(prepared.evaluator, data.validation, data.task, predictions, np.array(values), effort)
+    data, predictions = prepared.data, [c.predictions for c in pool]
+    values = np.array([c.value for c in pool])
+    return Judge(prepared.evaluator, data.validation, data.task, predictions, values, effort, families)
 
 
 @dataclass
@@ -253,13 +249,16 @@ class _Finalists:
         members = sorted({member for choice in chosen.values() for member in choice.members})
         weights = [self.pool[k].weights for k in members]
         seeds = [self.pool[k].trial.seed for k in members]
+        parameters = [self.pool[k].trial.parameters for k in members]
         for choice in joint[:1]:  # both ways of example weights have the same members
             weights.append(mean_weights(self.pool, choice))
             seeds.append(self.pool[choice.members[0]].trial.seed)
-        predictions, values = self._trained(data, weights, seeds)
+            parameters.append(main_parameters(self.pool, choice))
+        predictions = self._trained(data, weights, seeds, parameters)
         if predictions is None:
             return judge, dict(chosen)
-        final = _judge(self.prepared, data, predictions, values, judge.effort)
+        evaluator = self.prepared.evaluator
+        final = Judge(evaluator, data.validation, data.task, predictions, None, judge.effort)
         place = {member: k for k, member in enumerate(members)}
         return final, {name: self._moved(final, choice, place) for name, choice in chosen.items()}
 
@@ -274,20 +273,23 @@ class _Finalists:
         return replace(moved, members=choice.members, votes=choice.votes)
 
     def _trained(
-        self, data: SearchData, weights: Sequence[FloatArray], seeds: Sequence[int]
-    ) -> tuple[list[Predictions] | None, list[float]]:
+        self,
+        data: SearchData,
+        weights: Sequence[FloatArray],
+        seeds: Sequence[int],
+        parameters: Sequence[Mapping[str, Any]],
+    ) -> list[Predictions] | None:
         evaluator, trainer = self.prepared.evaluator, self.prepared.trainer
-        found: dict[int, tuple[Predictions, float]] = {}
-        for k, models in train_folds(trainer, data, np.stack(weights), seeds):
+        found: dict[int, Predictions] = {}
+        for k, models in train_folds(trainer, data, np.stack(weights), seeds, parameters):
             try:
                 if isinstance(models, Exception):
                     raise models
-                predictions = evaluator.predictions(models, data).compact()
-                found[k] = predictions, evaluator.value(predictions, data.validation)
+                found[k] = evaluator.predictions(models, data).compact()
             except Exception as error:  # must not lose the result of the search
                 self.notes.append(f"the finalists are judged by the search's folds: {error}")
-                return None, []
-        return [found[k][0] for k in range(len(seeds))], [found[k][1] for k in range(len(seeds))]
+                return None
+        return [found[k] for k in range(len(seeds))]
 
 
 @dataclass(frozen=True)
@@ -308,6 +310,11 @@ def mean_weights(pool: Sequence[Candidate], choice: Choice) -> FloatArray:
     return mean
 
 
+def main_parameters(pool: Sequence[Candidate], choice: Choice) -> Mapping[str, Any]:
+    """The hyper-parameters of the member with the most votes, the first of equals."""
+    return pool[choice.members[int(np.argmax(choice.votes))]].trial.parameters
+
+
 def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Final:
     """Train the choice's models on all training rows."""
     data, evaluator = prepared.data, prepared.evaluator
@@ -319,11 +326,13 @@ def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Fi
     functions = tuple(m.study.weight_function(m.trial) for m in members)
     function = functions[0] if len(members) == 1 else AveragedWeights(functions, tuple(choice.votes.tolist()))
     if len(members) == 1 or prepared.settings.final == "average":
-        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed)[0]
+        parameters = main_parameters(pool, choice)
+        model = train_one(prepared.trainer, whole, weights, members[0].trial.seed, parameters)[0]
     else:
         stacked, seeds = np.stack([m.weights for m in members]), [m.trial.seed for m in members]
         trained: dict[int, Any] = {}
-        for k, found in train_folds(prepared.trainer, whole, stacked, seeds):
+        each = [m.trial.parameters for m in members]
+        for k, found in train_folds(prepared.trainer, whole, stacked, seeds, each):
             if isinstance(found, Exception):
                 raise SearchFailedError(f"the model could not be trained: {found}") from found
             trained[k] = found[0]
@@ -339,18 +348,8 @@ def _constant(prepared: Prepared, choice: Choice) -> _Final:
     classifies = prepared.data.task == "classification"
     dummy = DummyClassifier if classifies else DummyRegressor
     model = dummy(strategy="constant", constant=choice.constant).fit(training.X, training.y)
-    ones = _unweighted_function(prepared)
+    ones = unweighted_function(prepared)
     return _Final(FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones)
-
-
-def _unweighted_function(prepared: Prepared) -> Any:
-    from moew.embedding import LabelEmbedding
-    from moew.weighting import ExampleWeighting, UniformBaseWeights
-
-    training = prepared.data.training
-    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
-    weighting.fit(None, training.y, task=prepared.data.task, sample_weight=training.sample_weight)
-    return weighting.weight_function(np.zeros(weighting.n_dims))
 
 
 def _honest_scores(
@@ -368,6 +367,9 @@ def _honest_scores(
         return no_honest_score(nothing[0]), no_honest_score(nothing[1]), math.nan
     if prepared.data.holdout is not None:
         return _on_holdout(prepared, chosen, unweighted, final, plain)
+    if chosen is unweighted:
+        alone = honest_of(prepared, chosen, chosen.optimism)
+        return alone, alone, 0.0
     whole = honest_of(prepared, chosen, verdict.optimism)
     if unweighted is None:
         return whole, no_honest_score(math.nan, "it has no value"), math.nan
@@ -410,7 +412,7 @@ def _on_holdout(
     plain: FinalModel | None,
 ) -> tuple[HonestScore, HonestScore, float]:
     """The same from rows that the search did not use."""
-    evaluator, rows, data = prepared.evaluator, prepared.data.holdout, prepared.data
+    evaluator, rows = prepared.evaluator, prepared.data.holdout
     assert rows is not None
     sign = 1.0 if evaluator.metric.greater_is_better else -1.0
     scored: list[HonestScore] = []
@@ -428,7 +430,7 @@ def _on_holdout(
     spread = 0.0 if chosen is unweighted else math.nan
     if chosen is not unweighted and len(there) == 2:
         rng = generator(prepared.seed, "gain")
-        spread = gain_error_on(there[0], there[1], rows, evaluator, data.task, rng)
+        spread = gain_error_on(there[0], there[1], rows, evaluator, rng)
     return scored[0], scored[1], spread
 
 
@@ -441,8 +443,7 @@ def _alpha_zero(pool: Sequence[Candidate], numbers: Mapping[str, Sequence[int]])
 
 
 def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayResult:
-    optimism = verdict.optimism if score is verdict.chosen else score.optimism
-    honest = honest_of(prepared, score, optimism)
+    honest = honest_of(prepared, score, score.optimism)
     return WayResult(
         score.way.name,
         score.way.simple,
@@ -458,7 +459,7 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
         notes.append("no weighting beat alpha = 0.")
-    elif float(study.domain.edge_distance(best.alpha)) < _EDGE:
+    elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
         notes.append(
             f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
             "a larger radius may find better weights."

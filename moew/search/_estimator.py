@@ -35,6 +35,7 @@ from moew.weighting import (
 )
 
 if TYPE_CHECKING:
+    from moew.search._space import SearchSpace
     from moew.search._study import Storage
 
 
@@ -83,6 +84,11 @@ Embedding
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "cover" or Sampler
         Where the next candidates come from.
+    search_space : mapping of names to Optuna distributions, or None, default None
+        Hyper-parameters of the estimator that are searched together with α, such as
+        {"C": FloatDistribution(1e-4, 1e2, log=True)}; "step__C" for a Pipeline. Candidate 0 has the
+        estimator's own. With the guard, a fifth of the candidates are unweighted models whose parameters
+        TPE proposes: the simple way "hyper-parameters". Needs Optuna.
     radius : float or None, default None
         Radius R of the ball that α is searched in; None is the default, 4, which a benchmark chose.
     n_batches, batch_size : int, default 10 and 10
@@ -133,6 +139,7 @@ Embedding
     unweighted_score_, unweighted_estimator_, unweighted_decision_ : the model that is trained without learned
         weights, for comparison; None if it could not be trained
     best_alpha_ : array (d,), of the best single candidate of the search
+    best_params_ : dict, its searched hyper-parameters; empty without a search space
     alpha_zero_score_ : float, of the α = 0 model; with π = 1 it is the unweighted model
     result_ : SearchResult, everything above, every way and every trial; print it
     study_ : WeightStudy
@@ -169,6 +176,7 @@ Embedding
         embedding: Any = "directions",
         base_weights: Any = "label_shift",
         sampler: Any = "gp_bucb",
+        search_space: SearchSpace = None,
         radius: float | None = None,
         n_batches: int = 10,
         batch_size: int = 10,
@@ -190,6 +198,7 @@ Embedding
         self.embedding = embedding
         self.base_weights = base_weights
         self.sampler = sampler
+        self.search_space = search_space
         self.radius = radius
         self.n_batches = n_batches
         self.batch_size = batch_size
@@ -489,6 +498,7 @@ Embedding
         if fitted.evaluator.classes is not None:
             self.classes_ = fitted.evaluator.classes
         self.best_alpha_ = result.best_alpha
+        self.best_params_ = result.best_parameters
         self.training_rows_ = fitted.training_rows
         self.sample_weight_ = fitted.weights
         self.weight_function_ = fitted.weight_function

@@ -88,6 +88,14 @@ class Evaluator:
             raise InvalidInputError(
                 f"the metric {self.metric.name!r} is for two classes, got {got}.", argument="metric"
             )
+        if self.always_tuned and self.tuned.by is not None:
+            raise InvalidInputError(
+                Argument("by", self.tuned.by),
+                f" gives thresholds by group, which need two classes, got {got}; use ",
+                Argument("decision", "tuned"),
+                ".",
+                argument="decision",
+            )
         if self.rule is not None:
             raise InvalidInputError(
                 f"a decision rule decides between two classes, got {got}; use ",

@@ -72,6 +72,10 @@ def score_ways(
     chosen = {way.name: way.choose(every) for way in ways}
     there = [way for way in ways if chosen[way.name] is not None]
     final_judge, final = finalists({way.name: chosen[way.name] for way in there})
+
+    def by(way: Way) -> Judge:
+        return final_judge if final[way.name].members else judge  # a constant is the same by both
+
     crossed: dict[str, list[float]] = {way.name: [] for way in there}
     fixed: dict[str, list[float]] = {way.name: [] for way in there}
     own: dict[str, list[float]] = {way.name: [] for way in there}
@@ -84,15 +88,19 @@ def score_ways(
                 choice = way.choose(half)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
+                if not judge.effort.error_pairs:
+                    own[way.name].append(by(way).value(final[way.name], other))
+    # New rows have other shares of the classes, so the halves that show the error are not stratified.
+    alike = np.zeros_like(strata)
     for _ in range(judge.effort.error_pairs if halved else 0):
-        for half in stratified_halves(strata, rng, groups):
+        for half in stratified_halves(alike, rng, groups):
             for way in there:
-                own[way.name].append(final_judge.value(final[way.name], half))
+                own[way.name].append(by(way).value(final[way.name], half))
     return [
         WayScore(
             way,
             final[way.name],
-            final_judge.value(final[way.name], final_judge.every),
+            by(way).value(final[way.name], by(way).every),
             np.array(crossed[way.name]),
             np.array(fixed[way.name]),
             np.array(own[way.name]),
@@ -123,8 +131,8 @@ def decide(scores: Sequence[WayScore], guard: bool) -> Verdict:
         # The same rule on each half, with the ways' optimism of all rows, which a half has more of.
         crossed = np.array([_chosen_on_half(scores, k).crossed[k] for k in range(len(chosen.crossed))])
     optimism = _mean(chosen.chosen - crossed)
-    if not math.isfinite(optimism):
-        optimism = chosen.optimism
+    # A choice among ways flatters no less than the choice within one.
+    optimism = max(optimism, chosen.optimism) if math.isfinite(optimism) else chosen.optimism
     honest = chosen.best - optimism - chosen.size_bias
     return Verdict(chosen, reason, honest, optimism)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from moew.data import LabelledRows
-from moew.data._splits import strata_of, stratified_halves
+from moew.data._splits import stratified_halves
 from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator
-from moew.types import IntArray, Task
+from moew.types import IntArray
 
 _GAIN_PAIRS, _SLOW_PAIRS = 50, 10  # pairs of halves for the gain's standard error
 
@@ -50,7 +50,6 @@ def gain_error_on(
     unweighted: Predictions,
     rows: LabelledRows,
     evaluator: Evaluator,
-    task: Task,
     rng: np.random.Generator,
 ) -> float:
     """Standard error of (the winner's metric − the unweighted model's) on `rows`, for fixed models whose
@@ -66,14 +65,15 @@ def gain_error_on(
         values = [evaluator.value_as_decided(p.take(some), taken) for p in (winner, unweighted)]
         return values[0] - values[1]
 
-    strata = strata_of(judged.y, task)
+    # New rows have other shares of the classes, so the halves are not stratified.
+    alike = np.zeros(len(judged), dtype=np.intp)
     n_pairs = _SLOW_PAIRS if evaluator.metric.slow else _GAIN_PAIRS
     moves = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
         for _ in range(n_pairs):
             try:
-                halves = [gain(half) for half in stratified_halves(strata, rng, judged.groups)]
+                halves = [gain(half) for half in stratified_halves(alike, rng, judged.groups)]
             except Exception:  # undefined on a half, such as one without a class
                 continue
             moves += halves if np.isfinite(halves).all() else []

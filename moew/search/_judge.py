@@ -28,18 +28,21 @@ class Effort:
     """How many calls of the metric the choice and its honest score may take."""
 
     pairs: int = 5  # of halves that choices are made on
-    error_pairs: int = 25  # of halves that show the error of a fixed choice
-    judged: int = 60  # candidates that are scored on halves, the best on all rows
+    error_pairs: int = (
+        25  # of halves that show the error of a fixed choice; 0: those that choices are made on
+    )
+    judged: int = 60  # candidates that are scored on halves, the best on all rows; and a quarter of each way
     contenders: int = 15  # candidates that may join an ensemble
+    constants: int = 19  # decisions that are tried as constants
     rounds: int = 5  # of the greedy selection
     tuning: int = 40  # calls that tune one decision; 0: none is tuned
 
 
 EFFORTS = (
     Effort(),
-    Effort(pairs=3, error_pairs=10, judged=30, contenders=8, rounds=4, tuning=16),
-    Effort(pairs=2, error_pairs=4, judged=12, contenders=4, rounds=3, tuning=8),
-    Effort(pairs=1, error_pairs=1, judged=3, contenders=1, rounds=1, tuning=0),
+    Effort(pairs=3, error_pairs=10, judged=30, contenders=8, constants=9, rounds=4, tuning=16),
+    Effort(pairs=2, error_pairs=0, judged=12, contenders=4, constants=5, rounds=3, tuning=8),
+    Effort(pairs=1, error_pairs=0, judged=1, contenders=1, constants=2, rounds=1, tuning=0),
 )
 """From thorough to quick; the slower the metric, the quicker one is taken."""
 
@@ -58,7 +61,11 @@ class Choice:
 
 
 class Judge:
-    """Scores the candidates whose predictions on the judged `rows` are given, by number."""
+    """Scores the candidates whose predictions on the judged `rows` are given, by number.
+
+    `values` are the metric's on all rows, in its own direction, and None where they are not known yet. Where
+    not all candidates can be scored on halves, the best of each of `families` are.
+    """
 
     def __init__(
         self,
@@ -66,20 +73,24 @@ class Judge:
         rows: LabelledRows,
         task: Task,
         predictions: Sequence[Predictions],
-        values: FloatArray,
+        values: FloatArray | None,
         effort: Effort,
+        families: Sequence[Sequence[int]] = (),
     ) -> None:
         self.evaluator, self.task, self.predictions = evaluator, task, list(predictions)
         # X takes the most memory, and few metrics look at it.
         self.rows = rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
         self.every = np.arange(len(rows))
         self.sign = 1.0 if evaluator.metric.greater_is_better else -1.0
-        self.effort = effort
-        self.n_calls = 0
+        self.effort, self.families = effort, families
         self.failure: Exception | None = None  # the first of the metric on some of the rows
         self._parts: dict[int, tuple[IntArray, LabelledRows]] = {}
-        self._on_all = self.sign * np.where(np.isfinite(values), values, np.nan)
-        self._values: dict[int, tuple[IntArray, FloatArray]] = {id(self.every): (self.every, self._on_all)}
+        self._numbers = {id(predicted): k for k, predicted in enumerate(self.predictions)}
+        on_all: dict[Any, float] = {}
+        if values is not None:
+            on_all = dict(enumerate((self.sign * np.where(np.isfinite(values), values, np.nan)).tolist()))
+        # Values by number, and of constants, on all rows and on the sets of rows of last.
+        self._known: dict[int, tuple[IntArray, dict[Any, float]]] = {id(self.every): (self.every, on_all)}
 
     @cached_property
     def decides(self) -> bool:
@@ -88,12 +99,11 @@ class Judge:
 
     def values(self, rows: IntArray) -> FloatArray:
         """The values (m,) of all candidates on these rows, with the user's rule fitted there."""
-        known = self._values.get(id(rows))
-        if known is None:
-            if len(self._values) == _KEPT_PARTS:
-                self._values = {id(self.every): (self.every, self._on_all)}
-            known = self._values[id(rows)] = rows, self._all_values(rows)
-        return known[1]
+        known = self._known_on(rows)
+        hopeful = range(len(self.predictions)) if rows is self.every else self._hopeful
+        for k in hopeful:
+            self._value_of(int(k), rows)
+        return np.array([known.get(k, math.nan) for k in range(len(self.predictions))])
 
     def best(self, candidates: Sequence[int], rows: IntArray) -> Choice:
         """The best candidate on these rows, the first among equals."""
@@ -134,57 +144,98 @@ class Judge:
         if self.evaluator.always_tuned or not self.effort.tuning:
             return None
         part = self._part(choice.rows)
-        fitted = self.evaluator.tune(choice.predictions.take(choice.rows), part, self.effort.tuning)
-        self.n_calls += self.effort.tuning
+        fitted = self.evaluator.tune(choice.predictions.take(choice.rows), part, self._tuning_calls)
         return None if fitted is None else replace(choice, tuned=fitted)
+
+    @cached_property
+    def _tuning_calls(self) -> int:
+        """Calls that tune one decision: more for thresholds of groups and for offsets of many classes."""
+        n_classes = 2 if self.evaluator.classes is None else len(self.evaluator.classes)
+        several = 3 if self.evaluator.tuned.by is not None else max(1.0, n_classes / 3)
+        return round(several * self.effort.tuning)
 
     def constant(self, rows: IntArray) -> Choice | None:
         """The best constant decision on these rows; None if the metric is not of decisions."""
         if not self.decides:
             return None
-        part = self._part(rows)
-        if self.task == "classification":
-            tried = np.asarray(self.evaluator.classes)
-        else:
-            tried = np.unique(np.quantile(np.asarray(part.y, dtype=np.float64), np.linspace(0.05, 0.95, 19)))
-        values = [self._value(_constant(self.predictions[0], c, len(part)), part) for c in tried]
+        tried = self._constants(rows)
+        values = [self._value_of_constant(c, rows) for c in tried]
         if np.isnan(values).all():
             return None
         best = tried[int(np.nanargmax(values))]
         made = _constant(self.predictions[0], best, len(self.rows))
         return Choice((), np.empty(0), made, rows, constant=best)
 
+    def _constants(self, rows: IntArray) -> Array:
+        """Constant decisions worth trying: the most common classes, or quantiles of a target."""
+        y, most = self.rows.y[rows], self.effort.constants
+        if self.task != "classification":
+            shares = np.linspace(0.05, 0.95, most) if most > 2 else np.array([0.5])
+            return np.unique(np.quantile(np.asarray(y, dtype=np.float64), shares))
+        classes = np.asarray(self.evaluator.classes)
+        counts = np.array([np.count_nonzero(y == one) for one in classes])
+        return classes[np.sort(np.argsort(-counts, kind="stable")[:most])]
+
     def value(self, choice: Choice, rows: IntArray) -> float:
         """The value of a choice on these rows, with decisions as they were fitted on its own rows."""
+        if choice.constant is not None:
+            return self._value_of_constant(choice.constant, rows)
+        fits = self.evaluator.rule is not None or self.evaluator.always_tuned
+        single = self._numbers.get(id(choice.predictions))
+        if choice.tuned is None and single is not None and (not fits or choice.rows is rows):
+            return self._value_of(single, rows)
         part, known = self._part(rows), choice.predictions.take(rows)
         if choice.tuned is not None:
             return self._value(known, part, decided=self.evaluator.decide_tuned(choice.tuned, known, part))
-        fit_on = None
-        if self.evaluator.rule is not None or self.evaluator.always_tuned:
-            fit_on = choice.predictions.take(choice.rows), self._part(choice.rows)
+        fit_on = (choice.predictions.take(choice.rows), self._part(choice.rows)) if fits else None
         return self._value(known, part, fit_on=fit_on)
 
-    def _all_values(self, rows: IntArray) -> FloatArray:
+    def _known_on(self, rows: IntArray) -> dict[Any, float]:
+        """The values that are known on these rows, by number of a candidate or ("constant", decision)."""
+        if id(rows) not in self._known:
+            if len(self._known) == _KEPT_PARTS:
+                self._known = {id(self.every): self._known[id(self.every)]}
+            known: dict[Any, float] = {} if self._stack is None else dict(enumerate(self._stacked(rows)))
+            self._known[id(rows)] = rows, known  # keeping `rows` keeps its id valid
+        return self._known[id(rows)][1]
+
+    def _value_of(self, candidate: int, rows: IntArray) -> float:
+        """The value of a candidate on these rows, with the user's rule fitted there."""
+        known = self._known_on(rows)
+        if candidate not in known:
+            known[candidate] = self._value(self.predictions[candidate].take(rows), self._part(rows))
+        return known[candidate]
+
+    def _value_of_constant(self, constant: Any, rows: IntArray) -> float:
+        known, key = self._known_on(rows), ("constant", constant)
+        if key not in known:
+            made = _constant(self.predictions[0], constant, len(rows))
+            decided = np.full(len(rows), constant)  # so that it is not tuned
+            known[key] = self._value(made, self._part(rows), decided=decided)
+        return known[key]
+
+    def _stacked(self, rows: IntArray) -> list[float]:
+        """The values of all candidates from one call; none if it is undefined for some of them."""
         part, metric = self._part(rows), self.evaluator.metric
-        if self._stack is not None:
-            weight = part.sample_weight
-            self.n_calls += 1
-            try:
-                found = metric.values(self._stack[:, rows], part.y, sample_weight=weight)
-            except Exception:
-                found = None  # undefined for some candidates: one by one
-            if found is not None:
-                return self.sign * np.where(np.isfinite(found), found, np.nan)
-        values = np.full(len(self.predictions), np.nan)
-        for k in self._hopeful:
-            values[k] = self._value(self.predictions[k].take(rows), part)
+        try:
+            found = metric.values(np.asarray(self._stack)[:, rows], part.y, sample_weight=part.sample_weight)
+        except Exception:
+            return []
+        if found is None:
+            return []
+        values: list[float] = (self.sign * np.where(np.isfinite(found), found, np.nan)).tolist()
         return values
 
     @cached_property
     def _hopeful(self) -> IntArray:
-        """The candidates that are scored on halves: the first, and the best on all rows."""
-        order = np.argsort(np.where(np.isnan(self._on_all), np.inf, -self._on_all), kind="stable")
-        return np.union1d([0], order[: self.effort.judged])
+        """The candidates that are scored on halves: the first, the best of all, the best of each family."""
+        on_all = self.values(self.every)
+        order = np.argsort(np.where(np.isnan(on_all), np.inf, -on_all), kind="stable")
+        best = [0, *order[: self.effort.judged].tolist()]
+        few = max(1, self.effort.judged // 4)
+        for family in self.families:
+            best += [k for k in order.tolist() if k in set(family)][:few]
+        return np.unique(best)
 
     @cached_property
     def _stack(self) -> Array | None:
@@ -220,7 +271,6 @@ class Judge:
         decided: Array | None = None,
         fit_on: tuple[Predictions, LabelledRows] | None = None,
     ) -> float:
-        self.n_calls += 1
         try:
             value = self.evaluator.value(predictions, part, fit_on, decided=decided)
         except Exception as error:  # it has a value on all rows, so it is undefined on these

@@ -13,6 +13,7 @@ import numpy as np
 
 from moew._util.seeds import generator, integer_seed
 from moew.data import SearchData
+from moew.data._groups import count_groups
 from moew.data._splits import lone_labels, out_of_fold
 from moew.exceptions import Argument, InvalidInputError
 from moew.search._evaluate import Evaluator
@@ -53,9 +54,17 @@ def judged_rows(
             f" cannot judge training rows beside the given validation rows: {reason}.",
             argument="validation",
         )
+    if whole_number and validation > (most := _most_folds(data)):
+        raise InvalidInputError(
+            Argument("validation", validation),
+            f" cannot split these rows: there are {most} {'rows' if training.groups is None else 'groups'}. "
+            "Use fewer folds.",
+            argument="validation",
+        )
     drawn, effective = rows_like(ratio, generator(seed, "judged"), MOST_JUDGED, training.groups)
     if len(drawn) < FINALIST_FOLDS:
-        return data, (f"judged on the {len(given):,} validation rows alone: {_FAR}.",), True
+        few = _FAR if effective < len(ratio) else "there are too few training rows"
+        return data, (f"judged on the {len(given):,} validation rows alone: {few}.",), True
     folds = (SEARCH_FOLDS, _finalist_folds(data)) if automatic else (int(validation), int(validation))
     note = f"judged on {len(given):,} validation rows and {len(drawn):,} training rows out of fold"
     if effective < len(ratio):
@@ -81,6 +90,11 @@ def _all_out_of_fold(data: SearchData, seed: int) -> SearchData:
 
 def _finalist_folds(data: SearchData) -> int:
     return max(SEARCH_FOLDS, min(FINALIST_FOLDS, _fewest_of_a_class(data)))
+
+
+def _most_folds(data: SearchData) -> int:
+    groups = data.training.groups
+    return len(data.training) if groups is None else count_groups(groups)
 
 
 def _fewest_of_a_class(data: SearchData) -> int:

@@ -7,7 +7,7 @@ a model that trains many weightings at once gets them together. A single search 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ class Search:
     weighting: Weighting
     evaluator: Evaluator
     share: tuple[float, float] = (0.0, 1.0)  # which part of the candidates of the searches side by side
-    optional: bool = False  # whether the others go on if none of its candidates works
+    optional: bool = False  # whether others go on if all its candidates fail
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """How many candidates besides those of α = 0 the search has after so many batches."""
@@ -162,8 +162,8 @@ def _train_with_trainers(
         waiting = [place for place in waiting if place not in group]
         members = [(place, trial) for place in group for trial in asked[place]]
         weights = np.concatenate([training_weights(ledgers[place].search, asked[place]) for place in group])
-        seeds = [trial.seed for _, trial in members]
-        for k, models in train_folds(first.trainer, first.data, weights, seeds):
+        seeds, parameters = zip(*((trial.seed, trial.parameters) for _, trial in members), strict=True)
+        for k, models in train_folds(first.trainer, first.data, weights, seeds, parameters):
             yield *members[k], models
 
 
@@ -173,16 +173,22 @@ def training_weights(search: Search, trials: Sequence[Trial]) -> FloatArray:
 
 
 def train_folds(
-    trainer: Trainer, data: SearchData, weights: FloatArray, seeds: Sequence[int]
+    trainer: Trainer,
+    data: SearchData,
+    weights: FloatArray,
+    seeds: Sequence[int],
+    parameters: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[tuple[int, list[Any] | Exception]]:
-    """Yield (k, models, one for each fold, or the exception of the first that failed) for weights (K, n)."""
+    """Yield (k, models, one for each fold, or the exception of the first that failed) for weights (K, n) and
+    the hyper-parameters of K candidates, if they have any of their own."""
+    more = {"parameters": parameters} if any(parameters) else {}
     models: list[dict[int, Any]] = [{} for _ in seeds]
     X, y, own = data.training.X, data.training.y, data.training.sample_weight
     for f, fold in enumerate(data.folds):
         of_fold = weights
         if fold.train is not None:
             of_fold = over_fold(weights[:, fold.train], None if own is None else own[fold.train])
-        for k, model in trainer.train(X, y, of_fold, seeds, fold.train):
+        for k, model in trainer.train(X, y, of_fold, seeds, fold.train, **more):
             models[k][f] = model
             if len(models[k]) == len(data.folds):
                 failed = [m for m in models[k].values() if isinstance(m, Exception)]
@@ -190,9 +196,12 @@ def train_folds(
                 models[k] = {}  # free the memory unless the receiver keeps them
 
 
-def train_one(trainer: Trainer, data: SearchData, weights: FloatArray, seed: int) -> list[Any]:
-    """Train one model for each fold with weights (n,); the same weights and seed give the same bits."""
-    ((_, models),) = train_folds(trainer, data, weights[None], [seed])
+def train_one(
+    trainer: Trainer, data: SearchData, weights: FloatArray, seed: int, parameters: Mapping[str, Any]
+) -> list[Any]:
+    """Train one model for each fold with weights (n,); the same weights, seed and parameters give the same
+    bits."""
+    ((_, models),) = train_folds(trainer, data, weights[None], [seed], [parameters])
     if isinstance(models, Exception):
         raise SearchFailedError(f"the model could not be trained: {models}") from models
     return models

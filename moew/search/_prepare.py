@@ -23,6 +23,7 @@ from moew.samplers import Ball
 from moew.search._evaluate import Evaluator, column_names, metric_columns
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
+from moew.search._space import ParameterSpace, resolve_space
 from moew.search._study import WeightStudy
 from moew.training import resolve_trainer, with_seed
 from moew.types import Columns, DecisionRule, Metric, Task, Trainer, Weighting
@@ -43,6 +44,7 @@ class Prepared:
     test: LabelledRows | None = None  # not used for any choice
     notes: tuple[str, ...] = ()  # what was decided about the rows, for the result
     shifted: bool = False  # whether the validation rows are seen to be distributed otherwise
+    space: ParameterSpace | None = None  # hyper-parameters that are searched, too
 
 
 def prepare(
@@ -53,6 +55,9 @@ def prepare(
     seed = draw_seed(settings.random_state)
     task = task_of(settings.estimator)
     trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
+    space = resolve_space(
+        settings.search_space, settings.estimator, settings.sample_weight_name, settings.ball_radius / 2
+    )
     default = accuracy() if task == "classification" else r_squared()
     metric = resolve_metric(default if settings.metric is None else settings.metric)
     rule = resolve_decision(settings.decision)
@@ -65,7 +70,7 @@ def prepare(
     evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
-    prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted)
+    prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
     return prepared if test is None else _with_test(prepared, test)
 
 
@@ -93,8 +98,8 @@ def make_study(prepared: Prepared, weighting: Weighting, **changes: Any) -> Weig
     """The study of a search, in memory or in the storage that the settings name; `changes` are arguments of
     `WeightStudy` that differ from the settings."""
     settings = prepared.settings
-    arguments = {
-        "domain": Ball(weighting.n_dims, settings.ball_radius),
+    arguments: dict[str, Any] = {
+        "domain": changes.get("domain") or Ball(weighting.n_dims, settings.ball_radius),
         "sampler": settings.sampler,
         "greater_is_better": prepared.evaluator.metric.greater_is_better,
         "n_initial": settings.batch_size,
@@ -227,7 +232,7 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
     compared = {
         "estimator": settings.estimator,
         "metric": evaluator.metric,
-        "rule": evaluator.rule,
+        "rule": evaluator.tuned if evaluator.always_tuned else evaluator.rule,
         "weight name": settings.sample_weight_name,
     }
     folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]

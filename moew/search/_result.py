@@ -23,7 +23,7 @@ class WayResult:
     name: str
     simple: bool
     best: float  # on the judged rows
-    honest: float  # corrected for its choices
+    honest: float  # corrected for its own choices; `SearchResult.honest` is for that among the ways, too
     error: float  # standard error of its difference to what is handed out
     n_members: int  # models whose predictions are averaged
 
@@ -97,6 +97,11 @@ class SearchResult:
         return self.best_trial.alpha
 
     @property
+    def best_parameters(self) -> dict[str, Any]:
+        """The winner's hyper-parameters by name, of those that were searched."""
+        return dict(self.best_trial.parameters)
+
+    @property
     def n_failed(self) -> int:
         """How many candidates failed."""
         return sum(trial.error is not None for trial in self.trials)
@@ -133,6 +138,10 @@ class SearchResult:
             f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
             f"{self.chosen}, {self.reason}.",
         ]
+        own = next((way.honest for way in self.ways if way.name == self.chosen), math.nan)
+        whole = number(self.honest.value)
+        if math.isfinite(self.gain) and not self.n_holdout and number(own) != whole:
+            lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
             low, high = map(signed, self.gain_interval)
             sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""

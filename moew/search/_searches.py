@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from moew._util.seeds import integer_seed
+from moew.data import SearchData
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
-from moew.samplers import Ball, Halving
+from moew.samplers import Ball, BallAndBox, Box, Halving
 from moew.search._loop import Search
 from moew.search._prepare import Prepared, make_study
-from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, POWERS, WEIGHTS
-from moew.types import Weighting
+from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, PARAMETERS, POWERS, WEIGHTS
+from moew.types import FloatArray, Weighting
 from moew.weighting import CovariateShift, ExampleWeighting, PowersOfTarget, UniformBaseWeights
 
 SIMPLE_SHARE = 0.2  # of the candidates, which class weights or powers of the target get
+PARAMETERS_SHARE = 0.2  # of the candidates, which hyper-parameters of unweighted models get
+FIRST_PARAMETERS = 5  # random ones, before TPE proposes
 SAME = 1e-9  # weights with a smaller relative difference count as the same
 SIMPLE_RADIUS = 4.0  # two classes' weights up to a ratio of e⁴ = 55, and powers of the target up to ±4
 
@@ -31,22 +35,59 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     settings, data = prepared.settings, prepared.data
     plain = zero_is_unweighted(prepared, weighting)
     simple = SIMPLE_SHARE if settings.guard else 0.0
-    searches = {WEIGHTS: _search(prepared, weighting, (simple, 1.0), WEIGHTS, optional=False)}
+    rest = simple + (PARAMETERS_SHARE if settings.guard and prepared.space is not None else 0.0)
+    searches = {WEIGHTS: _search(prepared, weighting, (rest, 1.0), WEIGHTS, optional=False)}
     if simple or not plain:
-        name = CLASS_WEIGHTS if data.task == "classification" else POWERS
+        name = simple_name(prepared)
         searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
-    if settings.guard and prepared.shifted and not hasattr(data.training.X, "tocsr"):
+    if settings.guard and prepared.shifted and _can_estimate_shift(data):
         # Columns may be such that a ratio cannot be estimated, and the model takes them all the same.
         with contextlib.suppress(InvalidInputError):
             searches[IMPORTANCE] = _search(prepared, _importance(prepared), (0.0, 0.0), IMPORTANCE)
+    if rest > simple:
+        searches[PARAMETERS] = parameters_search(prepared, (simple, rest), zero=False)
     return searches
 
 
 def simple_search(prepared: Prepared) -> Search:
     """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
     the unweighted model."""
-    name = CLASS_WEIGHTS if prepared.data.task == "classification" else POWERS
-    return _search(prepared, _simple_weighting(prepared), (0.0, 1.0), name, optional=False)
+    weighting, name = _simple_weighting(prepared), simple_name(prepared)
+    return _search(prepared, weighting, (0.0, 1.0), name, optional=False)
+
+
+def simple_name(prepared: Prepared) -> str:
+    """The way of simple weights that there is for the task."""
+    return CLASS_WEIGHTS if prepared.data.task == "classification" else POWERS
+
+
+def _can_estimate_shift(data: SearchData) -> bool:
+    fewest = min(len(data.training), data.n_given_rows)
+    return fewest >= CovariateShift().n_folds and not hasattr(data.training.X, "tocsr")
+
+
+def parameters_search(
+    prepared: Prepared, share: tuple[float, float] = (0.0, 1.0), *, zero: bool = True
+) -> Search:
+    """A search of the hyper-parameters of unweighted models, whose first candidate has the estimator's own
+    if `zero`. A search space in which every model fails does not end the other searches."""
+    from moew.search._tpe import Tpe  # loads Optuna
+
+    space = prepared.space
+    assert space is not None
+    weighting = _Unweighted(prepared)
+    study = make_study(
+        prepared,
+        weighting,
+        domain=Box(space.n_dims, space.half_width),
+        space=space,
+        name=f"{prepared.settings.study_name}: {PARAMETERS}",
+        seed=integer_seed(prepared.seed, PARAMETERS),
+        sampler=Tpe(space),
+        alpha_zero_repeats=int(zero),
+        n_initial=max(FIRST_PARAMETERS, round((share[1] - share[0]) * prepared.settings.batch_size)),
+    )
+    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share, optional=True)
 
 
 def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
@@ -66,7 +107,7 @@ def _search(
     optional: bool = True,
 ) -> Search:
     if name == WEIGHTS:
-        study = make_study(prepared, weighting)
+        study = make_study(prepared, weighting, **_joint(prepared, weighting))
     else:
         on_a_line = weighting.n_dims == 1
         study = make_study(
@@ -79,8 +120,40 @@ def _search(
             alpha_zero_repeats=int(zero),
             n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
-    parts = study, prepared.data, prepared.trainer, weighting, prepared.evaluator
-    return Search(*parts, share, optional=optional)
+    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share, optional)
+
+
+def _joint(prepared: Prepared, weighting: Weighting) -> dict[str, Any]:
+    """What a search of α together with hyper-parameters has otherwise."""
+    space = prepared.space
+    if space is None:
+        return {}
+    ball = Ball(weighting.n_dims, prepared.settings.ball_radius)
+    return {"domain": BallAndBox(ball, Box(space.n_dims, space.half_width)), "space": space}
+
+
+@dataclass(frozen=True)
+class _Unweighted:
+    """The user's own weights for every candidate; there is no α."""
+
+    prepared: Prepared
+    n_dims = 0
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The user's weights (K, n) for alphas (K, 0)."""
+        return np.tile(self.prepared.data.training.own_weights, (len(alphas), 1))
+
+    def weight_function(self, alpha: FloatArray) -> Any:
+        """Weights of one for any rows."""
+        return unweighted_function(self.prepared)
+
+
+def unweighted_function(prepared: Prepared) -> Any:
+    """A weight function that gives any rows the weight one."""
+    training = prepared.data.training
+    weighting = ExampleWeighting(LabelEmbedding(), UniformBaseWeights())
+    weighting.fit(None, training.y, task=prepared.data.task, sample_weight=training.sample_weight)
+    return weighting.weight_function(np.zeros(weighting.n_dims))
 
 
 def _simple_weighting(prepared: Prepared) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from moew.exceptions import Argument, InvalidInputError
 
 if TYPE_CHECKING:
+    from moew.search._space import SearchSpace
     from moew.search._study import Storage
 
 DEFAULT_RADIUS = 4.0  # chosen by benchmarks/laboratory.py
@@ -28,6 +29,7 @@ class SearchSettings:
     embedding: Any
     base_weights: Any
     sampler: Any
+    search_space: SearchSpace
     radius: float | None
     n_batches: int
     batch_size: int
@@ -62,13 +64,21 @@ class SearchSettings:
             raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
         if not isinstance(self.guard, bool | np.bool_):
             raise _refused("guard", "must be True or False", self.guard)
-        if isinstance(self.validation, str) and self.validation != "auto":
-            wanted = "must be 'auto', None, a share, a number of folds or a splitter"
-            raise _refused("validation", wanted, self.validation)
+        self._check_validation()
         is_share = isinstance(self.honest, float) and 0 < self.honest < 1
         if not (is_share or self.honest is None or self.honest in ("halves", "holdout")):
             wanted = "must be 'halves', 'holdout', a share between 0 and 1 or None"
             raise _refused("honest", wanted, self.honest)
+
+    def _check_validation(self) -> None:
+        given = self.validation
+        if isinstance(given, bool | np.bool_) or (isinstance(given, str) and given != "auto"):
+            wanted = "must be 'auto', None, a share, a number of folds or a splitter"
+            raise _refused("validation", wanted, given)
+        if isinstance(given, Integral) and given < 2:
+            raise _refused("validation", "as a number of folds must be at least 2", given)
+        if isinstance(given, float | np.floating) and not 0 < given < 1:
+            raise _refused("validation", "as a share must lie between 0 and 1", given)
 
     @property
     def ball_radius(self) -> float:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
 
     from optuna.storages import BaseStorage
 
+    from moew.search._space import ParameterSpace
+
     Storage = str | Path | BaseStorage | None
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The record of one candidate: its number, alpha (d,), the seed of its model, its value or its error."""
+    """The record of one candidate: its number, alpha (d,), the seed of its model, its value or its error, and
+    its hyper-parameters where they are searched, too."""
 
     number: int
     alpha: FloatArray
@@ -47,11 +51,19 @@ class Trial:
     value: float = math.nan
     error: str | None = None  # why there is no value
     pending: bool = False  # asked for and not yet told
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # empty: the estimator's own
+    coordinates: FloatArray = field(default_factory=partial(np.empty, 0), repr=False)  # (p,), theirs
+
+    @property
+    def point(self) -> FloatArray:
+        """Alpha and the coordinates of the parameters (d + p,), as the domain of the study has them."""
+        return np.concatenate([self.alpha, self.coordinates])
 
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What a store holds for one number; `alpha` is None until the number gets its alpha."""
+    """What a store holds for one number; `alpha` is None until the number gets its alpha. With a space, it is
+    the whole point: alpha and the coordinates of the parameters."""
 
     number: int
     alpha: FloatArray | None
@@ -149,7 +161,7 @@ class WeightStudy:
     ----------
     weighting : fitted ExampleWeighting, or None
         Gives the weights for an alpha; only `weights` and `training_weights` need it.
-    domain : Ball or Box
+    domain : Ball, Box or BallAndBox
         The set that alphas are searched in.
     sampler : "gp_bucb", "random", "cover" or Sampler
         Where the next alphas come from.
@@ -167,6 +179,9 @@ class WeightStudy:
     seed : int
     fingerprint : str
         Of the data and settings; a stored study with another fingerprint is refused.
+    space : ParameterSpace or None
+        Hyper-parameters that are searched together with alpha; the last dimensions of the domain are their
+        coordinates. Candidates of α = 0 have the estimator's own.
 
     Examples
     --------
@@ -194,6 +209,7 @@ class WeightStudy:
         name: str = "moew",
         seed: int = 0,
         fingerprint: str = "",
+        space: ParameterSpace | None = None,
     ) -> None:
         if n_initial < 0:
             raise InvalidInputError(f"n_initial must be at least 0, got {n_initial}.", argument="n_initial")
@@ -204,6 +220,7 @@ class WeightStudy:
             )
         self.weighting = weighting
         self.domain = domain
+        self.space = space
         self.sampler = resolve_sampler(sampler)
         self.sampler.check_domain(domain)
         self.greater_is_better = greater_is_better
@@ -214,7 +231,7 @@ class WeightStudy:
         if storage is not None:
             from moew.search._storage import open_trials  # loads Optuna
 
-            settings = {
+            settings: dict[str, Any] = {
                 "fingerprint of data, model and metric": fingerprint,
                 "greater_is_better": greater_is_better,
                 "seed": self.seed,
@@ -223,6 +240,8 @@ class WeightStudy:
                 "n_initial": self.n_initial,
                 "alpha_zero_repeats": self.alpha_zero_repeats,
             }
+            if space is not None:
+                settings["search space"] = {name: repr(d) for name, d in space.distributions.items()}
             self._store = open_trials(storage, name, greater_is_better, settings)
 
     def ask(self, k: int = 1) -> list[Trial]:
@@ -269,11 +288,12 @@ class WeightStudy:
             self._store.finish(number, None, f"the metric is {values[0]}, not a finite number")
 
     def next_alphas(self, k: int) -> FloatArray:
-        """The alphas (k, d) that the next k numbers would get; nothing is recorded."""
+        """The alphas (k, d) that the next k numbers would get, with a space the whole points; nothing is
+        recorded."""
         return self._alphas(self.n_asked, k, self.trials())
 
     def ask_with(self, alphas: FloatArray) -> list[Trial]:
-        """The next trials, with given alphas (k, d)."""
+        """The next trials, with given alphas (k, d), or with a space whole points."""
         given = np.asarray(alphas, dtype=np.float64)
         with self._store.asking():
             numbers = self._store.draw_numbers(len(given))
@@ -378,9 +398,15 @@ class WeightStudy:
             )
         return records[number]
 
-    def _trial(self, record: TrialRecord, alpha: FloatArray) -> Trial:
+    def _trial(self, record: TrialRecord, point: FloatArray) -> Trial:
         seed = integer_seed(self.seed, "model", record.number)
-        return Trial(record.number, alpha, seed, record.value, record.error, not record.finished)
+        trial = Trial(record.number, point, seed, record.value, record.error, not record.finished)
+        if self.space is None:
+            return trial
+        alpha, coordinates = np.split(point, [len(point) - self.space.n_dims])
+        is_own = record.number < self.alpha_zero_repeats  # they may lie outside the space
+        parameters = dict(self.space.own) if is_own else self.space.values(coordinates)
+        return replace(trial, alpha=alpha, parameters=parameters, coordinates=coordinates)
 
     def _fill(self, numbers: list[int]) -> list[Trial]:
         """Give these numbers alphas, a run of consecutive ones at a time, once every lower number has one."""
@@ -411,11 +437,11 @@ class WeightStudy:
             time.sleep(0.01)
 
     def _alphas(self, first: int, k: int, known: list[Trial]) -> FloatArray:
-        """Alphas (k, d) of the numbers first … first + k − 1, given the lower numbers."""
+        """Points (k, d) of the numbers first … first + k − 1, given the lower numbers."""
         zeros = min(k, max(0, self.alpha_zero_repeats - first))
         n_random = min(k - zeros, max(0, self.alpha_zero_repeats + self.n_initial - first - zeros))
         n_proposed = k - zeros - n_random
-        parts: list[FloatArray] = [np.zeros((zeros, self.domain.n_dims))]
+        parts: list[FloatArray] = [np.tile(self._origin, (zeros, 1))]
         numbers = range(first + zeros, first + zeros + n_random)
         parts += [self.domain.sample(generator(self.seed, "alpha", number), 1) for number in numbers]
         if n_proposed:
@@ -423,12 +449,20 @@ class WeightStudy:
             parts.append(self._propose(first + zeros + n_random, n_proposed, known, ahead))
         return np.concatenate(parts)
 
+    @property
+    def _origin(self) -> FloatArray:
+        """α = 0, with the estimator's own parameters."""
+        origin = np.zeros(self.domain.n_dims)
+        if self.space is not None:
+            origin[-self.space.n_dims :] = self.space.start
+        return origin
+
     def _propose(self, first: int, k: int, known: list[Trial], ahead: list[FloatArray]) -> FloatArray:
         none = np.empty((0, self.domain.n_dims))
         done = [trial for trial in known if not trial.pending]
-        out = [trial.alpha[None] for trial in known if trial.pending] + ahead
+        out = [trial.point[None] for trial in known if trial.pending] + ahead
         return self.sampler.propose(
-            np.concatenate([none, *(trial.alpha[None] for trial in done)]),
+            np.concatenate([none, *(trial.point[None] for trial in done)]),
             self._sign * np.array([trial.value for trial in done], dtype=np.float64),
             pending=np.concatenate([none, *out]),
             k=k,

@@ -54,15 +54,27 @@ def list_ways(judge: Judge, candidates: Mapping[str, Sequence[int]], averages: b
     ]
     for name in (IMPORTANCE, CLASS_WEIGHTS, POWERS, PARAMETERS):
         if numbers := candidates.get(name, ()):
-            best = partial(judge.best, [*unweighted, *numbers])
+            best = _once(partial(judge.best, [*unweighted, *numbers]))
             ways.append(Way(name, True, best))
             if name != IMPORTANCE:
                 ways.append(Way(name + AND_TUNED, True, _tuned(judge, best)))
     everything = [number for name in TRAINED for number in candidates.get(name, ())]
-    learned = partial(judge.ensemble if averages else judge.best, everything)
+    learned = _once(partial(judge.ensemble if averages else judge.best, everything))
     ways.append(Way(WEIGHTS, False, learned))
     ways.append(Way(WEIGHTS + AND_TUNED, False, _tuned(judge, learned)))
     return ways
+
+
+def _once(choose: Choose) -> Choose:
+    """The same function, which remembers its last choice: the tuned variant of a way needs it again."""
+    last: list[tuple[IntArray, Choice | None]] = []
+
+    def chosen(rows: IntArray) -> Choice | None:
+        if not last or last[0][0] is not rows:
+            last[:] = [(rows, choose(rows))]
+        return last[0][1]
+
+    return chosen
 
 
 def best_way(judge: Judge, candidates: Sequence[int], tuned: bool) -> Way:

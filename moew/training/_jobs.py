@@ -37,6 +37,7 @@ class Job:
     weight_name: str
     weight: FloatArray  # (n,), of this candidate, not of the whole batch
     seed: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # hyper-parameters of this candidate
     # scikit-learn's settings belong to a thread, warning filters to a process: a worker needs the user's
     config: Mapping[str, Any] = field(default_factory=get_config)
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
@@ -46,7 +47,7 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, A
     """Train one candidate; return (k, fitted model or the exception that stopped it)."""
     # The exception is returned, so that a candidate that fails does not stop the others.
     try:
-        model = with_seed(job.estimator, job.seed)
+        model = with_seed(job.estimator, job.seed, job.parameters)
         weight = np.array(job.weight)  # its own copy; clusters may also deliver it unaligned
         X, y = rows.rows(fold)
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
@@ -83,11 +84,19 @@ def open_random_states(estimator: Any) -> list[str]:
     return [name for name in names if parameters[name] is None]
 
 
-def with_seed(estimator: Any, seed: int) -> Any:
-    """A clone whose random states that the user left open (None) are set to `seed`."""
-    model = clone(estimator)
+def with_seed(estimator: Any, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
+    """A clone with these parameters, whose random states that are left open (None) are set to `seed`."""
+    model = with_parameters(estimator, parameters or {})
     names = open_random_states(model)
     return model.set_params(**dict.fromkeys(names, seed)) if names else model
+
+
+def with_parameters(estimator: Any, parameters: Mapping[str, Any]) -> Any:
+    """A clone with these parameters."""
+    # Cloned each: a model among the choices of a parameter must not be trained for two candidates.
+    values = {name: clone(value, safe=False) for name, value in parameters.items()}
+    model = clone(estimator)
+    return model.set_params(**values) if values else model
 
 
 def _set_warning_filters(filters: Sequence[Any]) -> None:

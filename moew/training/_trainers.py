@@ -6,7 +6,7 @@ An estimator that cannot take example weights is refused before any training.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
@@ -22,7 +21,7 @@ from moew.data._read_only import read_only
 from moew.exceptions import Argument, InPython, UnsupportedEstimatorError
 from moew.training._clusters import cluster_of
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
-from moew.training._jobs import PROBE, Job, open_random_states
+from moew.training._jobs import PROBE, Job, open_random_states, with_parameters
 from moew.training._local import train_locally
 from moew.training._rows import SharedRowsCache
 from moew.types import FloatArray, IntArray, Labels, Rows
@@ -48,21 +47,25 @@ class EstimatorTrainer:
         weights: FloatArray,
         seeds: Sequence[int],
         fold: IntArray | None = None,
+        parameters: Sequence[Mapping[str, Any]] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
 
-        The n rows are those of X whose numbers are in `fold` (n,), or all of them.
+        The n rows are those of X whose numbers are in `fold` (n,), or all of them. `parameters` are set in
+        each of the K clones.
         """
-        jobs = [self._job(k, weights[k], seed) for k, seed in enumerate(seeds)]
+        each = [{} for _ in seeds] if parameters is None else parameters
+        jobs = [self._job(k, weights[k], seed, each[k]) for k, seed in enumerate(seeds)]
         if self._probed or len(jobs) < 2:
             yield from self._run(X, y, fold, jobs)
             return
         self._probed = True
-        twin = next((k for k in range(1, len(jobs)) if not np.array_equal(weights[k], weights[0])), PROBE)
+        alike = [k for k in range(1, len(jobs)) if each[k] == each[0]]
+        twin = next((k for k in alike if not np.array_equal(weights[k], weights[0])), PROBE)
         if twin == PROBE or open_random_states(self.estimator):
             # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
             twin = PROBE
-            jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0]))
+            jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0], each[0]))
         pair: dict[int, Any] = {}
         for k, outcome in self._run(X, y, fold, jobs):
             if k in (0, twin) and not isinstance(outcome, Exception):
@@ -72,8 +75,8 @@ class EstimatorTrainer:
         if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y, fold):
             warn_of_ignored_weights(self.estimator)
 
-    def _job(self, k: int, weight: FloatArray, seed: int) -> Job:
-        return Job(k, self.estimator, self.sample_weight_name, weight, seed)
+    def _job(self, k: int, weight: FloatArray, seed: int, parameters: Mapping[str, Any]) -> Job:
+        return Job(k, self.estimator, self.sample_weight_name, weight, seed, parameters)
 
     def _run(
         self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
@@ -86,7 +89,8 @@ class EstimatorTrainer:
 
 @dataclass(frozen=True)
 class ManyTrainer:
-    """Passes all K weightings to `estimator.fit_many(X, y, weights, seeds)`."""
+    """Passes all K weightings to `estimator.fit_many(X, y, weights, seeds)`, those with the same parameters
+    together."""
 
     estimator: Any
 
@@ -97,22 +101,48 @@ class ManyTrainer:
         weights: FloatArray,
         seeds: Sequence[int],
         fold: IntArray | None = None,
+        parameters: Sequence[Mapping[str, Any]] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
 
         The n rows are those of X whose numbers are in `fold` (n,), or all of them.
         """
-        own = self.estimator.get_params().get("random_state")
-        chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
-        done = set()
         if fold is not None:
             X, y = _safe_indexing(X, fold), y[fold]
+        X, y = read_only(X), read_only(y)
+        for alike in _groups(parameters, len(weights)):
+            of_group = weights if len(alike) == len(weights) else weights[alike]
+            shared = {} if parameters is None else parameters[alike[0]]
+            for i, model in self._train_alike(X, y, of_group, [seeds[k] for k in alike], shared):
+                yield alike[i], model
+
+    def _train_alike(
+        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int], parameters: Mapping[str, Any]
+    ) -> Iterator[tuple[int, Any]]:
+        done = set()
         try:
-            for k, model in clone(self.estimator).fit_many(read_only(X), read_only(y), weights, chosen):
+            estimator = with_parameters(self.estimator, parameters)
+            own = estimator.get_params().get("random_state")
+            chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
+            for k, model in estimator.fit_many(X, y, weights, chosen):
                 done.add(k)
                 yield k, model
         except Exception as error:
             yield from ((k, error) for k in range(len(weights)) if k not in done)
+
+
+def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list[int]]:
+    """The numbers from 0 to n − 1, those of equal parameters together."""
+    if parameters is None:
+        return [list(range(n))]
+    groups: list[list[int]] = []
+    for k in range(n):
+        same = next((group for group in groups if parameters[group[0]] == parameters[k]), None)
+        if same is None:
+            groups.append([k])
+        else:
+            same.append(k)
+    return groups
 
 
 def resolve_trainer(

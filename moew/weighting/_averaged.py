@@ -23,7 +23,7 @@ class AveragedWeights(Stateful):
 
     @property
     def takes_columns(self) -> bool:
-        """Whether the weights depend on per-row columns."""
+        """Whether the weights depend on per-row columns beside X."""
         return any(function.takes_columns for function in self.functions)
 
     def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:

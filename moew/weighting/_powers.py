@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,27 +17,33 @@ _ABOVE_ZERO = 0.1  # of the spread: how far the lowest target is lifted above ze
 
 @dataclass(frozen=True)
 class PowerWeights(Stateful):
-    """The weight function ((y + shift) / scale)^exponent / mean, which does not look at X."""
+    """The weight function ((y + shift) / scale)^exponent / mean, which does not look at X.
+
+    Targets below `lowest`, that of the training rows, count as the lowest.
+    """
 
     state_home = "moew.weighting"
-    takes_columns: ClassVar[bool] = False
 
     exponent: float
     shift: float
     scale: float
     mean: float
+    lowest: float
+
+    takes_columns: ClassVar[bool] = False  # per-row columns beside X
 
     def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
-        """The weights (n,) of any rows; targets below those of the training rows count as the lowest."""
-        return np.asarray(_powers(y, self.shift, self.scale, np.array([self.exponent]))[0] / self.mean)
+        """The weights (n,) of any rows."""
+        target = np.maximum(np.asarray(y, dtype=np.float64), self.lowest)
+        return np.asarray(_powers(target, self.shift, self.scale, np.array([self.exponent]))[0] / self.mean)
 
     def _content(self) -> State:
-        return {"exponent": self.exponent, "shift": self.shift, "scale": self.scale, "mean": self.mean}
+        return asdict(self)
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
         """The weight function that `state()` described."""
-        return cls(state["exponent"], state["shift"], state["scale"], state["mean"])
+        return cls(**{one.name: state[one.name] for one in fields(cls)})
 
 
 class PowersOfTarget:
@@ -56,8 +62,10 @@ class PowersOfTarget:
     def __init__(self, y: Labels, sample_weight: FloatArray | None = None) -> None:
         target = np.asarray(y, dtype=np.float64)
         self.y, self.sample_weight = target, sample_weight
-        lowest = float(target.min())
-        self.shift = 0.0 if lowest > 0 else _ABOVE_ZERO * (float(target.std()) or 1.0) - lowest
+        self.lowest = float(target.min())
+        # Targets that differ in their last digits only have no spread to speak of.
+        spread = max(float(target.std()), 1e-9 * float(np.abs(target).max())) or 1.0
+        self.shift = 0.0 if self.lowest > 0 else _ABOVE_ZERO * spread - self.lowest
         self.scale = float(np.median(target + self.shift))
 
     def training_weights(self, alphas: FloatArray) -> FloatArray:
@@ -70,9 +78,8 @@ class PowersOfTarget:
         """The weight function for one exponent (1,)."""
         exponent = float(np.asarray(alpha)[0])
         powers = _powers(self.y, self.shift, self.scale, np.array([exponent]))
-        return PowerWeights(
-            exponent, self.shift, self.scale, float(mean_over_rows(powers, self.sample_weight)[0])
-        )
+        mean = float(mean_over_rows(powers, self.sample_weight)[0])
+        return PowerWeights(exponent, self.shift, self.scale, mean, self.lowest)
 
 
 def _powers(y: Labels, shift: float, scale: float, exponents: FloatArray) -> FloatArray:

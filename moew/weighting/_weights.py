@@ -37,7 +37,7 @@ class WeightFunction(Stateful):
 
     @property
     def takes_columns(self) -> bool:
-        """Whether the weights depend on per-row columns."""
+        """Whether the weights depend on per-row columns beside X."""
         return takes_columns(self.embedding)
 
     def __call__(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:

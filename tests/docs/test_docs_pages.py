@@ -86,7 +86,7 @@ def test_the_embedding_on_the_page_on_choices_tells_hard_rows():
         "X": rows.X,
         "y": rows.y,
     }
-    (block,) = blocks(DOCS / "choosing.md")
+    block, space = blocks(DOCS / "choosing.md")
     run_python(block.code, "choosing.md", names)
     hard = names["difficulty"](rows.X, rows.y)
     wrong = names["first"].predict(rows.X) != rows.y
@@ -97,6 +97,9 @@ def test_the_embedding_on_the_page_on_choices_tells_hard_rows():
     )
     search = names["search"].set_params(n_batches=1, batch_size=2)
     assert search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val).best_alpha_.shape == (1,)
+    run_python(space.code, "choosing.md", names)
+    joint = names["joint"].set_params(n_batches=1, batch_size=4)
+    assert "C" in joint.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val).best_params_
 
 
 def test_no_page_waits_for_a_number():

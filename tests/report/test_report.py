@@ -15,20 +15,27 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from problems import mixed_frame, shifted_classes
 from scipy.sparse import csr_array
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from moew import ExampleWeightSearch
-from moew.decision import EqualFalsePositiveRates
+from moew.decision import (
+    AdjustedPredictions,
+    ClassOffsets,
+    EqualFalsePositiveRates,
+    GroupThresholds,
+    TunedThreshold,
+)
 from moew.exceptions import InvalidInputError
-from moew.metrics import worst_class_error
-from moew.report import collect, render, write_report
+from moew.metrics import make_metric, worst_class_error
+from moew.report import advice, collect, render, write_report
 from moew.report._plain import setting_text
 from moew.report._svg import Scale
 from moew.report._verdict import verdict_of
 from moew.report._words import alike
 
-PLOTS = ("gain", "scores", "history", "landscape", "by-label", "histogram")
+PLOTS = ("gain", "differences", "scores", "history", "landscape")
 NASTY = "<script>alert('x')</script>\"&'><img src=x onerror=alert(1)>"
 
 
@@ -64,32 +71,42 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def collected(name, **more):
-    search, rows = getattr(searches, name)()
+def collected(name, guard=True, **more):
+    """Collected from a search; without the guard, one that hands out example weights."""
+    search, rows = getattr(searches, name)(guard=guard)
     if name == "frame":
         return collect(search, *rows, **more)
     return collect(search, rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, **more)
 
 
+@pytest.mark.parametrize("guard", [True, False])
 @pytest.mark.parametrize("name", ["binary", "multiclass", "regression", "frame"])
-def test_a_report_is_json_and_then_a_whole_page(name):
-    data = collected(name)
+def test_a_report_is_json_and_then_a_whole_page(name, guard):
+    data = collected(name, guard)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     html = render(json.loads(json.dumps(data)))
     assert html == render(data)
     assert len(html.encode()) < 1_000_000
     page = Page(html)
     assert len(page.ids) == len(set(page.ids))
-    assert set(PLOTS) - {"gain"} <= set(page.ids)
+    learned = data["weights"]["learned"]
+    assert learned is (not guard or name == "frame")  # else simple ways are as good
+    of_weights = {"by-label", "histogram", "rows-up", "rows-down", "labels-table"}
+    assert (set(PLOTS) | of_weights if learned else set(PLOTS)) - {"gain"} <= set(page.ids)
+    if not learned:
+        assert set(page.ids).isdisjoint({"histogram", "rows-up", "rows-down", "slices"})
+        assert data["rows"] is None and data["slices"] is None  # what is not shown is not passed on
+        assert "every row counts the same. Example weights" in page.words
     for plot in page.all("svg"):
         named = plot["aria-labelledby"].split()
         assert set(named) <= set(page.ids)
-    for table in ("scores-table", "labels-table", "rows-up", "rows-down"):
+    for table in ("ways-table", "scores-table"):
         assert table in page.ids
     heads = [attributes for tag, attributes in page.tags if tag == "th"]
     assert len(page.all("button")) == len(heads)
-    for words in ("Effective number of rows", "Fingerprint of the data", "random_state"):
+    for words in ("Fingerprint of the data", "random_state", data["metric"]["judged"]):
         assert words in page.words
+    assert ("Effective number of rows" in page.words) is learned
     assert ("Mind this" in page.words) is bool(data["notes"])
 
 
@@ -119,60 +136,156 @@ def test_the_verdict_is_first_and_from_honest_scores():
     assert verdict["high"] - gain == pytest.approx(1.96 * search.result_.gain_error)
     assert verdict["kind"] == "better"
     words = Page(render(data)).words
-    assert words.index("Yes: the weighted model is better.") < words.index("The models")
+    assert words.index("Yes: tuned decisions.") < words.index("All ways to the metric")
     assert "lower is better" in words
+    assert "Example weights with tuned decisions were not better" in words
+
+
+def test_every_way_is_in_the_table_and_what_is_handed_out_is_marked():
+    result = searches.multiclass(guard=True)[0].result_
+    data = collected("multiclass")
+    handed = next(way for way in result.ways if way.name == result.chosen)
+    for found, way in zip(data["ways"], result.ways, strict=True):
+        assert (found["name"], found["best"], found["honest"]) == (way.name, way.best, way.honest)
+        assert found["handed_out"] is (way.name == "tuned decisions")
+        assert found["difference"] == pytest.approx(handed.honest - way.honest)  # smaller is better
+        assert found["margin"] == pytest.approx(1.96 * way.error)
+    html = render(data)
+    marked = re.findall(r'<tr class="marked">(.*?)</tr>', html)
+    assert len(marked) == 1 and "✓ tuned decisions" in marked[0] and "handed out" in marked[0]
+    assert all(f">{way.name}<" in html for way in result.ways)
+
+
+def test_what_the_unweighted_model_scores_is_not_a_gain():
+    data = collected("binary")
+    assert data["chosen"]["name"] == "unweighted"
+    assert (data["verdict"]["kind"], data["verdict"]["gain"]) == ("none", 0)
+    page = Page(render(data))
+    assert "No: keep the unweighted model." in page.words and "gain" not in page.ids
+    assert [row["name"] for row in data["scores"]] == ["unweighted", "alpha = 0"]
+
+
+def test_advice_follows_from_the_ways():
+    data = collected("multiclass")
+    assert advice(data).startswith("Use it: the model is the same, only it is decided otherwise.")
+    ways = [{**way, "difference": 0.02} if not way["simple"] else way for way in data["ways"]]
+    assert "Example weights may be better still (+0.02 ±" in advice({**data, "ways": ways})
+    none = {**data, "ways": ways, "verdict": {**data["verdict"], "kind": "none"}}
+    assert "Keep the unweighted model for now. Example weights may be better" in advice(none)
+    constant = {**data, "chosen": {**data["chosen"], "name": "constant"}}
+    assert advice(constant).startswith("Look at the metric before you use this")
+    learned = collected("multiclass", guard=False)
+    assert advice(learned).startswith("Use it, after a look at which rows lose weight.")
+    ways = [
+        {**way, "difference": 0.03} if way["name"] == "tuned decisions" else way for way in learned["ways"]
+    ]
+    told = advice({**learned, "ways": ways})
+    assert "Tuned decisions are simpler, and are ahead by 0.03 ±" in told
+    worse = {**learned, "ways": ways, "verdict": {**learned["verdict"], "kind": "worse"}}
+    assert advice(worse).startswith("Turn the guard on: tuned decisions are ahead by 0.03")
+
+
+def with_rule(name, rule, **more):
+    """The words on the decision of a page whose search hands out this rule."""
+    search, rows = getattr(searches, name)(guard=True)
+    fitted = replace(search.fitted_, winner=replace(search.fitted_.winner, rule=rule), **more)
+    html = render(collect(fitted, rows.X, rows.y))
+    return Page(re.search(r'<section id="decision">.*?</section>', html)[0]).words
+
+
+def test_tuned_decisions_are_told_in_words():
+    yes = "a row is decided “1” where its score lies above"
+    assert f"{yes} −0.4, where the model itself would take 0; so more rows are." in with_rule(
+        "binary", TunedThreshold(-0.4)
+    )
+    assert f"{yes} 0.3, where the model itself would take 0; so fewer rows" in with_rule(
+        "binary", TunedThreshold(0.3)
+    )
+    assert "nothing better than the model's own threshold, 0." in with_rule("binary", TunedThreshold(0.0))
+    assert "every row is decided “1”" in with_rule("binary", TunedThreshold(-np.inf))
+    assert "no row is decided “1”" in with_rule("binary", TunedThreshold(np.inf))
+    by_group = GroupThresholds("region", (("north", 0.25), ("south", np.inf)), 0.1)
+    words = with_rule("binary", by_group)
+    assert all(part in words for part in ("threshold of its region", "north", "0.25", "inf", "all others"))
+    words = with_rule("multiclass", ClassOffsets((0.0, 0.5, -1.0)))
+    assert "the highest sum of score and offset" in words and "−1" in words
+    assert "the prediction is 0.5 + 1.2 · ŷ." in with_rule("regression", AdjustedPredictions(0.5, 1.2))
+    assert "the prediction is 1 · ŷ^1.2." in with_rule("regression", AdjustedPredictions(0.0, 1.2, True))
+    assert "stay as they are" in with_rule("regression", AdjustedPredictions())
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_constant_is_told(task):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = (rng.random(200) < 0.9).astype(int) if task == "classification" else rng.standard_normal(200)
+    metric = make_metric(lambda y, decided: -float(np.mean(np.abs(np.asarray(decided, float) - 1))))
+    model = LogisticRegression() if task == "classification" else Ridge()
+    search = ExampleWeightSearch(model, metric=metric, embedding="label", **searches.SETTINGS).fit(X, y)
+    fitted = search.fitted_
+    if search.chosen_ != "constant":  # the unweighted model may be one, too
+        dummy = DummyClassifier if task == "classification" else DummyRegressor
+        winner = replace(fitted.winner, model=dummy(strategy="constant", constant=1).fit(X, y), rule=None)
+        fitted = replace(fitted, winner=winner, result=replace(fitted.result, chosen="constant"))
+    words = Page(render(collect(fitted, X, y))).words
+    assert ("Every row is decided “1”" if task == "classification" else "Every row is predicted") in words
+    assert "every row counts the same" in words
 
 
 @pytest.mark.parametrize(
     ("gain", "noise", "kind", "headline"),
     [
-        (0.1, 0.01, "better", "Yes: the weighted model is better."),
-        (0.01, 0.1, "maybe", "Perhaps better, but that is not certain."),
-        (-0.01, 0.1, "no", "No: the weighted model is not better."),
-        (-0.1, 0.01, "worse", "No: the weighted model is worse."),
+        (0.1, 0.01, "better", "Yes: example weights."),
+        (0.01, 0.1, "maybe", "Perhaps: example weights, but that is not certain."),
+        (-0.01, 0.1, "no", "No: example weights are not better."),
+        (-0.1, 0.01, "worse", "No: example weights are worse."),
     ],
 )
 @pytest.mark.parametrize("greater_is_better", [True, False])
 def test_test_rows_are_the_stronger_evidence(gain, noise, kind, headline, greater_is_better):
-    search, _ = searches.binary()
+    search, _ = searches.binary(guard=False)
     result = replace(search.result_, greater_is_better=greater_is_better)
     comparison = searches.comparison_of(gain, noise, greater_is_better)
     verdict = verdict_of(result, comparison, None, 1)
     assert verdict["evidence"] == "comparison"
     assert verdict["gain"] == pytest.approx(gain)
     assert verdict["kind"] == kind
-    data = {**collected("binary", comparison=comparison), "verdict": verdict}
+    data = {**collected("binary", guard=False, comparison=comparison), "verdict": verdict}
     assert headline in Page(render(data)).words
 
 
 def test_a_comparison_is_shown_with_its_intervals():
     comparison = searches.comparison_of(0.1)
-    data = collected("binary", comparison=comparison)
+    data = collected("binary", guard=False, comparison=comparison)
     page = Page(render(data))
     assert "tested" in page.ids
     assert "comparison-table" in page.ids
     assert "a <note>" in page.words
     assert data["comparison"]["methods"]["moew"]["margin"] == pytest.approx(comparison["moew"].margin)
-    unknown = collected("binary", comparison=replace(comparison, test_rows_margin=float("nan")))
+    unknown = collected("binary", guard=False, comparison=replace(comparison, test_rows_margin=float("nan")))
     assert unknown["comparison"]["test_rows_margin"] is None
     assert unknown["verdict"]["low"] is None  # what is not known is not certain
     assert unknown["verdict"]["kind"] in ("maybe", "no")
 
 
 def test_honest_words_where_it_is_not_better_or_cannot_be_told():
-    search, rows = searches.binary()
-    result = search.result_
+    search, rows = searches.binary(guard=False, final="best")
+    result = replace(search.result_, honest=replace(search.result_.honest, best=0.9))
     worse = replace(result, honest=replace(result.honest, value=0.5), gain_error=0.001)
     assert verdict_of(worse, None, None, 1)["kind"] == "no"  # it did score better here
     below = replace(worse, honest=replace(worse.honest, best=0.4))
     assert verdict_of(below, None, None, 1)["kind"] == "worse"
     first = replace(result, best_number=0, alpha_zero_is_unweighted=True)
     assert verdict_of(first, None, None, 1)["kind"] == "none"
+    assert verdict_of(replace(result, chosen="unweighted"), None, None, 1)["kind"] == "none"
+    several = tuple(replace(way, n_members=2) for way in first.ways)  # an ensemble has others, too
+    assert verdict_of(replace(first, ways=several), None, None, 1)["kind"] != "none"
     shifted = replace(first, alpha_zero_is_unweighted=False)  # π alone may be better than no weights
     assert verdict_of(shifted, None, None, 1)["kind"] != "none"
     unsure = replace(result, honest=replace(result.honest, value=0.9), gain_error=float("nan"))
     assert verdict_of(unsure, None, None, 1)["kind"] == "maybe"
-    search = ExampleWeightSearch(LogisticRegression(), embedding="label", honest=None, **searches.SETTINGS)
+    settings = {"embedding": "label", "honest": None, "guard": False, "final": "best", **searches.SETTINGS}
+    search = ExampleWeightSearch(LogisticRegression(), **settings)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     other = replace(search.fitted_, result=replace(search.result_, best_number=3))
     data = collect(other, rows.X, rows.y)
@@ -181,13 +294,13 @@ def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     assert "This cannot be told." in words
     assert "asked for no honest score" in words
     assert "Ask for an honest score" in words
-    zero = replace(search.result_, best_number=0, alpha_zero_is_unweighted=True)
+    zero = replace(search.result_, chosen="example weights", best_number=0, alpha_zero_is_unweighted=True)
     words = Page(render(collect(replace(search.fitted_, result=zero), rows.X, rows.y))).words
-    assert "No weighting beat the unweighted model." in words
+    assert "No: keep the unweighted model." in words
 
 
 def test_two_models_on_test_rows_are_evidence():
-    search, rows = searches.multiclass()
+    search, rows = searches.multiclass(guard=True)
     test = {"X_test": rows.X_val[:90], "y_test": rows.y_val[:90]}
     data = collect(search, rows.X, rows.y, **test)
     found, verdict = data["tested"], data["verdict"]
@@ -204,14 +317,14 @@ def test_two_models_on_test_rows_are_evidence():
 def test_rows_set_aside_are_counted():
     rows = shifted_classes(300)
     search = ExampleWeightSearch(
-        LogisticRegression(), embedding="label", honest="holdout", **searches.SETTINGS
+        LogisticRegression(), embedding="label", honest="holdout", guard=False, **searches.SETTINGS
     ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     result = search.result_
     assert result.n_validation + result.n_holdout == len(rows.y_val)
     words = Page(render(collect(search, rows.X, rows.y))).words
     assert f"From {result.n_holdout} rows set aside" in words
     assert f"Only {result.n_holdout} rows were set aside" in words
-    assert "with its 95 % interval" not in words  # one score has none, the gain has
+    assert "honest score with its 95 % interval" not in words  # one score has none, the gain has
 
 
 @pytest.mark.parametrize("kind", ["better", "maybe", "no", "worse", "none", "unknown"])
@@ -242,7 +355,7 @@ def test_models_that_decide_alike_are_said_to():
 
 
 def test_weights_are_cut_by_columns_and_by_what_else_is_given():
-    search, (X, y) = searches.frame()
+    search, (X, y) = searches.frame(guard=False)
     region = np.where(np.arange(len(y)) % 2, "east", "west")
     data = collect(search, X, y, columns={"region": region}, row_ids=[f"r{i}" for i in range(len(y))])
     columns = [entry["column"] for entry in data["slices"]["columns"]]
@@ -269,8 +382,8 @@ def test_rows_are_called_by_the_index_of_a_frame():
 
 
 def test_thresholds_effective_size_and_settings_are_told():
-    search, _ = searches.binary()
-    data = collected("binary")
+    search, _ = searches.binary(guard=False)
+    data = collected("binary", guard=False)
     assert data["decision"]["thresholds"] == [{"group": "all rows", "threshold": search.decision_.threshold_}]
     weights = search.sample_weight_
     assert data["weights"]["effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -278,9 +391,9 @@ def test_thresholds_effective_size_and_settings_are_told():
     assert ["decision", "MostAccurate(on='validation', at='middle')"] in data["settings"]
     words = Page(render(data)).words
     assert "Decision thresholds" in words
-    other = collected("binary", settings={"model": "logistic", "budget": 7})
+    other = collected("binary", guard=False, settings={"model": "logistic", "budget": 7})
     assert other["settings"] == [["model", "logistic"], ["budget", "7"]]
-    changed = searches.binary()[1]
+    changed = searches.binary(guard=False)[1]
     print_of = collect(search, changed.X + 1e-9, changed.y)["data"]["fingerprint"]
     assert print_of != data["data"]["fingerprint"]
 
@@ -289,7 +402,8 @@ def test_thresholds_by_group_are_listed():
     X, y = mixed_frame(240)
     rule = EqualFalsePositiveRates(0.4, group="group")
     model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
-    search = ExampleWeightSearch(model, embedding="label", decision=rule, **searches.SETTINGS).fit(X, y)
+    settings = {"embedding": "label", "decision": rule, "validation": 0.2, **searches.SETTINGS}
+    search = ExampleWeightSearch(model, **settings).fit(X, y)
     data = collect(search, X, y)
     assert [entry["group"] for entry in data["decision"]["thresholds"]] == ["north", "south"]
     assert data["labels"]["groups"][0]["unweighted_error"] is not None
@@ -300,7 +414,8 @@ def test_rows_may_be_sparse_or_lists_with_columns_of_any_kind():
     rows = shifted_classes(120)
     days = np.datetime64("2024-01-01", "ns") + np.arange(len(rows.y)).astype("timedelta64[D]")
     for X in (csr_array(rows.X), rows.X.tolist()):
-        search = ExampleWeightSearch(LogisticRegression(), embedding="label", **searches.SETTINGS)
+        settings = {"embedding": "label", "guard": False, **searches.SETTINGS}
+        search = ExampleWeightSearch(LogisticRegression(), **settings)
         search.fit(X, rows.y.tolist())
         data = collect(search, X, rows.y.tolist(), columns={"day": days, "object": [{}, None] * 63})
         assert json.loads(json.dumps(data, allow_nan=False)) == data
@@ -319,9 +434,10 @@ def test_settings_hold_no_passwords_and_no_addresses():
 
 
 def test_few_validation_rows_and_uneven_weights_are_warned_of():
-    data = collected("frame")
-    assert any("only 48 validation rows" in note for note in data["notes"])
-    search, rows = searches.multiclass()
+    search, (X, y) = searches.frame(validation=0.2)
+    assert any("only 48 validation rows" in note for note in collect(search, X, y)["notes"])
+    assert not any("there are only" in note for note in collected("frame")["notes"])  # 240 out of fold
+    search, rows = searches.multiclass(guard=False)
     uneven = np.where(np.arange(len(search.sample_weight_)) < 5, 10.0, 0.001)
     notes = collect(replace(search.fitted_, weights=uneven), rows.X, rows.y)["notes"]
     assert any("so uneven" in note for note in notes)
@@ -353,7 +469,10 @@ def test_no_text_from_data_becomes_markup(name, value):
 
 @cache
 def collected_once():
-    return {**collected("multiclass"), "landscape": None}  # its thousands of tiles are slow to read
+    return {
+        **collected("multiclass", guard=False),
+        "landscape": None,
+    }  # its thousands of tiles are slow to read
 
 
 def test_nasty_names_from_the_start_to_the_page():
@@ -377,12 +496,12 @@ def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
     with pytest.raises(InvalidInputError, match="rows that the search was fitted with"):
         write_report(search, rows.X[:5], rows.y[:5], tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
-    with pytest.raises(InvalidInputError, match="of format 2; got 99"):
+    with pytest.raises(InvalidInputError, match="of format 3; got 99"):
         render({"format": 99})
 
 
 def test_a_report_is_written_to_a_file(tmp_path):
-    search, rows = searches.regression()
+    search, rows = searches.regression(guard=True)
     path = write_report(search, rows.X, rows.y, tmp_path / "new" / "report.html")
     assert path.read_text(encoding="utf-8") == render(collect(search, rows.X, rows.y))
 
@@ -397,6 +516,7 @@ def test_many_columns_and_classes_stay_small():
         batch_size=1,
         random_state=0,
         validation=0.34,
+        guard=False,
     )
     with pytest.warns(Warning):
         search.fit(X, y)

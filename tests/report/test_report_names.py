@@ -36,7 +36,7 @@ def test_no_name_is_too_long_and_short_ones_stay(names, longest):
 
 
 def test_intervals_end_at_the_bounds_of_the_metric():
-    rows = [{"name": "moew", "value": 0.9, "margin": 0.3, "best": None}]
+    rows = [{"name": "moew", "value": 0.9, "margin": 0.3, "best": None, "style": "a"}]
 
     def highest(bounds):
         picture = intervals("x", "Scores", "error", rows, bounds)

@@ -47,8 +47,8 @@ class FinishedRun:
     def rows_to_weigh(self, path: Path) -> TableRows:
         """The labelled rows of a file, with those of the metric's columns that the embedding looks at."""
         with reading(self.folder / PARTS):
-            looked_at = self.weight_state["embedding"].get("fitted", {}).get("row_columns", [])
-            needed = [column["name"] for column in looked_at]
+            looked_at = [c for e in embeddings_in(self.weight_state) for c in e.get("row_columns", [])]
+            needed = dict.fromkeys(column["name"] for column in looked_at)
         return self.schema.read(
             path, ids=False, columns=[name for name in needed if name in self.schema.columns]
         )
@@ -88,6 +88,14 @@ class FinishedRun:
             if weights.shape != (len(rows),):
                 raise ValueError(f"its weights of {len(rows)} rows have the shape {weights.shape}")
         return weights
+
+
+def embeddings_in(weight_state: State) -> list[State]:
+    """What was fitted of each embedding in the state of a weight function: several are in that of an
+    average, none in that of powers of the target."""
+    if "functions" in weight_state:
+        return [fitted for one in weight_state["functions"] for fitted in embeddings_in(one)]
+    return [weight_state["embedding"].get("fitted", {})] if "embedding" in weight_state else []
 
 
 def load_run(folder: Path) -> FinishedRun:
