@@ -164,8 +164,7 @@ def out_of_fold(
     models that were not trained on it.
 
     The given validation rows are dealt to the folds as well, so that every row is predicted by one model of
-    each candidate. The finalists get more folds, if `n_finalist_folds` are more: models of half the rows
-    flatter smooth models.
+    each candidate. The finalists get more folds: models of half the rows flatter smooth models.
     """
     given = data.validation if data.given_validation else None
     rows = data.training.take(judged)
@@ -175,7 +174,7 @@ def out_of_fold(
         validation=rows if given is None else stacked_rows(given, rows),
         folds=folds[0],
         n_given=0 if given is None else len(given),
-        finalist_folds=folds[1] if n_finalist_folds > n_folds else (),
+        finalist_folds=folds[1],
     )
 
 

@@ -71,10 +71,10 @@ def test_how_many_models_are_trained(base_weights, validation, guard):
     n_candidates = 2 * 4 + 1 + (base_weights != "uniform") + (guard and validation is not None)
     assert search.result_.n_models == n_candidates
     members = {way.name: way.n_members for way in search.result_.ways}
-    if validation == "auto":  # which models more than one way chose cannot be told from outside
-        low, high = 2 * n_candidates + 5 * max(members.values()), 2 * n_candidates + 5 * sum(members.values())
-    else:
-        low = high = n_candidates * (validation or 1)
+    folds, of_finalists = {None: (1, 0), 3: (3, 3), "auto": (2, 5)}[validation]
+    # Which models more than one way chose cannot be told from outside.
+    low = folds * n_candidates + of_finalists * max(members.values())
+    high = folds * n_candidates + of_finalists * sum(members.values())
     final = members[search.chosen_] + (search.chosen_ != "unweighted")
     probe = 1  # whether the estimator looks at its weights
     assert low <= Counting.fits - final - probe <= high
@@ -129,7 +129,7 @@ def test_rows_set_aside_need_no_allowance_for_luck():
     held = _held_out(search)
     models = (search.fitted_.winner, search.fitted_.unweighted)
     predictions = [evaluator.predictions_on(final, held) for final in models]
-    expected = gain_error_on(*predictions, held, evaluator, "classification", generator(0, "gain"))
+    expected = gain_error_on(*predictions, held, evaluator, generator(0, "gain"))
     assert search.result_.gain_error == expected
     assert search.result_.n_holdout == len(held)
 

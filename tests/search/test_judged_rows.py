@@ -126,7 +126,7 @@ def test_a_class_of_one_row_is_judged_on_the_validation_rows_alone_or_refused():
     validation = UserRows(ROWS.X_val, np.where(np.arange(len(ROWS.y_val)) < 5, 2, ROWS.y_val))
     prepared = judged(UserRows(ROWS.X, y), validation)
     assert prepared.notes[0].endswith("a class has fewer training rows than there are folds.")
-    with pytest.raises(InvalidInputError, match=r"the classes \[2\] have one row or one group each.*X_val"):
+    with pytest.raises(InvalidInputError, match=r"the classes \[2\] have one row each.*X_val"):
         judged(UserRows(ROWS.X, y))
     with pytest.raises(InvalidInputError, match="validation=5 cannot judge training rows .* fewer training"):
         judged(UserRows(ROWS.X, y), validation, validation=5)
