@@ -1,4 +1,4 @@
-"""The winner, halves, honest scores: tiny cases by hand, symmetries, undefined halves, and the bias itself."""
+"""The winner, halves, honest scores: tiny cases by hand, symmetries, undefined halves, and the bias."""
 
 import math
 
@@ -268,7 +268,7 @@ def test_the_honest_score_of_what_is_handed_out_has_little_bias(guard):
         corrected.append(verdict.honest - truth)
     assert abs(np.mean(corrected)) < 0.015  # about three standard errors
     if not guard:
-        assert np.mean(naive) > 0.05
+        assert np.mean(naive) > 0.04
 
 
 def test_the_guard_hands_out_what_is_really_better_and_the_unweighted_model_else():
