@@ -18,6 +18,7 @@ from moew.metrics import worst_class_error
 from moew.search import Comparison, Row
 
 SETTINGS = {"n_batches": 3, "batch_size": 4, "random_state": 0}
+PAPER = {"validation": None, "final": "best", "guard": False}  # one best candidate on the validation rows
 
 
 def _fit(estimator: Any, rows: Rows, **more: Any) -> ExampleWeightSearch:

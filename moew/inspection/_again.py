@@ -73,7 +73,7 @@ def train_again(
 def final_model_of(fitted: FittedSearch, model: Any, rows: GivenRows) -> FinalModel:
     """A candidate's model with the decision rule as the search fits it."""
     evaluator = fitted.evaluator
-    if evaluator.rule is None:
+    if evaluator.rule is None and not evaluator.always_tuned:
         return FinalModel(model, None, evaluator.classes, evaluator.pos_label)
     if rows.validation is None:
         raise InvalidInputError(

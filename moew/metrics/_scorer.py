@@ -111,7 +111,13 @@ class ScorerMetric:
         """
         self._check_methods(model)
         recorder = Recorder(model, X, decided)
-        self._call(recorder, X, y, columns, sample_weight)
+        try:
+            self._call(recorder, X, y, columns, sample_weight)
+        except Exception:
+            # What it asked for is known. These may be the rows of one fold, which lack a class, and `value`
+            # raises the same error if it is undefined on all of them.
+            if not recorder.answers:
+                raise
         if not recorder.answers:
             raise InvalidInputError(
                 f"the scorer {self.name!r} asked the model for none of {', '.join(METHODS)}, so it has "

@@ -180,8 +180,9 @@ def compare(
     ...     search, X[:200], y[:200], X_val=X[200:400], y_val=y[200:400],
     ...     X_test=X[400:], y_test=y[400:], repeats=2,
     ... )
-    >>> [(row.method, row.n_models) for row in table.rows]  # one model where training again changes nothing
-    [('uniform', 1), ('random', 5), ('importance', 1), ('moew', 5)]
+    >>> [(row.method, row.n_models) for row in table.rows]  # doctest: +NORMALIZE_WHITESPACE
+    [('uniform', 1), ('random', 5), ('importance', 1), ('tuned decisions', 1), ('class weights', 5),
+     ('class weights, tuned', 5), ('moew', 5)]
     >>> table.gain.shape
     (2,)
     """

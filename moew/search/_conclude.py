@@ -155,15 +155,14 @@ def _pool(
     """All candidates that have a value, the unweighted model first if it has one, and their places by way."""
     pool: list[Candidate] = []
     numbers: dict[str, list[int]] = {UNWEIGHTED: []}
-    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    with_plain = WEIGHTS if plain else simple_name(prepared)  # the search that trained the unweighted model
-    for name, outcome in sorted(outcomes.items(), key=lambda item: item[0] != with_plain):
+    holder = _holder_of_unweighted(prepared, searches)
+    for name, outcome in sorted(outcomes.items(), key=lambda item: item[0] != holder):
         study = searches[name].study
         for trial in outcome.trials:
             if trial.number not in outcome.predictions:
                 continue
             way = name
-            if trial.number == 0 and name == with_plain:
+            if trial.number == 0 and name == holder:
                 way = UNWEIGHTED
             numbers.setdefault(way, []).append(len(pool))
             pool.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
@@ -174,9 +173,15 @@ def _unweighted_error(
     prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> str:
     """Why the unweighted model has no value."""
-    plain = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    trials = [o.trials[0] for name, o in outcomes.items() if (name == WEIGHTS) == plain and o.trials]
-    return next((trial.error for trial in trials if trial.error), "its metric is undefined")
+    trial = outcomes[_holder_of_unweighted(prepared, searches)].trials[0]
+    return trial.error or "its metric is undefined"
+
+
+def _holder_of_unweighted(prepared: Prepared, searches: Mapping[str, Search]) -> str:
+    """The search whose first candidate is the unweighted model; see `list_searches`."""
+    if zero_is_unweighted(prepared, searches[WEIGHTS].weighting):
+        return WEIGHTS
+    return simple_name(prepared)
 
 
 def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:

@@ -479,13 +479,12 @@ Embedding
     def _features_and_columns(
         self, X: Rows, metadata: Mapping[str, Any] | None
     ) -> tuple[Rows, dict[str, Any] | None]:
-        """X without columns that only the metric has, and the columns for an embedding that takes them."""
-        if not self.weight_function_.takes_columns:
-            return X, None
+        """X without columns that only the metric has, and the columns if the weights depend on them."""
         names = metric_columns(self.fitted_.evaluator.metric)
         features = getattr(self, "feature_names_in_", None)
         own = None if features is None else [str(name) for name in features]
-        return without_columns(X, own, names), columns_from(metadata, X, names)
+        columns = columns_from(metadata, X, names) if self.weight_function_.takes_columns else None
+        return without_columns(X, own, names), columns
 
     def _keep(self, fitted: FittedSearch) -> None:
         """Set the fitted attributes, as scikit-learn names them."""

@@ -192,8 +192,12 @@ def _best(scores: Sequence[WayScore]) -> WayScore:
 
 
 def _mean(values: FloatArray) -> float:
+    """The mean of the finite values; NaN unless they are more than half of them.
+
+    A metric that is defined on one half of every pair only has no value there that was chosen on the other.
+    """
     finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) * 2 >= len(values) and len(finite) else math.nan
+    return float(finite.mean()) if len(finite) * 2 > len(values) else math.nan
 
 
 def _known(choice: Choice | None) -> Choice:

@@ -47,7 +47,7 @@ TASKS = [
     pytest.param("regression", SKEWED, id="skewed"),
     pytest.param("regression", SYMMETRIC, id="symmetric"),
 ]
-SMALL = {"embedding": "directions", "n_batches": 2, "batch_size": 4, "random_state": 0}
+SMALL = {"embedding": "directions", "n_batches": 2, "batch_size": 4, "guard": False, "random_state": 0}
 
 
 def fit(X, y, task="classification", columns=None, **settings):
@@ -360,7 +360,7 @@ def test_a_search_of_a_regression_and_of_sparse_rows():
     assert len(search.suggest_rows(X, 5)) == 5
     sparse = scipy.sparse.csr_array(X)
     search = ExampleWeightSearch(LogisticRegression(), **SMALL).fit(sparse, CLASSES)
-    assert search.weight_function_.embedding.label_dims_ == (0, 1, 2, 3)
+    assert search.study_.weighting.embedding.label_dims_ == (0, 1, 2, 3)
     assert search.__sklearn_tags__().input_tags.sparse
 
 
@@ -437,9 +437,9 @@ def test_optional_columns_count_where_training_rows_have_them():
     metric = make_metric(value)
     metadata = {"cost": COLUMNS["cost"], "bonus": COLUMNS["region"] == "n"}
     by_both = searched(X, {**metadata, "bonus": metadata["bonus"] * 1.0}, metric)
-    assert [column.name for column in by_both.weight_function_.embedding.columns_] == ["cost", "bonus"]
+    assert [column.name for column in by_both.study_.weighting.embedding.columns_] == ["cost", "bonus"]
     by_one = searched(X, {"cost": COLUMNS["cost"]}, metric)
-    assert [column.name for column in by_one.weight_function_.embedding.columns_] == ["cost"]
+    assert [column.name for column in by_one.study_.weighting.embedding.columns_] == ["cost"]
 
 
 def test_columns_of_the_validation_rows_alone_are_not_used():
@@ -474,7 +474,7 @@ def test_the_command_line_weights_by_the_columns_of_the_file(own_folder):
             "--model",
             "logistic",
         ),
-        *(*QUICK, "--embedding", "directions"),
+        *(*QUICK, "--embedding", "directions", "--no-guard"),
     )
     moew("weights", "run", "train.csv", "--out", "w.parquet")
     expected = pd.read_parquet("run/weights.parquet")
@@ -502,6 +502,6 @@ def test_the_command_line_does_not_weight_by_the_numbers_of_rows(own_folder):
             "logistic",
         ),
         *("--metric-command", "python score.py {predictions}", "--response", "decision"),
-        *("--higher-is-better", *QUICK, "--embedding", "directions"),
+        *("--higher-is-better", *QUICK, "--embedding", "directions", "--no-guard"),
     )
     moew("weights", "run", "valid.csv")

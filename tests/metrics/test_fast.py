@@ -222,8 +222,9 @@ def test_what_the_scorer_refuses_stays_refused():
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             get_scorer(name)(model, X, labels)
+        metric = resolve_metric(name)
         with pytest.raises((ValueError, TypeError), match=message):
-            resolve_metric(name).respond(model, X, labels)
+            metric.value(metric.respond(model, X, labels), X, labels)
         recorded = {ToldScores: "decision_function", ToldProba: "predict_proba"}.get(type(model), "predict")
         kind = "regressor" if isinstance(model, ToldRegressor) else "classifier"
         outputs = Predictions({recorded: model.answer}, model.classes_, kind)

@@ -36,7 +36,7 @@ def test_history_draws_every_candidate_and_the_best_so_far():
     (points,) = ax.collections
     assert points.get_offsets()[:, 1].tolist() == [told.value for told in search.result_.trials]
     best, unweighted, honest = ax.lines
-    assert best.get_ydata()[-1] == search.best_score_
+    assert best.get_ydata()[-1] == search.result_.best_trial.value
     assert set(unweighted.get_ydata()) == {search.unweighted_score_}
     assert set(honest.get_ydata()) == {search.honest_score_}
     assert "lower is better" in ax.get_ylabel()
@@ -79,7 +79,7 @@ def test_landscape_of_one_dimension_is_a_curve():
 
 
 def test_weights_by_class_has_bars_of_weight_and_marks_of_error():
-    search, rows = searches.multiclass()
+    search, rows = searches.multiclass(**searches.PAPER)
     ax = plotting.weights_by_class(search, rows.X, rows.y, rows.X_val, rows.y_val)
     heights = [bar.get_height() for bar in ax.patches]
     assert heights == pytest.approx([search.sample_weight_[rows.y == c].mean() for c in range(3)])
@@ -109,7 +109,7 @@ def test_weights_by_column_takes_a_place_a_name_or_values():
 
 
 def test_contours_are_of_the_weights_of_one_label():
-    search, rows = searches.binary()
+    search, rows = searches.binary(guard=False)
     ax = plotting.weight_contours(search, rows.X, rows.y, 1, points=31, levels=[0.8, 1.0])
     points, contours = ax.collections
     assert len(points.get_offsets()) == (rows.y == 1).sum()
@@ -137,7 +137,7 @@ def test_there_are_no_contours_where_the_label_alone_decides():
 
 
 def test_validation_stands_against_test():
-    search, rows = searches.binary()
+    search, rows = searches.binary(**searches.PAPER, base_weights="uniform")
     ax = plotting.validation_against_test(
         search, rows.X, rows.y, rows.X_test, rows.y_test, X_val=rows.X_val, y_val=rows.y_val, n_candidates=6
     )

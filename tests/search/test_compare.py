@@ -15,6 +15,7 @@ from moew._util.margins import margin
 from moew.decision import ShareSelected
 from moew.exceptions import InvalidInputError
 from moew.metrics import worst_class_error
+from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, TUNED
 
 ROWS = shifted_classes(150)
 DATA = {"X_val": ROWS.X_val, "y_val": ROWS.y_val, "X_test": ROWS.X_test, "y_test": ROWS.y_test}
@@ -40,7 +41,15 @@ def test_a_deterministic_model_stands_for_all_and_the_table_says_so():
     plain = LogisticRegression().fit(ROWS.X, ROWS.y)
     error = max(np.mean(plain.predict(ROWS.X_test)[ROWS.y_test == c] != c) for c in (0, 1))
     assert result["uniform"].test.tolist() == [error, error]
-    assert [row.n_models for row in result.rows] == [1, 7, 1, 7]
+    assert {row.method: row.n_models for row in result.rows} == {
+        "uniform": 1,
+        "random": 7,
+        "importance": 1,
+        TUNED: 1,
+        CLASS_WEIGHTS: 7,
+        CLASS_WEIGHTS + AND_TUNED: 7,
+        "moew": 9,  # besides the seven, the unweighted and the importance-weighted model
+    }
     assert "deterministic" in result["uniform"].note
     assert "deterministic" in str(result)
     assert result["moew"].test.mean() < error
@@ -49,18 +58,27 @@ def test_a_deterministic_model_stands_for_all_and_the_table_says_so():
 def test_a_random_model_is_trained_as_often_by_every_method():
     forest = RandomForestClassifier(2, max_depth=2)
     result = compare(forest, metric="balanced_accuracy", decision=ShareSelected(0.5))
-    assert [row.n_models for row in result.rows] == [7, 7, 7, 7]
+    assert {row.method: row.n_models for row in result.rows} == {
+        "uniform": 7,
+        "random": 7,
+        "importance": 7,
+        CLASS_WEIGHTS: 7,  # the rule decides, so that no decisions are tuned
+        "moew": 9,
+    }
     assert all(row.note == "" for row in result.rows)
     assert all(len(row.test) == 2 for row in result.rows)
 
 
 def test_budgets_are_what_the_table_says():
     Counting.fits = 0
-    result = compare(Counting())
+    result = compare(Counting(), validation=None, final="best", guard=False)
     twins = 2 * 2  # two trainings each for uniform and importance, to see that they are alike
-    trained = {"uniform": 2, "random": 7, "importance": 2, "moew": 7}  # number 0 and one more stand for all
+    # Number 0 and one more stand for all; π ≠ 1, so that moew trains an unweighted model, too.
+    trained = {"uniform": 2, "random": 7, "importance": 2, CLASS_WEIGHTS: 7, "moew": 8}
+    chosen = 7 + 1  # every method's best model is trained again, and moew's unweighted model
     probe = 1  # one more training shows whether the model heeds its weights
-    assert Counting.fits == 2 * (twins + sum(trained.values())) + probe
+    assert Counting.fits == 2 * (twins + sum(trained.values()) + chosen) + probe
+    assert result["moew"].n_models == 8
     assert result.repeats == 2
 
 

@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from optuna import get_all_study_summaries, load_study
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from problems import mixed_frame, shifted_classes, skewed_target
 from sklearn import config_context
 from sklearn.base import clone
@@ -20,11 +23,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from moew import ExampleWeightSearch, load_state, make_metric
+from moew.data import UserRows
 from moew.decision import EqualFalsePositiveRates, FixedThreshold, MostAccurate, ShareSelected
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.metrics import accuracy, fpr_gap, mean_of_selected, value_per_harm, worst_class_error
+from moew.models import ModelEnsemble
+from moew.search import prepare
 
 SMALL = {"embedding": "label", "n_batches": 2, "batch_size": 4, "random_state": 0}
+PAPER = {"validation": None, "final": "best", "guard": False}  # one best candidate on the validation rows
 
 
 def small(estimator, **settings):
@@ -48,7 +55,7 @@ def test_weights_beat_the_baseline_on_the_worst_class():
 
 def test_attributes_are_what_they_say():
     rows = shifted_classes()
-    search = small(LogisticRegression()).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search = small(LogisticRegression(), **PAPER).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     again = LogisticRegression().fit(rows.X, rows.y, sample_weight=search.sample_weight_)
     assert np.array_equal(again.coef_, search.best_estimator_.coef_)
     assert search.best_score_ == np.mean(search.predict(rows.X_val) == rows.y_val)
@@ -60,7 +67,60 @@ def test_attributes_are_what_they_say():
     assert np.array_equal(search.decision_function(rows.X), search.best_estimator_.decision_function(rows.X))
     text = str(search.result_)
     assert "honest" in text
-    assert "alpha = 0" in text
+    assert "unweighted" in text
+
+
+def test_scores_are_those_of_models_that_did_not_see_the_rows():
+    rows = shifted_classes()
+    search = small(LogisticRegression(), base_weights="uniform")
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    data = prepare(search.settings, UserRows(rows.X, rows.y), UserRows(rows.X_val, rows.y_val)).data
+    result = search.result_
+    assert (result.n_validation, result.n_out_of_fold) == (
+        len(rows.y_val),
+        len(data.validation) - len(rows.y_val),
+    )
+    assert 0 < result.n_out_of_fold < len(rows.y)  # the training rows are distributed otherwise
+    for folds, score in (
+        (data.folds, result.trials[0].value),
+        (data.finalist_folds, search.unweighted_score_),
+    ):
+        right = np.zeros(len(data.validation), dtype=bool)
+        for fold in folds:
+            model = LogisticRegression().fit(rows.X[fold.train], rows.y[fold.train])
+            judged = data.validation.take(fold.scored)
+            right[fold.scored] = model.predict(judged.X) == judged.y
+        assert score == right.mean()
+    assert np.array_equal(search.unweighted_estimator_.coef_, LogisticRegression().fit(rows.X, rows.y).coef_)
+
+
+@pytest.mark.parametrize("final", ["ensemble", "average", "best"])
+def test_what_becomes_of_example_weights(final):
+    rows = shifted_classes(n_classes=3)
+    settings = {
+        "metric": worst_class_error(),
+        "decision": None,
+        "guard": False,
+        "final": final,
+        "n_batches": 4,
+    }
+    search = small(LogisticRegression(), **settings)
+    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert search.chosen_.startswith("example weights")
+    assert np.array_equal(search.example_weights(rows.X, rows.y), search.sample_weight_)
+    assert np.isclose(search.sample_weight_.mean(), 1)
+    (way,) = [way for way in search.result_.ways if way.name == search.chosen_]
+    if final != "ensemble":
+        again = LogisticRegression().fit(rows.X, rows.y, sample_weight=search.sample_weight_)
+        assert np.array_equal(again.coef_, search.best_estimator_.coef_)
+        assert (way.n_members > 1) == (final == "average")
+        return
+    ensemble, averaged = search.best_estimator_, search.weight_function_
+    assert isinstance(ensemble, ModelEnsemble) and len(ensemble.models_) == way.n_members > 1
+    assert np.array_equal(ensemble.votes_, averaged.votes)
+    for model, weights in zip(ensemble.models_, averaged.functions, strict=True):
+        again = LogisticRegression().fit(rows.X, rows.y, sample_weight=weights(rows.X, rows.y))
+        assert np.array_equal(again.coef_, model.coef_)
 
 
 def test_the_weight_function_is_saved_without_pickle():
@@ -103,13 +163,13 @@ def test_same_seed_same_bits_whatever_n_jobs(n_jobs):
 
 
 class Stumbling(LogisticRegression):
-    """Is interrupted at its sixth fit."""
+    """Counts its fits, and is interrupted at one of them."""
 
-    fits = 0
+    fits, stumbles_at = 0, None
 
     def fit(self, X, y, sample_weight=None):
-        type(self).fits += 1
-        if type(self).fits == 6:
+        Stumbling.fits += 1
+        if Stumbling.fits == Stumbling.stumbles_at:
             raise KeyboardInterrupt
         return super().fit(X, y, sample_weight)
 
@@ -124,24 +184,42 @@ def test_progress_after_an_interruption_knows_the_best_before(tmp_path, capsys):
     after = [float(found) for found in re.findall(r"best ([\d.]+)", capsys.readouterr().err)]
     better = max if search.result_.greater_is_better else min
     assert all(better(value, before) == value for value in after)
-    assert after[-1] == pytest.approx(search.best_score_, rel=1e-3)
+    best = search.result_.best_trial.value  # of the example weights; other ways are not shown
+    assert after[-1] == pytest.approx(best, rel=1e-3)
 
 
-def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path):
+@pytest.mark.parametrize(
+    ("stumbles_at", "settings"),
+    [
+        (6, PAPER),
+        (6, {}),  # in the first fold, when nothing is told
+        (11, {}),  # in the second fold
+        (21, {}),  # in the second batch
+        (34, {}),  # when the finalists are trained with more folds
+    ],
+)
+def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path, monkeypatch, stumbles_at, settings):
     rows = shifted_classes()
-    data = (rows.X, rows.y)
-    validation = {"X_val": rows.X_val, "y_val": rows.y_val}
-    Stumbling.fits = 0
-    stumbling = small(Stumbling(), storage=tmp_path / "run.log")
+    data = {"X": rows.X, "y": rows.y, "X_val": rows.X_val, "y_val": rows.y_val}
+    monkeypatch.setattr(Stumbling, "stumbles_at", None)
+    monkeypatch.setattr(Stumbling, "fits", 0)
+    straight = small(Stumbling(), **settings).fit(**data)
+    fits_of_all = Stumbling.fits
+    file = tmp_path / "run.log"
+    stumbling = small(Stumbling(), storage=file, **settings)
+    monkeypatch.setattr(Stumbling, "stumbles_at", stumbles_at)
+    monkeypatch.setattr(Stumbling, "fits", 0)
     with pytest.raises(KeyboardInterrupt):
-        stumbling.fit(*data, **validation)
-    resumed = clone(stumbling).fit(*data, **validation)
-    fits_after = Stumbling.fits
-    straight = small(LogisticRegression()).fit(*data, **validation)
-    assert (
-        fits_after <= 6 + 9 - 5 + 3
-    )  # nothing told is trained again but the winner; also a probe and the unweighted one
+        stumbling.fit(**data)
+    journal = JournalStorage(JournalFileBackend(str(file)))
+    told = sum(trial.state.is_finished() for s in get_all_study_summaries(journal) for trial in load_study(
+        study_name=s.study_name, storage=journal
+    ).trials)  # fmt: skip
+    resumed = clone(stumbling).fit(**data)
+    n_folds = 1 if settings else 2
+    assert Stumbling.fits == stumbles_at + fits_of_all - n_folds * told  # what was told is not trained again
     assert np.array_equal(resumed.best_alpha_, straight.best_alpha_)
+    assert str(resumed.result_) == str(straight.result_)
     assert resumed.honest_score_ == straight.honest_score_
     assert np.array_equal(resumed.predict_proba(rows.X_test), straight.predict_proba(rows.X_test))
 
@@ -164,6 +242,8 @@ def test_regression_with_a_bare_function_and_label_shift():
 
     search = small(LinearRegression(), metric=median_error)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert np.isfinite(search.honest_score_)
+    search.set_params(**PAPER).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     assert search.best_score_ >= search.alpha_zero_score_
     assert search.best_score_ == median_error(rows.y_val, search.predict(rows.X_val))
     assert not hasattr(search, "classes_")
@@ -171,9 +251,13 @@ def test_regression_with_a_bare_function_and_label_shift():
 
 def test_fit_alone_holds_out_a_share_or_cross_validates():
     rows = shifted_classes(n_classes=3)
-    held = small(LogisticRegression()).fit(rows.X, rows.y)
+    every = small(LogisticRegression()).fit(rows.X, rows.y)
+    assert len(every.sample_weight_) == len(rows.y)
+    assert every.result_.n_out_of_fold == len(rows.y) and every.result_.n_validation == 0
+    held = small(LogisticRegression(), validation=0.2).fit(rows.X, rows.y)
     assert len(held.sample_weight_) < len(rows.y)
-    crossed = small(LogisticRegression(), validation=StratifiedKFold(3)).fit(rows.X, rows.y)
+    crossed = small(LogisticRegression(), validation=StratifiedKFold(3), final="best", guard=False)
+    crossed.fit(rows.X, rows.y)
     assert len(crossed.sample_weight_) == len(rows.y)
     again = LogisticRegression().fit(rows.X, rows.y, sample_weight=crossed.sample_weight_)
     assert np.array_equal(again.coef_, crossed.best_estimator_.coef_)
@@ -223,7 +307,9 @@ def test_a_pipeline_inside_takes_weights_by_its_step(routing):
     rows = shifted_classes()
     inner = make_pipeline(StandardScaler(), LogisticRegression())
     with config_context(enable_metadata_routing=routing):
-        search = small(inner, sample_weight_name="logisticregression__sample_weight")
+        search = small(
+            inner, sample_weight_name="logisticregression__sample_weight", final="best", guard=False
+        )
         search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     coefs = {tuple(search.best_estimator_[-1].coef_[0]), tuple(inner.fit(rows.X, rows.y)[-1].coef_[0])}
     assert len(coefs) == 2
@@ -236,19 +322,19 @@ def test_scorers_by_name_and_by_object():
     scorer = make_scorer(balanced_accuracy_score)
     by_object = small(LogisticRegression(), metric=scorer).fit(rows.X, rows.y, **validation)
     assert by_name.best_score_ == by_object.best_score_
+    by_name.set_params(**PAPER).fit(rows.X, rows.y, **validation)
     assert by_name.best_score_ == balanced_accuracy_score(rows.y_val, by_name.predict(rows.X_val))
 
 
 def test_decision_rules_are_fitted_for_the_winner():
     rows = shifted_classes()
-    search = small(LogisticRegression(), metric=worst_class_error(), decision=MostAccurate())
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    for settings in ({}, PAPER):
+        search = small(LogisticRegression(), metric=worst_class_error(), decision=MostAccurate(), **settings)
+        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+        above = search.decision_function(rows.X_test) > search.decision_.threshold_
+        assert np.array_equal(search.predict(rows.X_test), above)
     scores = search.decision_function(rows.X_val)
-    own = MostAccurate().fit(scores, rows.y_val == 1, {})
-    assert search.decision_ == own
-    assert np.array_equal(
-        search.predict(rows.X_test), (search.decision_function(rows.X_test) > own.threshold_)
-    )
+    assert search.decision_ == MostAccurate().fit(scores, rows.y_val == 1, {})
 
 
 @pytest.mark.parametrize("model", [LogisticRegression(), RandomForestClassifier(5)])

@@ -46,7 +46,8 @@ def test_a_metric_that_fails_on_a_half_leaves_the_search_alone():
 
     y, y_val = ROWS.y.copy(), ROWS.y_val.copy()
     y[:5], y_val[0] = 7, 7  # one validation row of that class: always missing in one half
-    search = small(metric=fragile, base_weights="uniform").fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
+    search = small(metric=fragile, base_weights="uniform", validation=None)
+    search.fit(ROWS.X, y, X_val=ROWS.X_val, y_val=y_val)
     assert np.isnan(search.honest_score_)
     assert "undefined" in search.result_.honest.reason
     scorer = small(metric="neg_log_loss", base_weights="uniform").fit(

@@ -36,6 +36,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from moew import ExampleWeightSearch
 from moew.exceptions import MoewWarning
+from moew.models import ModelEnsemble
 from moew.training import resolve_trainer
 
 CLASSES = shifted_classes(120)
@@ -57,13 +58,23 @@ def search_on(estimator, X, y, X_val, y_val, weight_name="sample_weight"):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return search.fit(X, y, X_val=X_val, y_val=y_val)
+        guarded = clone(search).fit(X, y, X_val=X_val, y_val=y_val)
+        assert np.isfinite(guarded.honest_score_) and guarded.predict(X_val).shape == (len(y_val),)
+        return search.set_params(guard=False).fit(X, y, X_val=X_val, y_val=y_val)
 
 
 def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
+    """Every model that is handed out is that of a plain fit with its weights."""
     assert all(told.error is None for told in search.study_.trials())
-    plain = clone(search.estimator).fit(X, y, **{weight_name: search.sample_weight_})
-    assert np.array_equal(search.predict(X_val), plain.predict(X_val))
+    models, weights = [search.best_estimator_], [search.sample_weight_]
+    if isinstance(search.best_estimator_, ModelEnsemble):
+        models = search.best_estimator_.models_
+        weights = [function(X, y) for function in search.weight_function_.functions]
+    for model, of_model in zip(models, weights, strict=True):
+        plain = clone(search.estimator).fit(X, y, **{weight_name: of_model})
+        assert np.array_equal(model.predict(X_val), plain.predict(X_val))
+    if search.decision_ is None:
+        assert np.array_equal(search.predict(X_val), search.best_estimator_.predict(X_val))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +90,7 @@ def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
         GradientBoostingClassifier(n_estimators=8, random_state=0),
         HistGradientBoostingClassifier(max_iter=8, random_state=0),
         SVC(),
-        NuSVC(nu=0.1),
+        NuSVC(nu=0.05),
         LinearSVC(random_state=0),
         LGBMClassifier(**LIGHT),
         XGBClassifier(**BOOST),

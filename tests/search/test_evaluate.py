@@ -29,7 +29,9 @@ def _search(**settings):
 
 
 @pytest.mark.parametrize("rule", [None, MostAccurate(on="train"), MostAccurate(on="validation")], ids=repr)
-@pytest.mark.parametrize("settings", [{}, {"validation": 3}, {"honest": "holdout"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"validation": 3}, {"honest": "holdout", "validation": 0.3}], ids=str
+)
 def test_every_answer_of_a_search_is_given_alone(rule, settings):
     asked.clear()
     with parallel_config(backend="threading", n_jobs=2):

@@ -1,5 +1,7 @@
 """Queries, patients, customers: searches that do not cut them apart, and what goes wrong in those that do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from moew.inspection import on_test_rows
 from moew.search import prepare
 
 REPEATS = 6
+PAPER = {"validation": None, "final": "best", "guard": False}  # one best candidate on the validation rows
 
 
 def ndcg_of(without_relevant):
@@ -65,8 +68,8 @@ def test_the_honest_score_of_a_metric_by_query(without_relevant, wrong_side):
         draw = np.random.default_rng(seed)
         (X, y, _), (X_val, y_val, query), (X_new, y_new, of_new) = (queries(draw, n) for n in (30, 40, 300))
         data = {"X_val": X_val, "y_val": y_val, "metadata_val": {"query": query}}
-        whole = small_search(metric, seed).fit(X, y, **data, groups_val=query)
-        cut = small_search(metric, seed).fit(X, y, **data)
+        whole = small_search(metric, seed, **PAPER).fit(X, y, **data, groups_val=query)
+        cut = small_search(metric, seed, **PAPER).fit(X, y, **data)
         assert whole.best_score_ == cut.best_score_
         truth = whole.metric_value(X_new, y_new, metadata={"query": of_new})
         plain = whole.unweighted_estimator_.decision_function(X_new)
@@ -129,7 +132,9 @@ def test_the_error_of_a_gain_knows_that_rows_of_a_group_are_alike():
     times = {"X_val": np.repeat(rows.X_val, 8, axis=0), "y_val": np.repeat(rows.y_val, 8)}
     groups = np.repeat(np.arange(len(rows.y_val)), 8)
     given = ({"X_val": rows.X_val, "y_val": rows.y_val}, times, {**times, "groups_val": groups})
-    once, cut, whole = (small_search("accuracy", 0).fit(rows.X, rows.y, **data).result_ for data in given)
+    once, cut, whole = (
+        small_search("accuracy", 0, **PAPER).fit(rows.X, rows.y, **data).result_ for data in given
+    )
     assert whole.honest.standard_error == pytest.approx(once.honest.standard_error, rel=0.25)
     assert cut.honest.standard_error < 0.5 * once.honest.standard_error
 
@@ -226,7 +231,7 @@ def test_a_stored_study_knows_its_groups(own_folder):
         return search.fit(ROWS.X, ROWS.y, **VALIDATION, groups_val=groups_val)
 
     fit(OF_VALIDATION)
-    assert len(fit(OF_VALIDATION, 2).result_.trials) == 11
+    assert len(fit(OF_VALIDATION, 2).result_.trials) == 9  # two of the ten are class weights
     for other in (OF_VALIDATION // 2, None):
         with pytest.raises(InvalidInputError, match="study"):
             fit(other)
@@ -234,7 +239,7 @@ def test_a_stored_study_knows_its_groups(own_folder):
 
 def test_test_rows_of_a_group_are_drawn_together():
     """Every test row eight times: the margin is as with the rows once."""
-    search = small_search("accuracy", None, honest=None)
+    search = small_search("accuracy", None, honest=None, guard=False)
     times = np.repeat(np.arange(len(ROWS.y_test)), 8)
     margins = [
         moew.compare(search, ROWS.X, ROWS.y, **VALIDATION, repeats=2, **test).test_rows_margin
@@ -257,12 +262,13 @@ def test_a_query_that_is_drawn_twice_counts_twice():
         right = np.bincount(query, y == decision)
         return float((right[np.unique(query)] / np.bincount(query)[np.unique(query)]).mean())
 
-    search = small_search(make_metric(share), None, honest=None, radius=6.0)
+    settings = {"honest": None, "radius": 6.0, "n_batches": 4, **PAPER}
+    search = small_search(make_metric(share), None, **settings)
     data = {"X_val": X_val, "y_val": y_val, "metadata_val": {"query": of_val}, "groups_val": of_val}
     test = {"X_test": X_test, "y_test": y_test, "metadata_test": {"query": query}}
     by_query = moew.compare(search, X, y, **data, **test, groups_test=query, repeats=2)
     # All queries have ten rows, so the mean over queries is the mean over rows.
-    plain = small_search("accuracy", None, honest=None, radius=6.0)
+    plain = small_search("accuracy", None, **settings)
     data.pop("metadata_val")
     test.pop("metadata_test")
     by_row = moew.compare(plain, X, y, **data, **test, groups_test=query, repeats=2)
@@ -290,4 +296,20 @@ def test_prepared_rows_have_their_groups():
     data = prepare(settings, UserRows(ROWS.X, ROWS.y, groups=names), UserRows(None, None)).data
     _, expected = np.unique(names, return_inverse=True)
     assert np.array_equal(data.training.groups, expected[data.training_rows])
-    assert not set(data.training.groups) & set(data.validation.groups)
+    for folds in (data.folds, data.finalist_folds):
+        for fold in folds:
+            assert not set(data.training.groups[fold.train]) & set(data.validation.groups[fold.scored])
+        assert sorted(np.concatenate([fold.scored for fold in folds])) == list(range(len(ROWS.y)))
+    held = prepare(
+        replace(settings, validation=0.2), UserRows(ROWS.X, ROWS.y, groups=names), UserRows(None, None)
+    ).data
+    assert np.array_equal(held.training.groups, expected[held.training_rows])
+    assert not set(held.training.groups) & set(held.validation.groups)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_few_groups_of_validation_rows_are_judged_beside_training_rows(n_groups):
+    search = small_search("accuracy", 0, base_weights="uniform")
+    of_validation = 1000 + np.arange(len(ROWS.y_val)) % n_groups
+    search.fit(ROWS.X, ROWS.y, **VALIDATION, groups=OF_ROWS, groups_val=of_validation)
+    assert search.result_.n_out_of_fold > 0 and np.isfinite(search.honest_score_)

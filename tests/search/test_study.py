@@ -226,7 +226,7 @@ def test_ask_and_tell_mistakes():
     with pytest.raises(InvalidInputError, match="without a weighting"):
         study.weights(study.trials()[0], None, None)
     with pytest.raises(InvalidInputError, match="n_initial"):
-        make(n_initial=0)
+        make(n_initial=-1)
 
 
 def test_weights_of_a_candidate_are_the_weight_function():

@@ -185,7 +185,14 @@ def test_numbers_of_rows_that_the_pool_does_not_have_are_refused(n):
 
 def fitted(estimator, rows, **settings):
     search = ExampleWeightSearch(
-        estimator, embedding="label", n_batches=1, batch_size=3, honest=None, random_state=0, **settings
+        estimator,
+        embedding="label",
+        n_batches=1,
+        batch_size=3,
+        honest=None,
+        guard=False,
+        random_state=0,
+        **settings,
     )
     return search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
 
@@ -238,7 +245,13 @@ def test_the_users_own_weights_are_in_those_of_the_training_rows():
     rows = shifted_classes(150)
     u = np.random.default_rng(0).uniform(0.2, 3, len(rows.y))
     search = ExampleWeightSearch(
-        LogisticRegression(), embedding="label", n_batches=1, batch_size=3, honest=None, random_state=0
+        LogisticRegression(),
+        embedding="label",
+        n_batches=1,
+        batch_size=3,
+        honest=None,
+        guard=False,
+        random_state=0,
     ).fit(rows.X, rows.y, sample_weight=u, X_val=rows.X_val, y_val=rows.y_val)
     np.testing.assert_allclose(search.sample_weight_, u * search.example_weights(rows.X, rows.y))
     kept, weights = search.downsample(0.4, seed=2)
@@ -252,7 +265,13 @@ def test_the_users_own_weights_are_in_those_of_the_training_rows():
 def test_row_numbers_are_those_of_the_rows_that_were_fitted():
     rows = shifted_classes(100)
     search = ExampleWeightSearch(
-        LogisticRegression(), embedding="label", n_batches=1, batch_size=2, validation=0.3, random_state=0
+        LogisticRegression(),
+        embedding="label",
+        n_batches=1,
+        batch_size=2,
+        validation=0.3,
+        guard=False,
+        random_state=0,
     ).fit(rows.X, rows.y)
     kept, weights = search.downsample(1.0)
     np.testing.assert_array_equal(kept, search.training_rows_)
@@ -282,7 +301,13 @@ def test_a_pool_in_chunks_gives_the_same_rows_as_one_in_memory(tmp_path):
     names = ["a", "b"]
     train, pool = (pd.DataFrame(X, columns=names) for X in (rows.X, rows.X_test))
     search = ExampleWeightSearch(
-        LogisticRegression(), embedding="label", n_batches=1, batch_size=3, honest=None, random_state=0
+        LogisticRegression(),
+        embedding="label",
+        n_batches=1,
+        batch_size=3,
+        honest=None,
+        guard=False,
+        random_state=0,
     ).fit(train, rows.y, X_val=pd.DataFrame(rows.X_val, columns=names), y_val=rows.y_val)
     expected = search.suggest_rows(pool, 25, seed=3)
     pool.to_parquet(tmp_path / "pool.parquet", row_group_size=50)
