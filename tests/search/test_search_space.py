@@ -166,6 +166,12 @@ def test_members_with_different_parameters(final):
     assert score(search) > -0.7
 
 
+def test_finalists_are_judged_and_trained_again_with_their_parameters():
+    search = fitted(validation="auto")
+    assert search.result_.n_out_of_fold == N
+    assert search.best_score_ > search.unweighted_score_ + 0.2
+
+
 def test_an_average_is_trained_with_the_parameters_of_most_votes():
     several, one = fitted(guard=False), fitted(guard=False, final="average")
     votes = several.best_estimator_.votes
