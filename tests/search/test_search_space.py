@@ -105,6 +105,7 @@ def test_hyper_parameters_alone_are_a_simple_way_that_can_be_handed_out():
     search = usual()
     assert search.chosen_ == "hyper-parameters"
     assert 1e-3 < search.best_estimator_.C < 3
+    assert search.best_params_ == {"C": search.best_estimator_.C}
     np.testing.assert_array_equal(search.sample_weight_, np.ones(N))
     X, y = rows()
     np.testing.assert_allclose(search.example_weights(X[:9], y[:9]), 1.0)
