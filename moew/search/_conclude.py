@@ -100,6 +100,7 @@ def conclude(
         chosen=verdict.chosen.way.name,
         reason=verdict.reason,
         n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
+        best_parameters=_searched_parameters(prepared, pool, verdict.chosen.choice),
     )
     notes += _notes(main, study, result)
     return FittedSearch(
@@ -313,6 +314,13 @@ def mean_weights(pool: Sequence[Candidate], choice: Choice) -> FloatArray:
 def main_parameters(pool: Sequence[Candidate], choice: Choice) -> Mapping[str, Any]:
     """The hyper-parameters of the member with the most votes, the first of equals."""
     return pool[choice.members[int(np.argmax(choice.votes))]].trial.parameters
+
+
+def _searched_parameters(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> Mapping[str, Any]:
+    """The parameters of the choice, of those that were searched, also where they are the estimator's own."""
+    if prepared.space is None or not choice.members:
+        return {}
+    return {**prepared.space.own, **main_parameters(pool, choice)}
 
 
 def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Final:

@@ -135,11 +135,12 @@ Embedding
     decision_ : its fitted decision rule, or None for the model's own decisions
     sample_weight_ : array (n,), the weights that its model was trained with, averaged over an ensemble
     weight_function_ : the same weights for any rows
+    best_params_ : dict, the searched hyper-parameters of its model, in an ensemble those of the member with
+        the most votes; empty without a search space
     training_rows_ : array (n,), the numbers of those rows in X: all, or those that were not held out
     unweighted_score_, unweighted_estimator_, unweighted_decision_ : the model that is trained without learned
         weights, for comparison; None if it could not be trained
     best_alpha_ : array (d,), of the best single candidate of the search
-    best_params_ : dict, its searched hyper-parameters; empty without a search space
     alpha_zero_score_ : float, of the α = 0 model; with π = 1 it is the unweighted model
     result_ : SearchResult, everything above, every way and every trial; print it
     study_ : WeightStudy
@@ -498,7 +499,7 @@ Embedding
         if fitted.evaluator.classes is not None:
             self.classes_ = fitted.evaluator.classes
         self.best_alpha_ = result.best_alpha
-        self.best_params_ = result.best_parameters
+        self.best_params_ = dict(result.best_parameters)
         self.training_rows_ = fitted.training_rows
         self.sample_weight_ = fitted.weights
         self.weight_function_ = fitted.weight_function

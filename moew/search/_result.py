@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from moew._util.margins import TWO_SIDED
@@ -49,6 +50,7 @@ class SearchResult:
     chosen: str = WEIGHTS  # the way that is handed out
     reason: str = ""  # why
     n_models: int = 0  # candidates of all ways
+    best_parameters: Mapping[str, Any] = field(default_factory=dict)  # searched ones, of what is handed out
 
     @property
     def best_trial(self) -> Trial:
@@ -95,11 +97,6 @@ class SearchResult:
     def best_alpha(self) -> FloatArray:
         """The winner's alpha (d,)."""
         return self.best_trial.alpha
-
-    @property
-    def best_parameters(self) -> dict[str, Any]:
-        """The winner's hyper-parameters by name, of those that were searched."""
-        return dict(self.best_trial.parameters)
 
     @property
     def n_failed(self) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import InvalidInputError
 from moew.types import FloatArray
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def resolve_space(
         return None
     if not isinstance(given, Mapping):
         raise InvalidInputError(
-            Argument("search_space"),
-            " must map names of parameters to Optuna distributions, such as "
+            "search_space must map names of parameters to Optuna distributions, such as "
             f"{{'C': FloatDistribution(1e-3, 1e3, log=True)}}; got {given!r}.",
             argument="search_space",
         )
@@ -97,7 +96,7 @@ def _check_name(name: Any, parameters: Mapping[str, Any], given: Mapping[str, An
 
 
 def _refused(name: Any, why: str) -> InvalidInputError:
-    return InvalidInputError(Argument("search_space"), f": {name!r} {why}", argument="search_space")
+    return InvalidInputError(f"search_space: {name!r} {why}", argument="search_space")
 
 
 def _value(distribution: Any, share: float) -> Any:

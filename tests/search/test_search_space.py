@@ -105,6 +105,7 @@ def test_hyper_parameters_alone_are_a_simple_way_that_can_be_handed_out():
     search = usual()
     assert search.chosen_ == "hyper-parameters"
     assert 1e-3 < search.best_estimator_.C < 3
+    assert search.best_params_ == {"C": search.best_estimator_.C}
     np.testing.assert_array_equal(search.sample_weight_, np.ones(N))
     X, y = rows()
     np.testing.assert_allclose(search.example_weights(X[:9], y[:9]), 1.0)
@@ -164,6 +165,12 @@ def test_members_with_different_parameters(final):
     assert (len(models) > 1) == (final == "ensemble")
     assert len({model.C for model in models}) == len(models)
     assert score(search) > -0.7
+
+
+def test_finalists_are_judged_and_trained_again_with_their_parameters():
+    search = fitted(validation="auto")
+    assert search.result_.n_out_of_fold == N
+    assert search.best_score_ > search.unweighted_score_ + 0.2
 
 
 def test_an_average_is_trained_with_the_parameters_of_most_votes():
