@@ -138,7 +138,7 @@ def test_the_verdict_is_first_and_from_honest_scores():
     words = Page(render(data)).words
     assert words.index("Yes: tuned decisions.") < words.index("All ways to the metric")
     assert "lower is better" in words
-    assert "Example weights with tuned decisions were not better" in words
+    assert "Example weights and tuned decisions were not better" in words
 
 
 def test_every_way_is_in_the_table_and_what_is_handed_out_is_marked():
