@@ -36,9 +36,11 @@ def _before_and_after(data: Data) -> str:
     if before is None or after is None or data["verdict"]["kind"] == "none":
         return ""
     without, learned = alike([before, after])
+    repeated = data["verdict"]["evidence"] == "comparison"
+    names = ("uniform", "moew, over the repeats") if repeated else ("unweighted", data["chosen"]["name"])
     return (
-        f'<p class="figures"><span><b>{without}</b><br>unweighted</span><span aria-hidden="true">→</span>'
-        f'<span class="with"><b>{learned}</b><br>{escape(data["chosen"]["name"])}</span></p>'
+        f'<p class="figures"><span><b>{without}</b><br>{names[0]}</span><span aria-hidden="true">→</span>'
+        f'<span class="with"><b>{learned}</b><br>{escape(names[1])}</span></p>'
     )
 
 

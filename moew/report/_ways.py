@@ -47,7 +47,7 @@ def named(way: str) -> str:
         return "a constant"
     if way == UNWEIGHTED:
         return "the unweighted model"
-    return f"{way.removesuffix(AND_TUNED)} with tuned decisions" if way.endswith(AND_TUNED) else way
+    return f"{way.removesuffix(AND_TUNED)} and tuned decisions" if way.endswith(AND_TUNED) else way
 
 
 def be(way: str) -> str:

@@ -41,7 +41,7 @@ def by_label(labels: Data, weighted: bool = True) -> str:
     error = Scale(0, max(errors, default=1.0) * 1.06, start, WIDTH - 14)
     if errors:
         picture.text(start, 14, "validation error", "head")
-        horizontal_axis(picture, error, bottom, 22, "unweighted → handed out", about=3)
+        horizontal_axis(picture, error, bottom, 22, "before → after", about=3)
     for place, group in enumerate(groups):
         y = 30 + _ROW * place
         picture.name_of(left - 6, y + 12, group["name"], shown[place])

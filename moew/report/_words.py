@@ -39,6 +39,11 @@ def how_much(data: Data) -> str:
     shown = alike([after, before])
     share = "" if before in (0, after) else f" ({signed(100 * (after - before) / abs(before))} %)"
     direction = "higher" if data["metric"]["greater_is_better"] else "lower"
+    if verdict["evidence"] == "comparison":
+        return (
+            f"On average over the repeats, the {name} of what moew hands out is {shown[0]} instead of "
+            f"{shown[1]}{share}, {_where(data)}; {direction} is better."
+        )
     return (
         f"With {named(way)} the {name} is {shown[0]} instead of {shown[1]}{share}, {_where(data)}; "
         f"{direction} is better."

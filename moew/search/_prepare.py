@@ -193,19 +193,19 @@ def _search_data(
     else:
         data = cross_validation(task, rows, settings.validation, generator(seed, "split"))
     if settings.honest == "halves":
-        _check_halves(data.validation)
+        _check_halves(data)
     if settings.holdout_share is None:
         return data
     return set_aside(data, settings.holdout_share, generator(seed, "holdout"))
 
 
-def _check_halves(validation: LabelledRows) -> None:
-    """Raise if the validation rows cannot be halved, because all belong to one group."""
-    if validation.groups is not None and count_groups(validation.groups) < 2:
+def _check_halves(data: SearchData) -> None:
+    """Raise if the judged rows cannot be halved, because all belong to one group."""
+    groups, rows = data.validation.groups, "validation rows" if data.given_validation else "rows"
+    if groups is not None and count_groups(groups) < 2:
         raise InvalidInputError(
-            "all validation rows belong to one group, and groups are not cut apart, so that there are no "
-            "halves for the honest score. Give validation rows of more groups, or ask for no honest score "
-            "with ",
+            f"all {rows} belong to one group, and groups are not cut apart, so that there are no halves for "
+            f"the honest score. Give {rows} of more groups, or ask for no honest score with ",
             Argument("honest"),
             ".",
             argument="groups",

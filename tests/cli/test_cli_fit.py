@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from tables import (
+    PAPER,
     QUICK,
     in_json,
     moew,
@@ -29,11 +30,12 @@ from tables import (
 
 from moew import ExampleWeightSearch, NetworkClassifier
 from moew.cli.runs import load_run
-from moew.decision import RecallReached
+from moew.decision import RecallReached, Tuned
 from moew.metrics import worst_class_error
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
 LOGISTIC = (*DATA, "--metric", "worst_class_error", "--model", "logistic", "--drop", "amount")
+STUDIES = ("moew", "moew: class weights", "moew: importance weights")  # in the journal
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
@@ -56,10 +58,15 @@ def report_data():
 
 def test_a_run_holds_what_it_promises():
     shown = moew("fit", *LOGISTIC, *QUICK).stdout
-    assert "worst class error on 126 validation rows (lower is better)" in shown
-    assert all(word in shown for word in ("\nunweighted ", "\nalpha = 0 ", "\nmoew "))
-    assert "honest" in shown and "4 candidates trained" in shown
-    assert "the unweighted model" in shown or "the weighted model" in shown  # the verdict in words
+    result = json.loads(Path("run/result.json").read_text())
+    rows = f"126 validation rows and {result['rows']['out of fold']} training rows out of fold"
+    assert f"worst class error on {rows} (lower is better)" in shown
+    for way in result["ways"]:
+        (line,) = (line for line in shown.splitlines() if line.startswith(f"{way['name']} "))
+        assert ("handed out" in line) is way["handed_out"] is (way["name"] == result["chosen"])
+    assert f"{result['candidates']} candidates trained (0 failed). Handed out: {result['chosen']}" in shown
+    assert f"{result['chosen']}, {result['reason']}." in shown
+    assert "instead of" in shown or "keep the unweighted model" in shown  # the verdict in words
     names = {entry.name for entry in Path("run").iterdir()}
     assert names >= {"model.skops", "weights.parquet", "study.log", "report.html", "report.json"}
     assert names >= {"settings.toml", "result.json", "parts.json"}
@@ -68,8 +75,9 @@ def test_a_run_holds_what_it_promises():
     assert weights["id"].tolist() == pd.read_csv("train.csv")["id"].tolist()
     assert weights["weight"].mean() == pytest.approx(1)
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("run/study.log"))
-    assert len(optuna.load_study(study_name="moew", storage=storage).trials) == 4
-    assert {row["column"] for row in report_data()["slices"]["columns"]} >= {"amount"}
+    studies = [optuna.load_study(study_name=name, storage=storage) for name in STUDIES]
+    assert sum(len(study.trials) for study in studies) == result["candidates"]
+    assert sorted(STUDIES) == sorted(study.study_name for study in storage.get_all_studies())
     assert ["model", "logistic"] in report_data()["settings"]
     page = Path("run/report.html").read_text()
     Path("run/report.html").unlink()
@@ -77,10 +85,40 @@ def test_a_run_holds_what_it_promises():
     assert Path("run/report.html").read_text() == page and "worst class error" in page
     Path("run/report.json").unlink()
     assert "holds no report.json" in refused("report", "run")
+    moew("fit", *LOGISTIC, *QUICK, "--no-guard", "--force")
+    assert {row["column"] for row in report_data()["slices"]["columns"]} >= {"amount"}
+
+
+def test_options_of_the_search_arrive(monkeypatch):
+    seen = []
+
+    def stop(prepared):
+        seen.append(prepared.settings)
+        raise OSError("far enough")
+
+    monkeypatch.setattr("moew.search.run_search", stop)
+
+    def settings(*options):
+        refused("fit", "train.csv", "--label", "y", "--metric", "accuracy", *options, "--force", status=1)
+        return seen[-1]
+
+    plain = settings()
+    own = ExampleWeightSearch(LogisticRegression()).settings
+    for name in ("validation", "final", "guard", "honest", "embedding", "n_batches", "batch_size"):
+        assert getattr(plain, name) == getattr(own, name)
+    asked = settings("--folds", "4", "--final", "average", "--no-guard", "--decision", "tuned")
+    assert (asked.validation, asked.final, asked.guard, asked.decision) == (4, "average", False, Tuned())
+    assert settings("--validation-share", "0.3", "--folds", "auto").validation == 0.3
+    assert settings("--validation", "valid.csv", "--folds", "none").validation is None
+    assert settings("--validation", "valid.csv", "--folds", "3").validation == 3
+    Path("run.toml").write_text('folds = 3\nguard = false\nfinal = "best"\n')
+    asked = settings("--config", "run.toml")
+    assert (asked.validation, asked.final, asked.guard) == (3, "best", False)
+    assert settings("--config", "run.toml", "--guard", "--folds", "auto").validation == "auto"
 
 
 def test_the_unweighted_model_is_kept_too():
-    moew("fit", *LOGISTIC, *QUICK, "--decision", "recall=0.9")
+    moew("fit", *LOGISTIC, *PAPER, "--embedding", "columns=a,b", "--batches", 1, "--decision", "recall=0.9")
     train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
     plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
     shares = in_json("predict", "run", "test.csv", "--unweighted")["predictions"]
@@ -127,9 +165,11 @@ def test_notes_and_names_are_the_same_everywhere():
     shown = moew("fit", "--config", "run/settings.toml", "--out", "again").stdout
     held = found["rows"]["set aside"]
     assert (
-        f"honest is on {held} rows set aside" in shown and f"Note: only {held} rows were set aside" in shown
+        f"\nOn {held} rows set aside: unweighted " in shown
+        and f"Note: only {held} rows were set aside" in shown
     )
-    assert "Keep the unweighted model" in shown or "Use the weighted" in shown or "Before you switch" in shown
+    advised = ("Keep the unweighted model", "Use it", "Before you switch", "Look at the metric")
+    assert any(f"\n{words}" in shown for words in advised)
 
 
 def test_another_metric_does_not_go_on_with_a_run():
@@ -160,7 +200,8 @@ def test_test_rows_judge_the_delivered_and_the_unweighted_model():
 def test_errors_by_class_of_a_rule_by_groups(folder):
     write_mixed(folder)
     data = ("mixed.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic")
-    moew("fit", *data, *QUICK, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
+    held = ("--validation-share", "0.2")
+    moew("fit", *data, *QUICK, *held, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
     labels = report_data()["labels"]
     assert labels["reason"] == "" and all(g["winner_error"] is not None for g in labels["groups"])
 
@@ -203,7 +244,7 @@ def test_models_take_texts_and_gaps_and_are_loaded_without_trust(model, folder):
     write_mixed(folder)
     few = {"logistic": "max_iter=200", "hist_gradient_boosting": "max_iter=20"}.get(model, "n_estimators=20")
     options = ("mixed.csv", "--label", "y", "--metric", "roc_auc", "--model-option", few)
-    found = in_json("fit", *options, "--model", model, *QUICK)
+    found = in_json("fit", *options, "--model", model, *QUICK, "--validation-share", "0.2")
     assert found["model"] == {"file": "model.skops", "needs_trust": False}
     predicted = in_json("predict", "run", "more.csv")["predictions"]
     assert roc_auc_score(pd.read_csv("more.csv")["y"], predicted["probability_yes"]) > 0.65
@@ -216,6 +257,7 @@ def test_numbers_are_predicted_with_folds(folder):
     assert found["task"] == "regression" and found["rows"] == {
         "training": 120,
         "validation": 120,
+        "out of fold": 0,
         "set aside": 0,
     }
     printed = moew("predict", "run", "numbers.csv").stdout.splitlines()
@@ -260,7 +302,8 @@ def test_the_comparison_needs_test_rows_and_is_recorded():
     assert all(word in shown for word in ("uniform", "random", "importance", "moew − uniform on test"))
     recorded = json.loads(Path("run/result.json").read_text())["comparison"]
     alone = in_json("compare", "--config", "run/settings.toml")
-    assert alone == recorded and set(alone["methods"]) == {"uniform", "random", "importance", "moew"}
+    plain = {"uniform", "random", "importance", "tuned decisions", "class weights", "class weights, tuned"}
+    assert alone == recorded and set(alone["methods"]) == plain | {"moew"}
     assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "comparison"
     assert recorded["repeats"] == 2
 
@@ -376,8 +419,8 @@ def test_in_a_pipe_lines_go_to_stderr_and_json_alone_to_stdout():
     command = [sys.executable, "-m", "moew", "fit", *LOGISTIC, *QUICK, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "NO_COLOR": "1"})
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["candidates"] == 4
-    assert "batch 1/1: 4/4 candidates" in done.stderr
+    n_models = json.loads(done.stdout)["candidates"]
+    assert f"batch 1/1: {n_models}/{n_models} candidates" in done.stderr
     assert "\x1b" not in done.stderr + done.stdout
 
 

@@ -70,12 +70,19 @@ def test_the_list_has_all_with_a_line_each():
 def test_a_program_gives_what_the_same_function_gives():
     column = ("--metric-column", "cost=amount", "--lower-is-better")
     program = ("--metric-command", "awk -F, -f score.awk {predictions}")
-    by_program = in_json("fit", *DATA, *program, *column, "--out", "one")
-    by_function = in_json("fit", *DATA, "--metric", "mine:lost", *column, *ASIDE, "--out", "two")
-    assert by_program["moew"]["best"] == pytest.approx(by_function["moew"]["best"], rel=1e-10)
-    assert by_program["moew"]["honest"] == pytest.approx(by_function["moew"]["honest"], rel=1e-9)
+    alone = ("--final", "best", *ASIDE)  # a slow metric has no ensembles, and decisions are not tuned
+    by_program = in_json("fit", *DATA, *program, *column, *alone, "--out", "one")
+    by_function = in_json("fit", *DATA, "--metric", "mine:lost", *column, *alone, "--out", "two")
+    for model in ("unweighted", "alpha_zero"):
+        for score in ("best", "honest"):
+            assert by_program[model][score] == pytest.approx(by_function[model][score], rel=1e-9)
+    programs, functions = (
+        {way["name"]: way["best"] for way in found["ways"]} for found in (by_program, by_function)
+    )
+    assert {"class weights", "example weights"} <= set(programs) <= set(functions)
+    assert programs == pytest.approx({name: functions[name] for name in programs}, rel=1e-10)
     assert by_program["winner"] == by_function["winner"]
-    made = in_json("fit", *DATA, "--metric", "mine:small", *column[:2], *ASIDE, "--out", "three")
+    made = in_json("fit", *DATA, "--metric", "mine:small", *column[:2], *alone, "--out", "three")
     assert made["moew"] == by_function["moew"]
 
 
@@ -83,7 +90,7 @@ def test_a_program_gets_ids_labels_scores_and_columns(folder):
     script = folder / "keep"
     script.write_text('#!/bin/sh\ncp "$1" kept.csv\necho working >&2\necho 0.5\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    options = ("--response", "score", "--metric-column", "amount", "--honest", "none")
+    options = ("--response", "score", "--metric-column", "amount", "--honest", "none", "--folds", "none")
     assert in_json("fit", *DATA, "--metric-command", "./keep {predictions}", *options)["moew"]["best"] == 0.5
     kept, valid = pd.read_csv("kept.csv"), pd.read_csv("valid.csv")
     assert list(kept.columns) == ["row_id", "label", "score", "amount"]
@@ -94,10 +101,27 @@ def test_a_program_gets_ids_labels_scores_and_columns(folder):
     assert 'honest = "none"' in Path("run/settings.toml").read_text()
 
 
-def test_a_program_is_judged_on_rows_set_aside_unless_told(folder):
-    program = ("--metric-command", "awk -F, -f score.awk {predictions}", "--lower-is-better")
-    found = in_json("fit", *DATA, *program, "--metric-column", "cost=amount")
-    assert found["rows"]["validation"] < 126
+def test_a_program_also_gets_training_rows_out_of_fold(folder):
+    script = folder / "keep"
+    script.write_text('#!/bin/sh\ncp "$1" kept.csv\necho 0.5\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    found = in_json("fit", *DATA, "--metric-command", "./keep {predictions}", "--honest", "none")
+    kept = pd.read_csv("kept.csv")["row_id"]
+    train = pd.read_csv("train.csv").set_index("id")["y"]
+    seen = kept[kept.isin(train.index)]
+    assert len(seen) == found["rows"]["out of fold"] > 0 and seen.is_unique
+    labels = pd.read_csv("kept.csv").set_index("row_id")["label"]
+    assert (labels[seen] == train[seen]).all()
+
+
+def test_a_program_is_called_seldom_and_on_rows_set_aside_if_told(folder):
+    (folder / "count.sh").write_text("echo call >> calls\nawk -F, -f score.awk $1\n")
+    program = ("--metric-command", "sh count.sh {predictions}", "--lower-is-better")
+    found = in_json("fit", *DATA, *program, "--metric-column", "cost=amount", "--out", "halves")
+    calls = Path("calls").read_text().count("call")
+    assert found["rows"]["validation"] == 126 and calls < found["candidates"] + 80
+    found = in_json("fit", *DATA, *program, "--metric-column", "cost=amount", *ASIDE)
+    assert found["rows"]["validation"] < 126 and found["rows"]["set aside"] > 0
     assert 'honest = "holdout"' in Path("run/settings.toml").read_text()
 
 

@@ -81,7 +81,13 @@ def test_help_loads_nothing_heavy():
         ((*DATA, *WORST, "--model", "sklearn.svm:Nothing"), "has no attribute 'Nothing'"),
         ((*DATA, *WORST, "--model", "sklearn.svm:SVR", "--task", "classification"), "is for regression"),
         ((*DATA, *WORST, "--model", "pathlib:Path"), "no scikit-learn estimator"),
-        ((*DATA, *WORST, "--folds", "3"), "exclude each other"),
+        ((*DATA, *WORST, "--validation-share", "0.3"), "--validation and --validation-share exclude each"),
+        (
+            (*DATA[:1], *DATA[3:], *WORST, "--folds", "3", "--validation-share", "0.3"),
+            "--folds 3 and --validation-share exclude each other",
+        ),
+        ((*DATA[:1], *DATA[3:], *WORST, "--folds", "none"), "--folds none is for given validation rows"),
+        ((*DATA[:1], *DATA[3:], *WORST, "--honest", "holdout"), "as --validation-share; in a cross"),
         ((*DATA, *WORST, "--features", "a,c"), "no column 'c'"),
         ((*DATA, *WORST, "--features", "a,y"), "the label 'y' is among the features"),
         ((*DATA, *WORST, "--drop", "id,a,b,amount"), "no column left"),
@@ -104,6 +110,9 @@ def test_wrong_usage_of_fit(arguments, words):
         (("fit", "train.csv", "--batches", "none"), "--batches"),
         (("fit", "train.csv", "--seed", "-1"), "--seed"),
         (("fit", "train.csv", "--validation-share", "1"), "--validation-share"),
+        (("fit", "train.csv", "--folds", "1"), "'1' is not auto, none or a whole number of at least 2"),
+        (("fit", "train.csv", "--folds", "given"), "'given' is not auto, none or a whole number"),
+        (("fit", "train.csv", "--final", "sum"), "'ensemble', 'average', 'best'"),
         (("predict", "nowhere", "train.csv"), "'nowhere' does not exist"),
         (("predict", "."), "Missing argument 'TABLE'"),
         (("demo", "--repeats", "1"), "--repeats"),
@@ -248,7 +257,7 @@ def test_names_of_parts_come_from_the_registries():
 def test_no_list_of_names_is_kept_twice():
     """The command line names a part's name where it is a default; lists are the registries'."""
     names = [*EMBEDDINGS, *BASE_WEIGHTS, *SAMPLERS, *METRICS, *DECISION_RULES]
-    defaults = {"autoencoder", "label_shift", "gp_bucb"}
+    defaults = {"directions", "label_shift", "gp_bucb"}
     words = {"accuracy", "label", "random", "uniform", "score", "threshold", "select", "recall"}
     for path in Path(cli.__file__).parent.rglob("*.py"):
         constants = {n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)}

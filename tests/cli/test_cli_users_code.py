@@ -28,6 +28,10 @@ class Model(LogisticRegression):
         print("predicting")
         return super().predict(X)
 
+    def decision_function(self, X):
+        print("predicting")
+        return super().decision_function(X)
+
 def share(y, decision):
     print("scoring")
     return float((y == decision).mean())
@@ -74,7 +78,7 @@ def alone(*arguments):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_what_the_users_code_prints_is_no_result(jobs):
     own = ("--metric", "loud:share", "--model", "loud:Model", "--embedding", "loud:embedding")
-    done = alone("fit", *DATA, *own, "--jobs", jobs, "--json")
+    done = alone("fit", *DATA, *own, "--jobs", jobs, "--json", "--no-guard")
     assert json.loads(done.stdout)["metric"] == "share"
     for word in ("imported", "training", "as a compiled library would", "scoring", "embedding"):
         assert word in done.stderr

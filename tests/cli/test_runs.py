@@ -13,7 +13,7 @@ import pytest
 import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import QUICK, in_json, moew, refused, write_classes, write_module
+from tables import PAPER, QUICK, in_json, moew, refused, write_classes, write_module
 
 from moew._util.plain import plain
 from moew.cli import runs
@@ -96,8 +96,10 @@ def test_a_users_class_is_not_imported_without_trust(folder):
 
 def test_a_users_function_is_not_imported_without_trust(folder):
     write_module(folder, "evil", EVIL)
-    moew(*FIT[:-6], *QUICK[2:], "--embedding", "evil:function", "--model", "logistic")
+    hard = ("--metric", "worst_class_error", "--no-guard")
+    moew(*FIT[:-6], *QUICK[2:], "--embedding", "evil:function", "--model", "logistic", *hard)
     expected = pd.read_parquet("run/weights.parquet")["weight"]
+    assert expected.nunique() > 1
     forget("evil")
     moew("predict", "run", "test.csv")  # the model does not need it
     assert "only with --trust" in refused("weights", "run", "train.csv")
@@ -189,7 +191,7 @@ def test_a_run_decides_by_the_column_that_it_was_told(folder):
     rows[300:].to_csv("v.csv", index=False)
     wanted = ("--metric", "fpr_gap", "--metric-column", "group=region", "--model", "logistic")
     rule = ("--decision", "equal_fpr=0.3@validation", "--out", "told")
-    moew("fit", "t.csv", "--validation", "v.csv", "--label", "y", *wanted, *rule, *QUICK)
+    moew("fit", "t.csv", "--validation", "v.csv", "--label", "y", *wanted, *rule, *QUICK, *PAPER)
     moew("predict", "told", "v.csv", "--out", "p.csv")
     columns = {"group": region[300:]}
     gap = fpr_gap()(rows["y"].to_numpy()[300:], pd.read_csv("p.csv")["prediction"].to_numpy(), columns)

@@ -16,8 +16,11 @@ PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-hel
 
 
 def without_numbers(output: str) -> list[list[str]]:
-    """The words of each line, numbers as "#"; notes depend on where a search ended."""
-    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("Note:")]
+    """The words of each line, numbers as "#", but for what depends on where a search ended: notes, and what
+    is handed out."""
+    ended = ("Note:", "Corrected for the choice among the ways")
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith(ended)]
+    lines = [re.sub(r"( handed out$|Handed out: .*)", "", line) for line in lines]
     return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 

@@ -26,12 +26,12 @@ NASTY = "<script>document.title='broken'</script>\"'><img src=http://example.com
 WIDTHS = (1280, 390)
 SHOWN = {  # in docs/report.md, by the name of the picture
     "verdict": "#verdict",
+    "ways": "#ways .beside",
     "scores": "#comparison .beside",
-    "search": "#search",
     "labels": "#labels",
-    "slices": "#slices .cards",
-    "weights": "#weights",
+    "search": "#search",
 }
+SHOWN_OF_WEIGHTS = {"slices": "#slices .cards", "weights": "#weights"}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,16 @@ def browser():
 @pytest.fixture(scope="module")
 def digits():
     """Data of a report on the problem of docs/start.md, which docs/report.md goes through."""
+    return of_digits(repeats=5)
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    """The same with example weights handed out, whatever simpler ways reach."""
+    return of_digits(guard=False)
+
+
+def of_digits(repeats=0, guard=True):
     rng = np.random.default_rng(0)
     X, y = load_digits(return_X_y=True)
     X = X / 16 + rng.normal(0, 0.3, X.shape)
@@ -61,11 +71,13 @@ def digits():
         embedding="label",
         n_batches=5,
         batch_size=10,
+        guard=guard,
         random_state=0,
     )
     data = {"X_val": X[validation], "y_val": y[validation]}
     X_test, y_test, X, y = X[test], y[test], X[train], y[train]
-    compared = compare(search, X, y, **data, X_test=X_test, y_test=y_test, repeats=5)
+    test = {"X_test": X_test, "y_test": y_test}
+    compared = compare(search, X, y, **data, **test, repeats=repeats) if repeats else None
     search.fit(X, y, **data)
     ink = {"ink in all": X.sum(axis=1), "ink in the upper half": X[:, :32].sum(axis=1)}
     return collect(search, X, y, **data, columns=ink, comparison=compared)
@@ -106,11 +118,12 @@ def show(browser, tmp_path):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_plot_is_visible_and_nothing_runs_off_the_page(show, digits, width, scheme):
-    page = show(digits, width, scheme)
+@pytest.mark.parametrize(("name", "least"), [("digits", 7), ("weighted", 10)])
+def test_every_plot_is_visible_and_nothing_runs_off_the_page(show, request, name, least, width, scheme):
+    page = show(request.getfixturevalue(name), width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     plots = page.locator("svg.plot")
-    assert plots.count() >= 10
+    assert plots.count() >= least
     for plot in plots.all():
         box = plot.bounding_box()
         assert box["width"] > 290  # of 400 units: the smallest letters, of 11, have 8 pixels
@@ -155,8 +168,8 @@ def _column(page, table, place):
     )
 
 
-def test_tables_are_sorted_by_click_and_by_keyboard(show, digits):
-    page = show(digits)
+def test_tables_are_sorted_by_click_and_by_keyboard(show, weighted):
+    page = show(weighted)
     before = [float(text) for text in _column(page, "labels-table", 1)]
     button = page.locator("#labels-table th button").nth(1)
     head = page.locator("#labels-table th").nth(1)
@@ -194,8 +207,8 @@ def test_escaping_holds(show, nasty):
     assert show(nasty, 390).evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_it_prints_on_few_pages_with_everything_unfolded(show, digits, tmp_path):
-    page = show(digits, scheme="dark")
+def test_it_prints_on_few_pages_with_everything_unfolded(show, weighted, tmp_path):
+    page = show(weighted, scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert (
         _luminance(page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor")) > 0.9
@@ -206,11 +219,12 @@ def test_it_prints_on_few_pages_with_everything_unfolded(show, digits, tmp_path)
     assert page.locator("details").first.evaluate("details => details.open")
 
 
-def test_screenshots(show, digits, tmp_path):
+def test_screenshots(show, digits, weighted, tmp_path):
     folder = Path(os.environ.get("MOEW_SCREENSHOTS", tmp_path))
-    page = show(digits)
-    for name, place in SHOWN.items():
-        page.locator(place).first.screenshot(path=folder / f"report-{name}.png")
+    for data, shown in ((digits, SHOWN), (weighted, SHOWN_OF_WEIGHTS)):
+        page = show(data)
+        for name, place in shown.items():
+            page.locator(place).first.screenshot(path=folder / f"report-{name}.png")
     page = show(digits, 390, "dark")
     page.set_viewport_size({"width": 390, "height": 844})
     page.screenshot(path=folder / "report-dark-390.png")
