@@ -212,7 +212,11 @@ def test_splitters_get_the_groups():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("splitter", [StratifiedKFold(3), KFold(2, shuffle=True), OfTwo()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    "splitter",
+    [StratifiedKFold(3), KFold(2, shuffle=True), OfTwo()],
+    ids=lambda splitter: type(splitter).__name__,
+)
 def test_a_splitter_that_cuts_groups_apart_is_refused(splitter):
     with pytest.raises(InvalidInputError, match=r"cuts \d+ groups apart.*such as GroupKFold"):
         cross_validation("classification", many(), splitter, rng())

@@ -348,7 +348,9 @@ def test_pools_of_arrays_lists_maps_and_sparse_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "rows"), [(Ridge(), skewed_target(120)), (LinearSVC(), shifted_classes(120))], ids=repr
+    ("estimator", "rows"),
+    [(Ridge(), skewed_target(120)), (LinearSVC(), shifted_classes(120))],
+    ids=["Ridge", "LinearSVC"],
 )
 def test_models_without_probabilities_are_taken_at_their_prediction(estimator, rows):
     search = fitted(estimator, rows)
