@@ -33,7 +33,9 @@ def judged_rows(
     whole_number = isinstance(validation, Integral) and not isinstance(validation, bool)
     automatic = isinstance(validation, str)
     if not automatic and not (whole_number and data.given_validation):
-        return data, (), False
+        unused = data.given_validation and validation is not None
+        note = "a share of rows or a splitter is not used beside given validation rows."
+        return data, (note,) if unused else (), False
     if not data.given_validation:
         _check_classes(data)
         return _all_out_of_fold(data, seed), (), False
