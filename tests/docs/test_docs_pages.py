@@ -128,7 +128,7 @@ def test_every_picture_is_there_and_shown():
 
 def test_results_hold_the_tables_and_figures_that_the_commands_made():
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    folders = [path for path in (DOCS / "results").iterdir() if path.is_dir()]
+    folders = [path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name != "rivals"]
     assert folders
     for folder in folders:
         assert (folder / f"{folder.name}.txt").read_text(encoding="utf-8").strip() in page
@@ -136,3 +136,13 @@ def test_results_hold_the_tables_and_figures_that_the_commands_made():
         assert {f"results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
             re.findall(r"\]\((results/[^)]+)\)", page)
         )
+
+
+def test_the_page_on_rivals_holds_the_tables_that_the_command_printed():
+    """rivals.txt is the output of `python benchmarks/rivals.py table --problems untouched`."""
+    page = (DOCS / "rivals.md").read_text(encoding="utf-8")
+    printed = (DOCS / "results" / "rivals" / "rivals.txt").read_text(encoding="utf-8")
+    sections = re.split(r"^### .*\n", printed, flags=re.MULTILINE)[1:]
+    assert len(sections) == 6
+    assert [section for section in sections if section.strip() not in page] == []
+    assert "](results/rivals/rivals.png)" in page
