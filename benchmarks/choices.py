@@ -1,6 +1,6 @@
 """Which embedding, how many models, in how many batches? Run `python benchmarks/choices.py` (half an hour).
 
-The problems of `radius.py` at the default radius; test score with 95 % margins over repeats. "own" is the
+The problems of `radius.py` at radius 3; test score with 95 % margins over repeats. "own" is the
 embedding that `radius.py` gives a problem: chosen columns, the label, or a network.
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from paper_way import PAPER
 from radius import PROBLEMS
 
 from moew import ExampleWeightSearch
@@ -42,6 +43,8 @@ def run_repeat(name: str, number: int, changes: list[dict[str, Any]]) -> list[fl
     problem = PROBLEMS[name]
     (X, y, _), (X_val, y_val, val), (X_test, y_test, test) = problem.draw(np.random.default_rng(number))
     common = {
+        **PAPER,
+        "radius": 3.0,
         "n_batches": 5,
         "batch_size": 10,
         "base_weights": "uniform",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from paper_way import PAPER, own_decisions
 from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -80,7 +81,7 @@ def money(rng: np.random.Generator) -> Any:
 
 
 def settings_of(embedding: Any, estimator: Any, metric: Any, **more: Any) -> Callable[[], dict[str, Any]]:
-    return lambda: {"embedding": embedding, "estimator": estimator, "metric": metric, **more}
+    return lambda: {"embedding": embedding, "estimator": estimator, "metric": own_decisions(metric), **more}
 
 
 LOGISTIC = LogisticRegression(max_iter=200)
@@ -109,8 +110,8 @@ def run_repeat(name: str, number: int) -> tuple[float, list[float], bool]:
     scores = []
     for radius in RADII:
         search = ExampleWeightSearch(
-            **problem.settings(), radius=radius, n_batches=5, batch_size=10, honest=None, random_state=number,
-            base_weights="uniform",
+            **problem.settings(), **PAPER, radius=radius, n_batches=5, batch_size=10, honest=None,
+            base_weights="uniform", random_state=number,
         )  # fmt: skip
         search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
         scores.append(search.metric_value(X_test, y_test, metadata=test))
