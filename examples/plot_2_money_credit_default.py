@@ -139,7 +139,9 @@ plt.show()
 # %%
 # What to take from it
 # --------------------
-# Judged by the money, the unweighted model is poor, and weights learned from nothing but the metric double
-# what it saves. But **where the right weights can be written down, write them down**: money as the weight is
-# better than the search, and cheaper, and a search that begins there finds nothing to add. The search is for
-# metrics that are not such a sum: a worst class, a ratio, a quantile, a program that nobody can look into.
+# Judged by the money, the unweighted model is poor. Weights learned from nothing but the metric, mostly with
+# decisions tuned for it, save more than twice as much, about what probabilities and money save together; no
+# simple way came near, so example weights were handed out every time. But **where the right weights can be
+# written down, write them down**: money as the weight is at least as good as the search, and cheaper, and a
+# search that begins there finds nothing to add. The search is for metrics that are not such a sum: a worst
+# class, a ratio, a quantile, a program that nobody can look into.

@@ -56,6 +56,13 @@ search = ExampleWeightSearch(
     sample_weight_name="logisticregression__sample_weight",
     random_state=0,
 )
+comments = {"metadata_val": {"comments": february.columns["comments_next_24h"]}}
+search.fit(old.X, old.y, X_val=february.X, y_val=february.y, **comments)
+print(search.result_)
+
+# %%
+# That is what February says. March is the judge:
+
 comparison = compare(
     search,
     old.X,
@@ -64,7 +71,7 @@ comparison = compare(
     y_val=february.y,
     X_test=march.X,
     y_test=march.y,
-    metadata_val={"comments": february.columns["comments_next_24h"]},
+    **comments,
     metadata_test={"comments": march.columns["comments_next_24h"]},
     repeats=3,
 )
