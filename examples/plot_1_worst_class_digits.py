@@ -80,8 +80,8 @@ plt.show()
 # %%
 # What example weights learn
 # --------------------------
-# ``guard=False`` hands out example weights whatever simpler ways reach. What they learn here is one weight for
-# each digit, because the embedding knows nothing else. Beside it stand the validation errors of the
+# ``guard=False`` hands out example weights whatever simpler ways reach. What they learn here is one weight
+# for each digit, because the embedding knows nothing else. Beside it stand the validation errors of the
 # unweighted model, which the weights had to mend.
 
 weighted = clone(search).set_params(guard=False)

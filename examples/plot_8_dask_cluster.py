@@ -83,5 +83,5 @@ if __name__ == "__main__":
 
 # %%
 # This shows how, not that it pays: a model that trains in milliseconds gains nothing from a cluster. What is
-# handed out are tuned decisions: example weights scored better, but not beyond chance. One search is no evidence
-# either; compare before you believe (:func:`moew.compare`).
+# handed out are tuned decisions: example weights scored better, but not beyond chance. One search is no
+# evidence either; compare before you believe (:func:`moew.compare`).
