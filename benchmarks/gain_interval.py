@@ -80,7 +80,8 @@ def line(metric: str, shifted: bool, size: int, found: np.ndarray) -> str:
     return (
         f"| {metric} | {'shift' if shifted else 'none'} | {size} | {100 * truth.mean():+.1f} | "
         f"{100 * error.mean():+.1f} ± {100 * margin(error):.1f} | {100 - below - above:.0f} % | "
-        f"{100 * np.mean(high - low):.1f} | {below:.1f} / {above:.1f} % | {without:.0f} % | {called.sum()} | {wrong} | {len(known)} |"
+        f"{100 * np.mean(high - low):.1f} | {below:.1f} / {above:.1f} % | {without:.0f} % | "
+        f"{called.sum()} | {wrong} | {len(known)} |"
     )
 
 

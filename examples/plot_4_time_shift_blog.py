@@ -93,7 +93,8 @@ plt.show()
 # %%
 # What to take from it
 # --------------------
-# A likely gain, not a sure one. The metric hangs on a few posts with hundreds of comments: 5 % of March are
-# 206 posts, and drawing the test rows again moves the difference by more than its size. Random weights,
-# chosen among as many, get about half of it. Before believing such a number in your own work, wait for
-# another month: that is what the second margin says.
+# A gain that cannot be told from luck. By February's posts no way is ahead of class weights beyond chance,
+# and their own gain over the unweighted model includes zero; by March's posts both margins do as well. The
+# metric hangs on a few posts with hundreds of comments: 5 % of March are 206 posts. And the world moved on
+# again: every way scores far less in March than its honest score of February, which is corrected for the
+# choice, but knows nothing of another month. Before believing such a number in your own work, wait for one.

@@ -108,5 +108,5 @@ plt.show()
 # --------------------
 # Unweighted, LightGBM misses every second woman with a high income. Most of the repair is what balancing
 # the classes or tuning the decisions gives. Weights can tell men and women apart, and bring the worst error
-# below that, at the same accuracy as balancing: beyond chance, so they are what is handed out. A smaller error
-# for women is bought with a larger one for men: look at all four bars before calling it fair.
+# below that, at the same accuracy as balancing: beyond chance, so they are what is handed out. A smaller
+# error for women is bought with a larger one for men: look at all four bars before calling it fair.
