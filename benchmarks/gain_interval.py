@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
-from moew.data import LabelledRows
 from moew._util.margins import TWO_SIDED, margin
+from moew.data import LabelledRows
 from moew.metrics import Metric, accuracy, precision_at_recall, worst_class_error
 
 METRICS: dict[str, Callable[[], Metric]] = {
@@ -79,8 +79,9 @@ def line(metric: str, shifted: bool, size: int, found: np.ndarray) -> str:
     wrong = np.sum(called & (truth <= 0))
     return (
         f"| {metric} | {'shift' if shifted else 'none'} | {size} | {100 * truth.mean():+.1f} | "
-        f"{100 * error.mean():+.1f} ± {100 * margin(error):.1f} | {100 - below - above:.0f} % | {100 * np.mean(high - low):.1f} | "
-        f"{below:.1f} / {above:.1f} % | {without:.0f} % | {called.sum()} | {wrong} | {len(known)} |"
+        f"{100 * error.mean():+.1f} ± {100 * margin(error):.1f} | {100 - below - above:.0f} % | "
+        f"{100 * np.mean(high - low):.1f} | {below:.1f} / {above:.1f} % | {without:.0f} % | "
+        f"{called.sum()} | {wrong} | {len(known)} |"
     )
 
 

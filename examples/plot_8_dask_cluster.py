@@ -64,8 +64,7 @@ if __name__ == "__main__":
 # %%
 # The same bits everywhere
 # ------------------------
-# Where a model was trained changes nothing: the same search in this process finds the same weights, to the
-# last bit.
+# Where a model was trained changes nothing: the same search in this process finds the same, to the last bit.
 
 if __name__ == "__main__":
     here = ExampleWeightSearch(**search.get_params(deep=False)).fit(X_train, y_train)
@@ -73,7 +72,7 @@ if __name__ == "__main__":
     print("the same predictions:", np.array_equal(here.predict(X_test), search.predict(X_test)))
 
 # %%
-# What the search tried, candidate by candidate, in the order of their numbers:
+# What the search for example weights tried, candidate by candidate, in the order of their numbers:
 
 if __name__ == "__main__":
     history(search)
@@ -83,5 +82,6 @@ if __name__ == "__main__":
     print(f"one unweighted forest: {worst_class_error()(y_test, plain.predict(X_test)):.3f}")
 
 # %%
-# This shows how, not that it pays: a model that trains in milliseconds gains nothing from a cluster. One
-# search is no evidence for the weights either; compare before you believe (:func:`moew.compare`).
+# This shows how, not that it pays: a model that trains in milliseconds gains nothing from a cluster. What is
+# handed out are tuned decisions: example weights scored better, but not beyond chance. One search is no
+# evidence either; compare before you believe (:func:`moew.compare`).

@@ -107,10 +107,10 @@ def from_what(data: Data) -> str:
     rows = metric["judged"]
     if metric["honest"] is None:
         return f"The search was asked for no honest score; the best of many scores on {rows} flatters itself."
+    ways = f" and of {count(len(data['ways']), 'way')}" if data["chosen"]["guard"] else ""
     return (
-        f"From honest scores on {rows}: the luck of being the best of {_candidates(data)} and of "
-        f"{count(len(data['ways']), 'way')} is taken off. The search itself has seen these rows, so test "
-        "rows would be the stronger evidence."
+        f"From honest scores on {rows}: the luck of being the best of {_candidates(data)}{ways} is taken "
+        "off. The search itself has seen these rows, so test rows would be the stronger evidence."
     )
 
 
