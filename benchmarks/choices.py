@@ -1,7 +1,7 @@
 """Which embedding, how many models, in how many batches? Run `python benchmarks/choices.py` (half an hour).
 
-The problems of `radius.py` at radius 3, judged as there; test score with 95 % margins over repeats. "own" is
-the embedding that `radius.py` gives a problem: chosen columns, the label, or a network.
+The problems of `radius.py` at radius 3; test score with 95 % margins over repeats. "own" is the
+embedding that `radius.py` gives a problem: chosen columns, the label, or a network.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from radius import PROBLEMS, UNIFORM, test_score
+from paper_way import PAPER
+from radius import PROBLEMS
 
+from moew import ExampleWeightSearch
 from moew._util.margins import margin
 from moew.embedding import AutoencoderEmbedding, DiscriminativeEmbedding
 
@@ -24,7 +26,7 @@ EMBEDDINGS: dict[str, Any] = {
 }
 BUDGETS = (1, 2, 5, 10, 20)  # batches of 10
 SHAPES = ((1, 50), (2, 25), (5, 10), (10, 5))  # batches × candidates in a batch; one batch is a random search
-RADIUS = 3.0
+UNIFORM: dict[str, Any] = {"radius": 1e-9, "n_batches": 1, "batch_size": 1}  # the ball holds nothing else
 
 TABLES: dict[str, dict[str, dict[str, Any]]] = {
     "embedding": {
@@ -38,9 +40,23 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
 
 def run_repeat(name: str, number: int, changes: list[dict[str, Any]]) -> list[float]:
     """Test scores of the winner of each search."""
-    parts = PROBLEMS[name].draw(np.random.default_rng(number))
-    common = PROBLEMS[name].settings() | {"radius": RADIUS, "random_state": number}
-    return [test_score(*parts, **common | change)[0] for change in changes]
+    problem = PROBLEMS[name]
+    (X, y, _), (X_val, y_val, val), (X_test, y_test, test) = problem.draw(np.random.default_rng(number))
+    common = {
+        **PAPER,
+        "radius": 3.0,
+        "n_batches": 5,
+        "batch_size": 10,
+        "base_weights": "uniform",
+        "honest": None,
+        "random_state": number,
+    }
+    scores = []
+    for change in changes:
+        search = ExampleWeightSearch(**problem.settings() | common | change)
+        search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
+        scores.append(search.metric_value(X_test, y_test, metadata=test))
+    return scores
 
 
 def main() -> None:

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from paper_way import PAPER, own_decisions
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, metrics
 from moew._util.margins import margin
+from moew.data import LabelledRows
 from moew.datasets import draw_figure_1
 from moew.embedding import ColumnsEmbedding, LabelEmbedding
 
@@ -42,7 +45,7 @@ def toy_case(number: int, _: float) -> Case:
     rng = np.random.default_rng(number)
     search = ExampleWeightSearch(
         LogisticRegression(), metric=metrics.precision_at_recall(0.95), embedding=ColumnsEmbedding([0, 1]),
-        n_batches=5, batch_size=10, honest=None, random_state=number,
+        **PAPER, radius=3.0, n_batches=5, batch_size=10, honest=None, random_state=number,
     )  # fmt: skip
     return Case(
         search,
@@ -59,8 +62,9 @@ def rare_case(number: int, class_sep: float) -> Case:
         random_state=number,
     )  # fmt: skip
     search = ExampleWeightSearch(
-        LogisticRegression(max_iter=300), metric=metrics.worst_class_error(), embedding=LabelEmbedding(),
-        base_weights="uniform", n_batches=5, batch_size=10, honest=None, random_state=number,
+        LogisticRegression(max_iter=300), metric=own_decisions(metrics.worst_class_error()),
+        embedding=LabelEmbedding(), base_weights="uniform", **PAPER, radius=3.0, n_batches=5, batch_size=10,
+        honest=None, random_state=number,
     )  # fmt: skip
     parts = np.split(np.arange(len(y)), [5_000, 8_000])
     train, validation, test = ((X[rows], y[rows]) for rows in parts)
@@ -76,8 +80,9 @@ def all_cases(class_seps: list[float]) -> list[tuple[str, Make, float]]:
 def test_score(search: ExampleWeightSearch, rows: Any, weights: Any, case: Case) -> float:
     """The metric on the test rows of the model trained on these rows of the training set."""
     X, y = case.train
-    search.best_estimator_ = clone(search.estimator).fit(X[rows], y[rows], sample_weight=weights)
-    return search.metric_value(*case.test)
+    model = clone(search.estimator).fit(X[rows], y[rows], sample_weight=weights)
+    fitted = search.fitted_
+    return fitted.evaluator.value_on(replace(fitted.winner, model=model), LabelledRows(*case.test))
 
 
 def run_repeat(make: Make, number: int, class_sep: float) -> np.ndarray:

@@ -1,8 +1,10 @@
-"""How often the gain's 95 % interval holds the true gain, and how often the verdict is wrong.
+"""How often the gain's 95 % interval holds the true gain, how wide it is, and how often the verdict is wrong.
 
-Every repeat draws training and validation rows, searches, and compares the interval of `result_.gain` with
-the difference of the two models, winner and unweighted, on 100,000 rows of the population. The table is in
-docs/honest-score.md.
+Every repeat draws training and validation rows, searches with the guard off, so that example weights are
+handed out, and compares the interval of `result_.gain` with the difference of the two models, winner and
+unweighted, on 100,000 rows of the population. The table is in docs/honest-score.md.
+
+    python benchmarks/gain_interval.py [--repeats 200] [--jobs 2]
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
+from moew.data import LabelledRows
+from moew._util.margins import TWO_SIDED, margin
 from moew.metrics import Metric, accuracy, precision_at_recall, worst_class_error
 
 METRICS: dict[str, Callable[[], Metric]] = {
@@ -50,41 +54,40 @@ def one_repeat(metric: str, shifted: bool, size: int, seed: int) -> tuple[float,
     X_all, y_all = rows(N_POPULATION, matters, shifted, rng)
     judged = METRICS[metric]()
     search = ExampleWeightSearch(
-        LogisticRegression(), metric=judged, embedding="label", n_batches=3, batch_size=10, random_state=seed
+        LogisticRegression(), metric=judged, guard=False, show_progress=False, random_state=seed
     )
     search.fit(X, y, X_val=X_val, y_val=y_val)
-    evaluator = search.fitted_.evaluator
-    values = []
-    for model in (search.best_estimator_, search.unweighted_estimator_):
-        outputs = evaluator.metric.respond(model, X_all, y_all, pos_label=evaluator.pos_label)
-        values.append(evaluator.metric.value(outputs, X_all, y_all, pos_label=evaluator.pos_label))
-    sign = 1 if judged.greater_is_better else -1
-    result = search.result_
+    fitted, result = search.fitted_, search.result_
+    if fitted.unweighted is None:
+        return (math.nan,) * 5
+    population = LabelledRows(X_all, y_all)
+    winner, plain = (
+        fitted.evaluator.value_on(model, population) for model in (fitted.winner, fitted.unweighted)
+    )
+    truth = (winner - plain) * (1 if judged.greater_is_better else -1)
     of_rows = math.sqrt(max(result.gain_error**2 - result.honest.optimism**2, 0))
-    truth = sign * (values[0] - values[1])
-    return result.gain, *result.gain_interval, truth, 1.96 * of_rows
+    return result.gain, *result.gain_interval, truth, TWO_SIDED * of_rows
 
 
 def line(metric: str, shifted: bool, size: int, found: np.ndarray) -> str:
     known = np.isfinite(found).all(axis=1)
     gain, low, high, truth, of_rows = found[known].T
     error = gain - truth
-    margin = 1.96 * error.std(ddof=1) / math.sqrt(len(error))
     below, above = 100 * np.mean(truth < low), 100 * np.mean(truth > high)
     without = 100 * np.mean(np.abs(error) <= of_rows)
     called = low > 0
     wrong = np.sum(called & (truth <= 0))
     return (
         f"| {metric} | {'shift' if shifted else 'none'} | {size} | {100 * truth.mean():+.1f} | "
-        f"{100 * error.mean():+.1f} ± {100 * margin:.1f} | {100 - below - above:.0f} % | "
+        f"{100 * error.mean():+.1f} ± {100 * margin(error):.1f} | {100 - below - above:.0f} % | {100 * np.mean(high - low):.1f} | "
         f"{below:.1f} / {above:.1f} % | {without:.0f} % | {called.sum()} | {wrong} | {len(known)} |"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     print("Gains × 100 over the unweighted model; positive is better")
     heads = [
@@ -94,12 +97,13 @@ def main() -> None:
         "true gain",
         "gain − true",
         "held",
+        "width",
         "truth below / above",
         "held without",
     ]
     print("| " + " | ".join([*heads, "called better", "wrongly", "of"]) + " |")
-    print("|" + "---|" * 11)
-    with ProcessPoolExecutor(options.workers) as pool:
+    print("|" + "---|" * 12)
+    with ProcessPoolExecutor(options.jobs) as pool:
         for metric in METRICS:
             for shifted in (False, True):
                 for size in SIZES:

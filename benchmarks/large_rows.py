@@ -82,7 +82,15 @@ def measure(folder: Path, kind: str, work: str, columns: int, chunk_rows: int) -
 
             X = pd.DataFrame(X, columns=names)
         search = ExampleWeightSearch(
-            LogisticRegression(), embedding=embedding, n_batches=1, batch_size=2, random_state=0
+            LogisticRegression(),
+            embedding=embedding,
+            radius=3.0,
+            n_batches=1,
+            batch_size=2,
+            validation=0.2,
+            final="best",  # one model, so that the weights are those of one embedding
+            guard=False,
+            random_state=0,
         ).fit(X, y)
         start = time.monotonic()
         if work == "weights":

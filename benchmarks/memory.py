@@ -47,6 +47,8 @@ def peak_mb() -> float:
 
 def search(steps: int, n_batches: int) -> None:
     """The whole search in this process."""
+    from paper_way import PAPER
+
     from moew import ExampleWeightSearch
     from moew.metrics import worst_class_error
     from moew.models.networks import NetworkClassifier
@@ -63,6 +65,8 @@ def search(steps: int, n_batches: int) -> None:
         embedding="label",
         n_batches=n_batches,
         batch_size=20,
+        radius=3.0,
+        **PAPER,
         random_state=0,
     ).fit(X[N_VALIDATION:], y[N_VALIDATION:], X_val=X[:N_VALIDATION], y_val=y[:N_VALIDATION])
     seconds = time.perf_counter() - start

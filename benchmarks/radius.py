@@ -2,8 +2,7 @@
 
 Searches of equal budget with several radii on six problems: test score with 95 % margins over repeats, and
 the gain over uniform weights as a share of the best radius' gain, averaged over the problems where there is
-one. Candidates are judged as in the paper: on the validation rows alone, and the single best one is taken,
-with the decisions that it makes itself.
+one.
 """
 
 from __future__ import annotations
@@ -14,20 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from paper_way import PAPER, own_decisions
 from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from moew import ExampleWeightSearch, metrics
 from moew._util.margins import margin
-from moew.data import UserRows
 from moew.datasets import draw_figure_1
 from moew.decision import ShareSelected
 from moew.embedding import AutoencoderEmbedding, ColumnsEmbedding, DiscriminativeEmbedding, LabelEmbedding
-from moew.search import prepare, search_side_by_side
-from moew.search._conclude import conclude_alone
-from moew.search._prepare import fit_weighting
-from moew.search._searches import list_searches
-from moew.search._ways import WEIGHTS
 
 RADII = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 Part = tuple[Any, Any, dict[str, Any]]
@@ -87,7 +81,7 @@ def money(rng: np.random.Generator) -> Any:
 
 
 def settings_of(embedding: Any, estimator: Any, metric: Any, **more: Any) -> Callable[[], dict[str, Any]]:
-    return lambda: {"embedding": embedding, "estimator": estimator, "metric": metric, **more}
+    return lambda: {"embedding": embedding, "estimator": estimator, "metric": own_decisions(metric), **more}
 
 
 LOGISTIC = LogisticRegression(max_iter=200)
@@ -109,39 +103,21 @@ PROBLEMS = {
 }
 
 
-def test_score(training: Part, validation: Part, test: Part, **settings: Any) -> tuple[float, bool]:
-    """The test score of the best candidate on the validation rows alone, and the metric's direction."""
-    common = {
-        "n_batches": 5,
-        "batch_size": 10,
-        "base_weights": "uniform",
-        "validation": None,
-        "guard": False,
-        "honest": None,
-        "show_progress": False,
-    }
-    estimator = ExampleWeightSearch(**common | settings)
-    rows = [UserRows(X, y, None, columns) for X, y, columns in (training, validation, test)]
-    prepared = prepare(estimator.settings, *rows)
-    search = list_searches(prepared, fit_weighting(prepared))[WEIGHTS]
-    (outcome,) = search_side_by_side(
-        [search], n_batches=estimator.n_batches, batch_size=estimator.batch_size, show_progress=False
-    )
-    alone, evaluator = conclude_alone(prepared, search, outcome), prepared.evaluator
-    assert prepared.test is not None
-    return evaluator.value_on(alone.model, prepared.test), evaluator.metric.greater_is_better
-
-
-UNIFORM: dict[str, Any] = {"radius": 1e-9, "n_batches": 1, "batch_size": 1}  # the ball holds nothing else
-
-
 def run_repeat(name: str, number: int) -> tuple[float, list[float], bool]:
     """Test scores of uniform weights and of each radius, and the metric's direction."""
-    parts = PROBLEMS[name].draw(np.random.default_rng(number))
-    settings = PROBLEMS[name].settings() | {"random_state": number}
-    scores = [test_score(*parts, **settings | {"radius": radius})[0] for radius in RADII]
-    uniform, greater_is_better = test_score(*parts, **settings | UNIFORM)
-    return uniform, scores, greater_is_better
+    problem = PROBLEMS[name]
+    (X, y, _), (X_val, y_val, val), (X_test, y_test, test) = problem.draw(np.random.default_rng(number))
+    scores = []
+    for radius in RADII:
+        search = ExampleWeightSearch(
+            **problem.settings(), **PAPER, radius=radius, n_batches=5, batch_size=10, honest=None,
+            base_weights="uniform", random_state=number,
+        )  # fmt: skip
+        search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
+        scores.append(search.metric_value(X_test, y_test, metadata=test))
+    search.set_params(n_batches=1, batch_size=1, radius=1e-9)  # so small a ball holds only uniform weights
+    search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
+    return search.metric_value(X_test, y_test, metadata=test), scores, search.result_.greater_is_better
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from paper_way import PAPER
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from moew import ExampleWeightSearch, WeightStudy
@@ -110,7 +111,7 @@ def print_processor_seconds(search: Callable[[], Any], metric: str) -> None:
     parts.watch(SlowCentroids, "fit", "trainings")
     parts.watch(WeightStudy, "ask_until", "asking for candidates")
     parts.watch(GpBucb, "propose", "(of which the Gaussian process)")
-    parts.watch(_conclude, "_honest", "honest score")
+    parts.watch(_conclude, "score_ways", "honest score")
     runs = []
     for _ in range(6):
         parts.spent = {}
@@ -141,6 +142,8 @@ def main() -> None:
             embedding=FunctionEmbedding(coordinates),
             n_batches=n_batches,
             batch_size=batch_size,
+            radius=3.0,
+            **PAPER,
             n_jobs=1,
             random_state=0,
         )

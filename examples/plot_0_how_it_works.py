@@ -47,6 +47,9 @@ plt.show()
 # The first batch is random. After it a Gaussian process guesses the score of every α (right: its guess at the
 # end), and the next batches go where it may be high (GP-BUCB): on the left, dark points are late ones, and
 # they gather.
+#
+# The three last settings make it the paper's algorithm: candidates are judged on the validation rows alone,
+# the single best of them is taken, and no simpler way may be handed out in its place.
 
 search = ExampleWeightSearch(
     LogisticRegression(),
@@ -55,6 +58,9 @@ search = ExampleWeightSearch(
     radius=3.0,
     n_batches=6,
     batch_size=15,
+    validation=None,
+    final="best",
+    guard=False,
     random_state=0,
 )
 search.fit(X, y, X_val=X_val, y_val=y_val)

@@ -65,7 +65,7 @@ def differences(ways: Sequence[Data]) -> str:
 
 def _room(shown: Sequence[str]) -> float:
     """Where a picture begins beside these names."""
-    return 92.0 if max(map(len, shown), default=0) <= 12 else min(20 + 6.1 * max(map(len, shown)), 188.0)
+    return 92.0 if max(map(len, shown), default=0) <= 12 else min(20 + 6.6 * max(map(len, shown)), 200.0)
 
 
 def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: Bounds = None) -> str:
