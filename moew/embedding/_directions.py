@@ -45,7 +45,7 @@ class DirectionsEmbedding(BaseEmbedding):
       are, are left out. A missing or unknown value gives zeros.
     - the discriminant. Two classes: the score s of a linear discriminant analysis, and s times the label.
       More classes: the log-probability that it gives to the row's own class. Regression: the prediction s of
-      a ridge regression, and log(|y − s| + 0.1·std(y)).
+      a ridge regression, and ``log(|y − s| + 0.1·std(y))``.
     - the first `n_components` principal components of X, fewer if X has no more.
 
     All but the label and categories are standardised over the training rows and clipped at ±4. Dimensions

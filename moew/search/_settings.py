@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moew.search._space import SearchSpace
     from moew.search._study import Storage
 
-DEFAULT_RADIUS = 4.0  # chosen by benchmarks/laboratory.py
+DEFAULT_RADIUS = 4.0  # chosen on the problems of DEVELOPMENT in benchmarks/problems.py
 FINAL = ("ensemble", "average", "best")
 _HOLDOUT_SHARE = 0.3
 

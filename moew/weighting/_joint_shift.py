@@ -47,7 +47,7 @@ def rows_like(
     the effective number of rows n_eff = (Σr)² / Σr².
 
     n_eff² / n of them: without a shift all, and fewer as the shift grows, because the ratio is an estimate
-    whose error grows with it (measured in docs/choosing.md). At most `most`. With `groups` (n,), whole groups
+    whose error grows with it (docs/decisions.md). At most `most`. With `groups` (n,), whole groups
     are drawn, by their mean ratio.
     """
     if groups is not None:
