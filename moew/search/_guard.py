@@ -36,6 +36,7 @@ class WayScore:
     chosen: FloatArray  # (2J,) on each half, of what all rows chose; both by the search's predictions
     own: FloatArray  # (2E,) on other halves, of what all rows chose, by the finalists' predictions
     failure: Exception | None = None  # the first failure of the metric on a half, of any way
+    moves: FloatArray | None = None  # on halves less on all rows, of what other halves chose
 
     @property
     def optimism(self) -> float:
@@ -46,9 +47,10 @@ class WayScore:
     def size_bias(self) -> float:
         """Bias of the metric itself from being computed on few rows: a worst class looks worse on few.
 
-        On half the rows it is twice as large if it falls like 1/n, so the difference is that of all rows.
+        On half the rows it is twice as large if it falls like 1/n, so the difference is that of all rows. It
+        is measured on what other halves chose: what is best on all rows is worse on halves by its luck, too.
         """
-        return _mean(self.own) - self.best
+        return _mean(self.own) - self.best if self.moves is None else _mean(self.moves)
 
     @property
     def honest(self) -> float:
@@ -58,9 +60,7 @@ class WayScore:
     @property
     def error(self) -> float:
         """Standard error of a value on as many rows, of a fixed choice: the delete-half jackknife's."""
-        moved = self.own - self.best
-        moved = moved[np.isfinite(moved)]
-        return float(np.sqrt(np.mean(moved**2))) if len(moved) else math.nan
+        return _spread(self.own)
 
 
 def score_ways(
@@ -79,13 +79,17 @@ def score_ways(
     crossed: dict[str, list[float]] = {way.name: [] for way in there}
     fixed: dict[str, list[float]] = {way.name: [] for way in there}
     own: dict[str, list[float]] = {way.name: [] for way in there}
+    choices: dict[str, list[Choice | None]] = {way.name: [] for way in there}
+    pairs = []
     groups = judge.rows.groups
     halved = groups is None or count_groups(groups) > 1  # one group is not cut apart
     for _ in range(judge.effort.pairs if halved else 0):
         pair = stratified_halves(strata, rng, groups)
+        pairs.append(pair)
         for half, other in (pair, pair[::-1]):
             for way in there:
                 choice = way.choose(half)
+                choices[way.name].append(choice)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
                 if not judge.effort.error_pairs:
@@ -105,9 +109,25 @@ def score_ways(
             np.array(fixed[way.name]),
             np.array(own[way.name]),
             judge.failure or final_judge.failure,
+            _moves(judge, choices[way.name], pairs),
         )
         for way in there
     ]
+
+
+def _moves(
+    judge: Judge, choices: Sequence[Choice | None], pairs: Sequence[tuple[IntArray, IntArray]]
+) -> FloatArray | None:
+    """The value on a half less that on all rows, of each choice on the halves of another pair; None where
+    there is no other pair, or no time."""
+    if len(pairs) < 2 or not judge.effort.error_pairs:
+        return None
+    moves = []
+    for place, choice in enumerate(choices):
+        if choice is not None:
+            on_all = judge.value(choice, judge.every)
+            moves += [judge.value(choice, half) - on_all for half in pairs[(place // 2 + 1) % len(pairs)]]
+    return np.array(moves)
 
 
 @dataclass(frozen=True)
@@ -145,11 +165,7 @@ def gain_error(one: WayScore, other: WayScore) -> float:
     """
     if one is other:
         return 0.0
-    moved = (one.own - other.own) - (one.best - other.best)
-    moved = moved[np.isfinite(moved)]
-    if not len(moved):
-        return math.nan
-    return math.hypot(float(np.sqrt(np.mean(moved**2))), one.optimism - other.optimism)
+    return math.hypot(_spread(one.own - other.own), one.optimism - other.optimism)
 
 
 def simplest(scores: Sequence[WayScore]) -> WayScore:
@@ -189,6 +205,11 @@ def _best(scores: Sequence[WayScore]) -> WayScore:
     """The way with the highest honest value, the simplest among equals."""
     finite = [score for score in scores if math.isfinite(score.honest)]
     return max(finite, key=lambda score: score.honest) if finite else scores[0]
+
+
+def _spread(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.std()) if len(finite) else math.nan
 
 
 def _mean(values: FloatArray) -> float:

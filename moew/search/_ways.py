@@ -61,7 +61,8 @@ def list_ways(judge: Judge, candidates: Mapping[str, Sequence[int]], averages: b
     everything = [number for name in TRAINED for number in candidates.get(name, ())]
     learned = _once(partial(judge.ensemble if averages else judge.best, everything))
     ways.append(Way(WEIGHTS, False, learned))
-    ways.append(Way(WEIGHTS + AND_TUNED, False, _tuned(judge, learned)))
+    if averages:  # the single best is as in the paper
+        ways.append(Way(WEIGHTS + AND_TUNED, False, _tuned(judge, learned)))
     return ways
 
 
