@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,14 @@ def _program(name):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The URL of a server of our own. PostgreSQL refuses to run as root, so root becomes `postgres`."""
-    folder = tmp_path_factory.mktemp("postgresql")
+def server():
+    """The URL of a server of our own. PostgreSQL refuses to run as root, so root becomes `postgres`.
+
+    pytest's folders are for root alone, and every run of pytest makes them so again: this one is elsewhere.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="moew-postgresql-"))
     user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
     if user:
-        for place in (folder, folder.parent, folder.parent.parent):
-            place.chmod(0o755)
         shutil.chown(folder, **user)
     port = free_port()
     data, log = folder / "data", folder / "log"
@@ -39,3 +41,4 @@ def server(tmp_path_factory):
     subprocess.run([pg_ctl, "-D", data, "-o", options, "-l", log, "-w", "start"], **quiet)
     yield f"postgresql+psycopg://moew@127.0.0.1:{port}/postgres"
     subprocess.run([pg_ctl, "-D", data, "-m", "immediate", "stop"], **quiet)
+    shutil.rmtree(folder, ignore_errors=True)
