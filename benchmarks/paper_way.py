@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from moew.metrics import Metric
-
 PAPER: dict[str, Any] = {"validation": None, "final": "best", "guard": False}
 
 
-def own_decisions(metric: Metric) -> Metric:
+def own_decisions(metric: Any) -> Any:
     """The same metric, for which no decisions are tuned: the model's own count, as in the paper."""
     return replace(metric, slow=True)  # tuning asks the metric often, so that a slow one is spared it

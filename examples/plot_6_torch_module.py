@@ -64,10 +64,10 @@ comparison = compare(
 print(comparison)
 
 # %%
-# A network starts at random, so each way of weighting gets about as many networks as ``moew``, its best
-# on the validation rows counts. That alone brings little here. Decisions tuned for the metric bring most of
-# the gain; ``moew``, which looks at all ways, stands beside them. Three repeats of a noisy metric leave wide
-# margins: the gain over uniform weights is told from nothing, the differences between tuned ways are not.
+# A network starts at random, so each way of weighting gets about as many networks as ``moew``, and its best
+# one on the validation rows counts. That alone brings little here. Decisions tuned for the metric bring most
+# of the gain; ``moew``, which looks at all ways, stands beside them. Three repeats of a noisy metric leave
+# wide margins: the gain over uniform weights is told from nothing, those between tuned ways are not.
 
 fig, ax = plt.subplots(figsize=(6.5, 2.6), layout="constrained")
 for row in comparison.rows:
