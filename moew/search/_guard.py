@@ -148,7 +148,7 @@ def decide(scores: Sequence[WayScore], guard: bool) -> Verdict:
         reason = "no simple way worked"
     elif guard:
         chosen, reason = _guarded(scores)
-        # The same rule on each half, with the ways' optimism of all rows, which a half has more of.
+        # The best way on each half, with the ways' optimism of all rows, which a half has more of.
         crossed = np.array([_chosen_on_half(scores, k).crossed[k] for k in range(len(chosen.crossed))])
     optimism = _mean(chosen.chosen - crossed)
     # A choice among ways flatters no less than the choice within one.
@@ -189,16 +189,14 @@ def _guarded(scores: Sequence[WayScore]) -> tuple[WayScore, str]:
 
 
 def _chosen_on_half(scores: Sequence[WayScore], k: int) -> WayScore:
-    """The way that the guard would take by the half that the k-th cross-fitted value was not scored on."""
+    """The best way by the half that the k-th cross-fitted value was not scored on.
+
+    Without the guard's caution, which half the rows would make too great: a choice of the best flatters no
+    less than a cautious one.
+    """
     other = k + 1 if k % 2 == 0 else k - 1  # halves come in pairs; the other half's own values are here
-    worth = {id(s): s.chosen[other] - math.sqrt(2) * s.optimism for s in scores}
-    simple = [s for s in scores if s.way.simple]
-    learned = [s for s in scores if not s.way.simple]
-    finite = [s for s in simple if math.isfinite(worth[id(s)])] or simple[:1]
-    best = max(finite, key=lambda s: worth[id(s)])
-    rival = max(learned, key=lambda s: worth[id(s)] if math.isfinite(worth[id(s)]) else -math.inf)
-    ahead = worth[id(rival)] - worth[id(best)]
-    return rival if ahead > CERTAIN * math.sqrt(2) * gain_error(rival, best) else best
+    worth = [score.chosen[other] - math.sqrt(2) * score.optimism for score in scores]
+    return scores[int(np.nanargmax(worth))] if np.isfinite(worth).any() else scores[0]
 
 
 def _best(scores: Sequence[WayScore]) -> WayScore:

@@ -1,6 +1,7 @@
 """Which way is handed out, from hand-made scores of the ways."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,16 +41,19 @@ def test_the_scores_of_a_way_are_what_their_names_say():
     assert one.optimism == pytest.approx(0.075)
     assert one.size_bias == pytest.approx(0.6 - 0.65)
     assert one.honest == pytest.approx(0.65 - 0.075 + 0.05)
-    assert one.error == pytest.approx(np.sqrt(np.mean((own - 0.65) ** 2)))
+    assert one.error == pytest.approx(own.std())
+    moves = np.array([0.01, 0.03])  # what other halves chose tells the size's bias, where it is known
+    assert replace(one, moves=moves).size_bias == pytest.approx(0.02)
+    assert replace(one, moves=moves).honest == pytest.approx(0.65 - 0.075 - 0.02)
 
 
-def test_half_of_the_halves_may_be_undefined_and_no_more():
+def test_less_than_half_of_the_halves_may_be_undefined():
     def of(values):
         values = np.array(values)
         return WayScore(Way("a", True, None), None, 0.5, values, values, values)
 
-    assert of([0.5, math.nan, 0.5, math.nan]).honest == pytest.approx(0.5)
-    assert math.isnan(of([0.5, math.nan, math.nan, math.nan]).honest)
+    assert of([0.5, math.nan, 0.5, 0.5]).honest == pytest.approx(0.5)
+    assert math.isnan(of([0.5, math.nan, 0.5, math.nan]).honest)
 
 
 def test_equal_ways_are_decided_for_the_simplest():
