@@ -201,8 +201,8 @@ def _search_data(
 
 def _check_halves(data: SearchData) -> None:
     """Raise if the judged rows cannot be halved, because all belong to one group."""
-    groups = data.validation.groups
-    rows = "rows" if data.validation is data.training else "validation rows"  # without any, all are judged
+    apart = data.given_validation or data.rows_trained is not None  # given, or held out
+    groups, rows = data.validation.groups, "validation rows" if apart else "rows"
     if groups is not None and count_groups(groups) < 2:
         raise InvalidInputError(
             f"all {rows} belong to one group, and groups are not cut apart, so that there are no halves for "

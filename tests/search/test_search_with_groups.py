@@ -93,7 +93,7 @@ def patients(draw, n):
 @pytest.mark.parametrize("validation", [0.3, 3])
 def test_a_model_that_knows_patients_by_heart_looks_good_only_if_they_are_cut_apart(validation):
     model, scores = LogisticByHeart(), []
-    for seed in range(3):
+    for seed in range(8):
         draw = np.random.default_rng(seed)
         X, y, patient = patients(draw, 60)
         cut, whole = (
@@ -132,11 +132,13 @@ def test_the_error_of_a_gain_knows_that_rows_of_a_group_are_alike():
     times = {"X_val": np.repeat(rows.X_val, 8, axis=0), "y_val": np.repeat(rows.y_val, 8)}
     groups = np.repeat(np.arange(len(rows.y_val)), 8)
     given = ({"X_val": rows.X_val, "y_val": rows.y_val}, times, {**times, "groups_val": groups})
-    once, cut, whole = (
-        small_search("accuracy", 0, **PAPER).fit(rows.X, rows.y, **data).result_ for data in given
-    )
-    assert whole.honest.standard_error == pytest.approx(once.honest.standard_error, rel=0.25)
-    assert cut.honest.standard_error < 0.5 * once.honest.standard_error
+    errors = [
+        [small_search("accuracy", seed, **PAPER).fit(rows.X, rows.y, **data).result_ for data in given]
+        for seed in range(6)
+    ]
+    once, cut, whole = np.mean([[one.honest.standard_error for one in of] for of in errors], axis=0)
+    assert whole == pytest.approx(once, rel=0.25)
+    assert cut < 0.5 * once
 
 
 ROWS = shifted_classes(60)
