@@ -33,7 +33,7 @@ def ids_of(path):
 def test_ids_keep_their_text(folder, text):
     change(id=text.format)
     script = folder / "keep"
-    script.write_text('#!/bin/sh\ncp "$1" kept.csv\necho 0.5\n')
+    script.write_text('#!/bin/sh\ncp -n "$1" kept.csv\necho 0.5\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     program = ("--metric-command", "./keep {predictions}", "--honest", "none", "--folds", "none")
     moew(*(word for word in FIT if word not in DATA[-2:]), "--id", "id", *program)

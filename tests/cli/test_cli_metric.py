@@ -88,7 +88,7 @@ def test_a_program_gives_what_the_same_function_gives():
 
 def test_a_program_gets_ids_labels_scores_and_columns(folder):
     script = folder / "keep"
-    script.write_text('#!/bin/sh\ncp "$1" kept.csv\necho working >&2\necho 0.5\n')
+    script.write_text('#!/bin/sh\ncp -n "$1" kept.csv\necho working >&2\necho 0.5\n')  # the first call's
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     options = ("--response", "score", "--metric-column", "amount", "--honest", "none", "--folds", "none")
     assert in_json("fit", *DATA, "--metric-command", "./keep {predictions}", *options)["moew"]["best"] == 0.5

@@ -308,7 +308,7 @@ def test_an_embedding_learned_from_chunks_serves_a_search():
     search = ExampleWeightSearch(
         LogisticRegression(), embedding=embedding.transform, n_batches=1, batch_size=2, random_state=0
     ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
-    Z = search.weight_function_.embedding.transform(rows.X_test, rows.y_test)
+    Z = search.fitted_.weighting.embedding.transform(rows.X_test, rows.y_test)
     raw = embedding.transform(rows.X_test, rows.y_test)
     slopes = (Z - Z.mean(axis=0)) / (raw - raw.mean(axis=0))
     np.testing.assert_allclose(slopes, slopes[:1] * np.ones((len(Z), 1)), rtol=1e-6)  # standardised again

@@ -184,6 +184,7 @@ def test_a_stored_study_is_refused_to_another_function(tmp_path):
             sample_weight_name="logisticregression__sample_weight",
             storage=tmp_path / "study.log",
             random_state=0,
+            guard=False,
         ).fit(X, y)
 
     def identity(x):
