@@ -92,7 +92,7 @@ def test_numbers_on_a_page_are_what_its_code_prints(page, own_folder, capsys):
         printed = capsys.readouterr().out
         if output:
             found, expected = (
-                [float(number.replace(",", "")) for number in NUMBER.findall(text)]
+                [float(number.rstrip(".").replace(",", "")) for number in NUMBER.findall(text)]
                 for text in (printed, output)
             )
             assert found == pytest.approx(expected, rel=0.05, abs=0.02)
