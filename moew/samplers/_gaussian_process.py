@@ -113,7 +113,7 @@ def _starts(amplitude: Bounds, width: Bounds, noise: Bounds) -> FloatArray:
     """Logarithms (s, 3) to start from: a grid over the free hyper-parameters, widths from mid-bounds."""
 
     def inside(bounds: Bounds, wished: tuple[float, ...]) -> list[float]:
-        return sorted({float(np.clip(value, *bounds)) for value in wished})
+        return sorted({min(max(value, bounds[0]), bounds[1]) for value in wished})
 
     middle = float(np.sqrt(width[0] * width[1]))
     grid = [

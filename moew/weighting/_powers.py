@@ -85,4 +85,4 @@ class PowersOfTarget:
 def _powers(y: Labels, shift: float, scale: float, exponents: FloatArray) -> FloatArray:
     lifted = np.asarray(y, dtype=np.float64) + shift
     # A factor of a million in the target is as much as a weight can tell apart.
-    return np.asarray((np.maximum(lifted, 1e-6 * scale) / scale) ** exponents[:, None])
+    return np.asarray((np.clip(lifted, 1e-6 * scale, 1e6 * scale) / scale) ** exponents[:, None])

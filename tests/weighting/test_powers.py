@@ -39,6 +39,13 @@ def test_the_weight_function_gives_the_training_rows_their_weights(y, exponent, 
         np.testing.assert_allclose(made, of_rows, rtol=1e-12)
 
 
+def test_targets_far_from_all_others_have_finite_weights():
+    y = np.array([1.0, 2.7e-183, 2.7e-183])
+    weights = PowersOfTarget(y).training_weights(np.array([[4.0], [-4.0]]))
+    assert np.isfinite(weights).all()
+    np.testing.assert_allclose(weights.mean(axis=1), 1)
+
+
 def test_positive_targets_get_plain_powers():
     y = np.array([0.5, 1.0, 3.0, 8.0])
     for exponent in (-2.0, 0.5, 3.0):
