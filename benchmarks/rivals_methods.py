@@ -14,9 +14,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +52,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "validation": None,
     },
 }
+FEWER: dict[str, dict[str, Any]] = {  # what a default search reaches with fewer models
+    "moew, 20 models": {"n_batches": 2},
+    "moew, 40 models": {"n_batches": 4},
+}
+SHARED = ("moew", "moew, guard off")  # the same trainings: the second continues the first's study
 SIMPLE = (
     "unweighted",
     "best constant",
@@ -61,7 +68,7 @@ SIMPLE = (
     "hyper-parameters",
     "hyper-parameters and threshold",
 )
-METHODS = (*VARIANTS, *SIMPLE, "achievable")
+METHODS = (*VARIANTS, *SIMPLE, "achievable", *FEWER)
 
 
 @dataclass
@@ -255,7 +262,8 @@ def _resolved(problem: Problem) -> Any:
 def settings_of(variant: str) -> dict[str, Any]:
     """The variant's settings, as far as this version of the library has them."""
     parameters = inspect.signature(ExampleWeightSearch).parameters
-    settings = {name: value for name, value in VARIANTS[variant].items() if name in parameters}
+    wished = {**VARIANTS, **FEWER}[variant]
+    settings = {name: value for name, value in wished.items() if name in parameters}
     if "validation" in settings and parameters["validation"].default == 0.2:
         settings["validation"] = 0.2  # the first version's own, of no effect beside validation rows
     return settings
@@ -553,8 +561,14 @@ def run_methods(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of models that have not converged, and of classes without rows
         bench = Bench(problem, split)
+        shared = wanted.issuperset(SHARED)
         steps: list[tuple[tuple[str, ...], Callable[[float], Outcomes]]] = [
-            *(((name,), partial(_variant, bench, name)) for name in VARIANTS),
+            *([(SHARED, lambda _: _guard_on_and_off(bench))] if shared else []),
+            *(
+                ((name,), partial(_variant, bench, name))
+                for name in VARIANTS
+                if not (shared and name in SHARED)
+            ),
             (("unweighted", "threshold"), lambda _: unweighted(bench)),
             (("best constant",), lambda _: best_constant(bench)),
             (
@@ -567,6 +581,7 @@ def run_methods(
                 lambda budget: hyper_parameters(bench, budget),
             ),
             (("achievable",), lambda _: achievable(bench)),
+            *(((name,), partial(_variant, bench, name)) for name in FEWER),
         ]
         for names, run in steps:
             asked = [name for name in names if name in wanted and name in methods_for(problem)]
@@ -588,3 +603,13 @@ def run_methods(
 
 def _variant(bench: Bench, name: str, _budget: float) -> Outcomes:
     yield name, run_moew(bench, **settings_of(name))
+
+
+def _guard_on_and_off(bench: Bench) -> Outcomes:
+    with TemporaryDirectory() as folder:
+        whole = Outcome(np.nan)
+        for name in SHARED:
+            found = run_moew(bench, storage=Path(folder) / "study.log", **settings_of(name))
+            fits, seconds = whole.fits + found.fits, whole.fit_seconds + found.fit_seconds
+            whole = replace(found, fits=fits, fit_seconds=seconds)
+            yield name, whole

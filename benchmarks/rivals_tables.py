@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rivals_methods import SIMPLE, VARIANTS
+from rivals_methods import FEWER, SIMPLE, VARIANTS
 from scipy.stats import t as student_t
 
 from moew._util.colours import COLOURS
@@ -270,6 +270,8 @@ def tables(lines: dict[Key, Line], names: Sequence[str], correction: str, pictur
         _against_each(results, problems, methods),
         "\n### Honest scores and gain intervals\n",
         _honest(results, problems, methods),
+        "\n### Fewer models\n",
+        _fewer(results, problems),
         "\n### Cost\n",
         _cost(results, problems, methods),
         "\n### Summary\n",
@@ -368,6 +370,33 @@ def _honest(results: Results, problems: Sequence[str], methods: Sequence[str]) -
         rows.append([problem, *cells])
     heads = [f"{m}: {what}" for m in variants for what in ("bias, SE", "intervals that hold", "width")]
     return markdown(["problem", *heads], rows)
+
+
+def _fewer(results: Results, problems: Sequence[str]) -> str:
+    """The mean share of the achievable gain by the number of models, on splits that all of them have."""
+    methods = ["moew 0.1", *FEWER, "moew"]
+    common = {
+        problem: set.intersection(*(set(results.lines(problem, m)) for m in methods)) for problem in problems
+    }
+    kept = {
+        (problem, split, method): line
+        for problem in problems
+        for method in (*methods, "unweighted", "achievable")
+        for split, line in results.lines(problem, method).items()
+        if split in common[problem] or method == "achievable"
+    }
+    same = Results(kept, results.correction)
+    rows = []
+    for method in methods:
+        shares = np.array([same.share(problem, method) for problem in problems if common[problem]])
+        known = shares[~np.isnan(shares)]
+        n_models = f"{FEWER[method]['n_batches']}0" if method in FEWER else "100"
+        if len(known):
+            rows.append([method, n_models, _share(known.mean()), _share(known.min()), str(len(known))])
+    if not rows:
+        return "Not run yet."
+    heads = ["settings", "models", "mean share of the achievable gain", "worst problem", "problems"]
+    return markdown(heads, rows)
 
 
 def _cost(results: Results, problems: Sequence[str], methods: Sequence[str]) -> str:
