@@ -62,7 +62,7 @@ class LabelledRows:
 
 
 def _taken(values: Any, rows: IntArray) -> Any:
-    # scikit-learn's function first looks for the kind of table, which for an array takes longer than the rest.
+    # scikit-learn first looks for the kind of table, which takes longer than to take the rows of an array.
     return values[rows] if isinstance(values, np.ndarray) else _safe_indexing(values, rows)
 
 

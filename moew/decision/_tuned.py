@@ -280,6 +280,7 @@ def tune(
     task: TunedTask,
     own_threshold: float = 0.0,
     most_calls: int = 120,
+    values: Callable[[Array], Any] | None = None,
 ) -> TunedRule:
     """The rule fitted for a metric on some rows; on them it is never worse than the model's own decision.
 
@@ -292,6 +293,7 @@ def tune(
     columns : per-row columns, with the one that the rule's `by` names
     own_threshold : the score above which the model itself decides for the positive class
     most_calls : the number of calls of `value` that are never exceeded
+    values : the metric (m,) of many decisions (m, n) in one call, for metrics that can; None where it cannot
     """
     check_choice(task, "task", ("binary", "classes", "regression"))
     if isinstance(most_calls, bool) or not isinstance(most_calls, Integral) or most_calls < FEWEST_CALLS:
@@ -305,7 +307,7 @@ def tune(
             " gives thresholds by group, which need two classes.",
             argument="decision",
         )
-    asked = _Asked(value, int(most_calls))
+    asked = _Asked(value, int(most_calls), values)
     if task == "classes":
         return _tune_classes(_check_class_scores(scores), asked)
     checked = check_some_scores(scores)
@@ -314,14 +316,19 @@ def tune(
     own = _number(own_threshold, "own_threshold")
     if rule.by is not None:
         return _tune_groups(rule.by, checked, own, asked, columns, rule.of)
-    return TunedThreshold(_best_threshold(checked, own, lambda t: asked(checked > t), asked.left), rule.of)
+    return TunedThreshold(_best_threshold(checked, own, asked.above(checked), asked.left), rule.of)
 
 
 class _Asked:
     """The metric as a function of decisions, called once for each and at most `most_calls` times."""
 
-    def __init__(self, value: Callable[[Array], float], most_calls: int) -> None:
-        self.value = value
+    def __init__(
+        self,
+        value: Callable[[Array], float],
+        most_calls: int,
+        values: Callable[[Array], Any] | None = None,
+    ) -> None:
+        self.value, self.values = value, values
         self.left = most_calls
         self.known: dict[bytes, float] = {}
 
@@ -333,6 +340,19 @@ class _Asked:
             self.known[key] = self._ask(decisions)
         return self.known.get(key, -np.inf)
 
+    def above(self, scores: FloatArray) -> Callable[[Sequence[float]], list[float]]:
+        """The metric of "above the threshold" as a function of thresholds."""
+
+        def values_at(thresholds: Sequence[float]) -> list[float]:
+            if self.values is not None and 1 < len(thresholds) <= self.left:
+                found = self.values(scores > np.asarray(thresholds)[:, None])
+                if found is not None:
+                    self.left -= len(thresholds)
+                    return [float(value) if np.isfinite(value) else -np.inf for value in found]
+            return [self(scores > threshold) for threshold in thresholds]
+
+        return values_at
+
     def _ask(self, decisions: Array) -> float:
         try:
             value = float(self.value(decisions))
@@ -342,7 +362,7 @@ class _Asked:
 
 
 def _best_threshold(
-    scores: FloatArray, start: float, value_at: Callable[[float], float], n_calls: int
+    scores: FloatArray, start: float, values_at: Callable[[Sequence[float]], list[float]], n_calls: int
 ) -> float:
     """The threshold of scores (n,) with the highest smoothed value; `start` unless another is better.
 
@@ -351,10 +371,11 @@ def _best_threshold(
     descending = np.sort(scores)[::-1]
     possible = np.concatenate(([0], np.flatnonzero(descending[1:] < descending[:-1]) + 1, [len(scores)]))
     own = int(np.count_nonzero(scores > start))
-    values = {own: value_at(start)}
+    values = {own: values_at([start])[0]}
 
     def ask(cuts: Sequence[int]) -> None:
-        values.update({m: value_at(threshold_selecting(descending, m)) for m in cuts if m not in values})
+        new = [m for m in cuts if m not in values]
+        values.update(zip(new, values_at([threshold_selecting(descending, m) for m in new]), strict=True))
 
     n_fine = n_calls // 4
     ask(_cuts_over_all(possible, n_calls - 1 - n_fine))
@@ -441,7 +462,7 @@ def _tune_groups(
 ) -> GroupThresholds:
     """Thresholds by coordinate ascent from the common one: two sweeps over the groups, the largest first."""
     names, codes = groups_of_rows(columns, column, len(scores))
-    common = _best_threshold(scores, own, lambda t: asked(scores > t), asked.left // 2)
+    common = _best_threshold(scores, own, asked.above(scores), asked.left // 2)
     thresholds = np.full(len(names), common)
     largest_first = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
     for sweeps_left in (2, 1):
@@ -450,13 +471,16 @@ def _tune_groups(
         for group in largest_first[:n_tuned]:
             rows = codes == group
 
-            def value_at(threshold: float, group: int = int(group)) -> float:
-                tried = thresholds.copy()
-                tried[group] = threshold
-                return asked(scores > tried[codes])
+            def values_at(tried: Sequence[float], group: int = int(group)) -> list[float]:
+                found = []
+                for threshold in tried:
+                    changed = thresholds.copy()
+                    changed[group] = threshold
+                    found.append(asked(scores > changed[codes]))
+                return found
 
             thresholds[group] = _best_threshold(
-                scores[rows], float(thresholds[group]), value_at, n_calls // n_tuned
+                scores[rows], float(thresholds[group]), values_at, n_calls // n_tuned
             )
     return GroupThresholds(column, tuple(zip(names, thresholds.tolist(), strict=True)), common, of)
 

@@ -28,7 +28,10 @@ from moew.metrics._resolve import named_metric as named_metric
 from moew.metrics._resolve import resolve_metric as resolve_metric
 from moew.metrics._responses import decided_labels as decided_labels
 from moew.metrics._responses import decision_basis as decision_basis
+from moew.metrics._responses import model_classes as model_classes
+from moew.metrics._responses import own_decisions as own_decisions
 from moew.metrics._responses import positive_score as positive_score
+from moew.metrics._responses import predicts_by_its_scores as predicts_by_its_scores
 from moew.metrics._responses import respond as respond
 from moew.metrics._scorer import ScorerMetric as ScorerMetric
 from moew.metrics._selected import mean_of_selected as mean_of_selected

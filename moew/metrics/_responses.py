@@ -105,6 +105,13 @@ def own_decisions(scores: FloatArray, threshold: float, classes: Array, pos_labe
     return decided_labels(scores >= threshold if of_first else scores > threshold, classes, pos_label)
 
 
+def predicts_by_its_scores(model: Any) -> bool:
+    """Whether `predict` is `own_decisions` of `decision_basis`, as in scikit-learn's linear models."""
+    from sklearn.linear_model import LogisticRegression
+
+    return getattr(type(model), "predict", None) is LogisticRegression.predict
+
+
 def decided_labels(positive: BoolArray, classes: Array, pos_label: Any = None) -> Array:
     """Class labels (n,) from the decisions (n,) of a decision rule, for two classes."""
     position = _position(pos_label, classes)

@@ -18,7 +18,15 @@ from moew.data import Fold, LabelledRows, SearchData, read_only
 from moew.data._rows import check_same_rows
 from moew.decision import AdjustedPredictions, ClassOffsets, Tuned, tune
 from moew.exceptions import Argument, InvalidInputError
-from moew.metrics import Predictions, decided_labels, decision_basis, respond
+from moew.metrics import (
+    Predictions,
+    decided_labels,
+    decision_basis,
+    model_classes,
+    own_decisions,
+    predicts_by_its_scores,
+    respond,
+)
 from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metric, Response, Rows
 
 PLAINLY_TUNED = Tuned()  # without groups
@@ -202,8 +210,23 @@ class Evaluator:
             except Exception:  # undefined for these decisions
                 return float("nan")
 
+        def values(decided: Array) -> FloatArray | None:
+            labels = _tuned_labels(decided, self.classes, self.pos_label)
+            try:
+                found = self.metric.values(labels, rows.y, sample_weight=rows.sample_weight)
+            except Exception:  # undefined for some of these decisions
+                return None
+            return None if found is None else sign * found
+
         return tune(
-            self.tuned, scores, value, rows.columns, task=task, own_threshold=own, most_calls=most_calls
+            self.tuned,
+            scores,
+            value,
+            rows.columns,
+            task=task,
+            own_threshold=own,
+            most_calls=most_calls,
+            values=values if self.metric.takes_many else None,
         )
 
     def decide_tuned(self, fitted: Any, predictions: Predictions, rows: LabelledRows) -> Array:
@@ -272,9 +295,15 @@ class Evaluator:
                 decided, scores = self._labels(rule.decide(read_only(scores), validation.columns)), None
             else:  # `value` decides again; the scorer only needs some decisions here
                 decided = self._labels(scores > np.median(scores))
-        answered = self._respond(model, validation, decided)
         own = 0.0
-        if self.rule is None and self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS:
+        if self.rule is None and self.metric.response == "decision" and predicts_by_its_scores(model):
+            with _answering_alone():  # one pass over the rows gives both
+                scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
+            if scores is not None:
+                decided = own_decisions(scores, own, model_classes(model), self.pos_label)
+        answered = self._respond(model, validation, decided)
+        of_labels = self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS
+        if scores is None and self.rule is None and of_labels:
             # Only tuned decisions need them, and they are not worth a model that cannot give them.
             with _answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)

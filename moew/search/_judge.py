@@ -105,7 +105,7 @@ class Judge:
         known = self._known_on(rows)
         if self._stack is not None and rows is not self.every and _STACKED not in known:
             known[_STACKED] = math.nan
-            for k, value in enumerate(self._stacked(rows)):
+            for k, value in enumerate(self._values_at_once(self._stack[:, rows], rows)):
                 known.setdefault(k, value)
         hopeful = range(len(self.predictions)) if rows is self.every else self._hopeful
         for k in hopeful:
@@ -136,7 +136,7 @@ class Judge:
         parts = {k: self.predictions[k].take(rows) for k in contenders}
         joined: list[int] = [contenders[0]]
         for _ in range(self.effort.rounds - 1):
-            tried = [self._together([*joined, k], parts, rows) for k in contenders]
+            tried = self._scored([self._together([*joined, k], parts) for k in contenders], rows)
             joined.append(contenders[int(np.argmax(np.where(np.isnan(tried), -np.inf, tried)))])
         members = tuple(sorted(set(joined)))
         votes = np.array([joined.count(k) for k in members]) / len(joined)
@@ -231,11 +231,11 @@ class Judge:
             known[key] = self._value(made, self._part(rows), decided=decided)
         return known[key]
 
-    def _stacked(self, rows: IntArray) -> list[float]:
-        """The values of all candidates from one call; none if it is undefined for some of them."""
+    def _values_at_once(self, outputs: Array, rows: IntArray) -> list[float]:
+        """The values of outputs (m, n) on these rows from one call; none if it is undefined for some."""
         part, metric = self._part(rows), self.evaluator.metric
         try:
-            found = metric.values(np.asarray(self._stack)[:, rows], part.y, sample_weight=part.sample_weight)
+            found = metric.values(outputs, part.y, sample_weight=part.sample_weight)
         except Exception:
             return []
         if found is None:
@@ -258,17 +258,27 @@ class Judge:
     def _stack(self) -> Array | None:
         """The predictions (m, n) of all candidates, if the metric can score them in one call."""
         metric = self.evaluator.metric
-        if not metric.takes_many or metric.response is None or self.evaluator.rule is not None:
+        decides_again = self.evaluator.rule is not None or self.evaluator.always_tuned
+        if not metric.takes_many or metric.response is None or decides_again:
             return None
         outputs = [predicted.arrays[metric.response] for predicted in self.predictions]
         alike = len({(array.shape, array.dtype) for array in outputs}) == 1 and outputs[0].ndim == 1
         few = sum(array.size for array in outputs) <= _MOST_STACKED
         return np.stack(outputs) if alike and few else None
 
-    def _together(self, joined: Sequence[int], parts: dict[int, Predictions], rows: IntArray) -> float:
+    def _together(self, joined: Sequence[int], parts: dict[int, Predictions]) -> Predictions:
         members = sorted(set(joined))
         votes = np.array([joined.count(k) for k in members]) / len(joined)
-        return self._value(self._averaged(members, votes, parts), self._part(rows))
+        return self._averaged(members, votes, parts)
+
+    def _scored(self, tried: Sequence[Predictions], rows: IntArray) -> list[float]:
+        """The values of predictions on these rows, from one call of the metric if it can."""
+        if self._stack is not None:
+            response = str(self.evaluator.metric.response)
+            outputs = np.stack([predicted.arrays[response] for predicted in tried])
+            if found := self._values_at_once(outputs, rows):
+                return found
+        return [self._value(predicted, self._part(rows)) for predicted in tried]
 
     def _averaged(self, members: Sequence[int], votes: FloatArray, parts: Any) -> Predictions:
         evaluator = self.evaluator

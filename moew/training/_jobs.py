@@ -38,6 +38,7 @@ class Job:
     weight: FloatArray  # (n,), of this candidate, not of the whole batch
     seed: int
     parameters: Mapping[str, Any] = field(default_factory=dict)  # hyper-parameters of this candidate
+    seeded: Sequence[str] | None = None  # the random states that are left open, where they are known
     # scikit-learn's settings belong to a thread, warning filters to a process: a worker needs the user's
     config: Mapping[str, Any] = field(default_factory=get_config)
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
@@ -47,7 +48,7 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, A
     """Train one candidate; return (k, fitted model or the exception that stopped it)."""
     # The exception is returned, so that a candidate that fails does not stop the others.
     try:
-        model = with_seed(job.estimator, job.seed, job.parameters)
+        model = with_seed(job.estimator, job.seed, job.parameters, job.seeded)
         weight = np.array(job.weight)  # its own copy; clusters may also deliver it unaligned
         X, y = rows.rows(fold)
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
@@ -84,10 +85,19 @@ def open_random_states(estimator: Any) -> list[str]:
     return [name for name in names if parameters[name] is None]
 
 
-def with_seed(estimator: Any, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
-    """A clone with these parameters, whose random states that are left open (None) are set to `seed`."""
+def with_seed(
+    estimator: Any,
+    seed: int,
+    parameters: Mapping[str, Any] | None = None,
+    names: Sequence[str] | None = None,
+) -> Any:
+    """A clone with these parameters, whose random states that are left open (None) are set to `seed`.
+
+    `names` are the estimator's own open random states, so that they need not be looked for in each clone.
+    """
     model = with_parameters(estimator, parameters or {})
-    names = open_random_states(model)
+    if names is None or parameters:
+        names = open_random_states(model)
     return model.set_params(**dict.fromkeys(names, seed)) if names else model
 
 

@@ -55,17 +55,19 @@ class EstimatorTrainer:
         each of the K clones.
         """
         each = [{} for _ in seeds] if parameters is None else parameters
-        jobs = [self._job(k, weights[k], seed, each[k]) for k, seed in enumerate(seeds)]
+        seeded = open_random_states(self.estimator)
+        jobs = [self._job(k, weights[k], seed, each[k], seeded) for k, seed in enumerate(seeds)]
         if self._probed or len(jobs) < 2:
             yield from self._run(X, y, fold, jobs)
             return
         self._probed = True
         alike = [k for k in range(1, len(jobs)) if each[k] == each[0]]
         twin = next((k for k in alike if not np.array_equal(weights[k], weights[0])), PROBE)
-        if twin == PROBE or open_random_states(self.estimator):
+        if twin == PROBE or seeded:
             # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
             twin = PROBE
-            jobs.append(self._job(PROBE, opposite_weights(weights[0], seeds[0]), seeds[0], each[0]))
+            opposite = opposite_weights(weights[0], seeds[0])
+            jobs.append(self._job(PROBE, opposite, seeds[0], each[0], seeded))
         pair: dict[int, Any] = {}
         for k, outcome in self._run(X, y, fold, jobs):
             if k in (0, twin) and not isinstance(outcome, Exception):
@@ -75,8 +77,10 @@ class EstimatorTrainer:
         if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y, fold):
             warn_of_ignored_weights(self.estimator)
 
-    def _job(self, k: int, weight: FloatArray, seed: int, parameters: Mapping[str, Any]) -> Job:
-        return Job(k, self.estimator, self.sample_weight_name, weight, seed, parameters)
+    def _job(
+        self, k: int, weight: FloatArray, seed: int, parameters: Mapping[str, Any], seeded: Sequence[str]
+    ) -> Job:
+        return Job(k, self.estimator, self.sample_weight_name, weight, seed, parameters, seeded)
 
     def _run(
         self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]

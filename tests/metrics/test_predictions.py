@@ -7,14 +7,22 @@ import numpy as np
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from problems import shifted_classes, skewed_target
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Perceptron, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from moew.exceptions import InvalidInputError
-from moew.metrics import Predictions, decision_basis, make_metric, resolve_metric
-from moew.metrics._responses import own_decisions
+from moew.metrics import (
+    Predictions,
+    decision_basis,
+    make_metric,
+    own_decisions,
+    predicts_by_its_scores,
+    resolve_metric,
+)
 from moew.models import ModelEnsemble, NetworkClassifier
 
 VOTES = [3, 1, 2]
@@ -162,6 +170,30 @@ def test_parts_that_have_no_mean_are_refused():
         Predictions.averaged([part, part], [1, 0], task="classification")
     with pytest.raises(InvalidInputError, match="votes must be one positive number"):
         Predictions.averaged([], [], task="classification")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), LinearSVC(), RidgeClassifier(), SGDClassifier(random_state=0), Perceptron()],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("positive", [None, 0])
+def test_models_that_predict_by_their_scores_do_so(model, n_classes, positive):
+    rows = shifted_classes(80, n_classes)
+    fitted = clone(model).fit(rows.X, rows.y)
+    if not predicts_by_its_scores(fitted):
+        assert isinstance(model, RidgeClassifier)  # has a `predict` of its own
+        return
+    scores, threshold = decision_basis(fitted, rows.X, positive if n_classes == 2 else None)
+    decided = own_decisions(scores, threshold, fitted.classes_, positive if n_classes == 2 else None)
+    np.testing.assert_array_equal(decided, fitted.predict(rows.X))
+
+
+def test_models_with_a_threshold_of_their_own_do_not_predict_by_their_scores():
+    rows = shifted_classes(80)
+    model = FixedThresholdClassifier(LogisticRegression(), threshold=0.9).fit(rows.X, rows.y)
+    assert not predicts_by_its_scores(model)
 
 
 def test_what_models_decide_by():

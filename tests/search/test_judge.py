@@ -57,6 +57,23 @@ def test_all_candidates_in_one_call_are_as_good_as_one_by_one(seed, n):
         np.testing.assert_allclose(stacked.values(rows), single.values(rows), rtol=1e-12)
 
 
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), n=st.integers(10, 60), always_tuned=st.booleans())
+def test_ensembles_and_tuned_decisions_are_the_same_in_one_call_as_one_by_one(seed, n, always_tuned):
+    for metric in (accuracy(), worst_class_error()):
+        stacked = judge_of(metric, seed=seed, n=n, always_tuned=always_tuned)
+        single = judge_of(plain(metric), seed=seed, n=n, always_tuned=always_tuned)
+        rows = some(stacked, seed)
+        if len(np.unique(stacked.rows.y[rows])) < 2:
+            return
+        np.testing.assert_allclose(stacked.values(rows), single.values(rows), rtol=1e-12)
+        first, second = (judge.ensemble(range(6), rows) for judge in (stacked, single))
+        assert first.members == second.members
+        np.testing.assert_array_equal(first.votes, second.votes)
+        if not always_tuned:
+            assert stacked.tuned(first).tuned == single.tuned(second).tuned
+
+
 def test_the_metric_is_asked_once_for_the_same_candidate_on_the_same_rows():
     calls = []
 
