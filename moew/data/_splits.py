@@ -63,7 +63,9 @@ class SearchData:
     @property
     def n_given_rows(self) -> int:
         """How many of the validation rows are not training rows."""
-        return len(self.validation) if self.n_given is None else self.n_given
+        if self.n_given is not None:
+            return self.n_given
+        return 0 if self.cross_validated else len(self.validation)
 
     @property
     def for_finalists(self) -> SearchData:

@@ -29,6 +29,7 @@ from moew.metrics._resolve import resolve_metric as resolve_metric
 from moew.metrics._responses import decided_labels as decided_labels
 from moew.metrics._responses import decision_basis as decision_basis
 from moew.metrics._responses import model_classes as model_classes
+from moew.metrics._responses import model_name as model_name
 from moew.metrics._responses import own_decisions as own_decisions
 from moew.metrics._responses import positive_score as positive_score
 from moew.metrics._responses import predicts_by_its_scores as predicts_by_its_scores

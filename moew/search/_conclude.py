@@ -468,7 +468,7 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
     notes = []
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
-        notes.append("no weighting beat alpha = 0.")
+        notes.append("no example weights that were tried beat those of alpha = 0.")
     elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
         notes.append(
             f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "

@@ -23,6 +23,7 @@ from moew.metrics import (
     decided_labels,
     decision_basis,
     model_classes,
+    model_name,
     own_decisions,
     predicts_by_its_scores,
     respond,
@@ -32,6 +33,7 @@ from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metr
 PLAINLY_TUNED = Tuned()  # without groups
 LABEL_ARRAYS = frozenset({"decision", "predict"})  # names of predictions that are decisions, or numbers
 TUNING_CALLS = 40  # calls of the metric that tune one decision
+SLOW_TUNING_CALLS = 8  # of a metric that is said to be slow
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,14 @@ class Evaluator:
         validation, training = data.validation, data.training
         self.check_columns(validation, "metadata_val" if data.given_validation else "metadata")
         decided = None
+        if self.always_tuned and self.metric.response in ("score", "proba"):
+            raise InvalidInputError(
+                Argument("decision", "tuned"),
+                f" tunes decisions, but the metric {self.metric.name!r} judges scores, not decisions; use ",
+                Argument("decision", None),
+                ".",
+                argument="decision",
+            )
         if self.rule is not None:
             fitted_on = training if self.rule.fit_on == "train" else validation
             self._check_labels(fitted_on)
@@ -195,11 +205,13 @@ class Evaluator:
         of_decisions = self.rule is None and set(predictions.arrays) <= LABEL_ARRAYS
         return of_decisions and (self.classes is None or predictions.scores is not None)
 
-    def tune(self, predictions: Predictions, rows: LabelledRows, most_calls: int = TUNING_CALLS) -> Any:
+    def tune(self, predictions: Predictions, rows: LabelledRows, most_calls: int | None = None) -> Any:
         """A rule that decides by these predictions so that the metric is best on `rows`; None if decisions
         cannot be tuned."""
         if not self.can_tune(predictions):
             return None
+        if most_calls is None:
+            most_calls = SLOW_TUNING_CALLS if self.metric.slow else TUNING_CALLS
         sign = 1.0 if self.metric.greater_is_better else -1.0
         scores, task, own = self._tunable(predictions)
 
@@ -307,6 +319,15 @@ class Evaluator:
             # Only tuned decisions need them, and they are not worth a model that cannot give them.
             with _answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
+            if scores is None and self.always_tuned:
+                raise InvalidInputError(
+                    Argument("decision", "tuned"),
+                    f" needs scores, but {model_name(model)} gives labels only (no decision_function of its "
+                    "classes, no predict_proba); use ",
+                    Argument("decision", None),
+                    " or another model.",
+                    argument="decision",
+                )
         return replace(answered, scores=scores, own_threshold=own)
 
     def _fitted(self, scores: FloatArray, rows: LabelledRows) -> DecisionRule:

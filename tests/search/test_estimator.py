@@ -261,7 +261,7 @@ def test_fit_alone_holds_out_a_share_or_cross_validates():
     assert len(crossed.sample_weight_) == len(rows.y)
     again = LogisticRegression().fit(rows.X, rows.y, sample_weight=crossed.sample_weight_)
     assert np.array_equal(again.coef_, crossed.best_estimator_.coef_)
-    assert crossed.result_.n_validation == len(rows.y)
+    assert (crossed.result_.n_validation, crossed.result_.n_out_of_fold) == (0, len(rows.y))
 
 
 def test_cross_validated_scores_are_pooled_out_of_fold_predictions():

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from problems import shifted_classes, skewed_target
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -17,7 +17,8 @@ from sklearn.svm import LinearSVC
 from moew import ExampleWeightSearch, make_metric
 from moew._util.state import load_state
 from moew.decision import AdjustedPredictions, ClassOffsets, GroupThresholds, Tuned, TunedThreshold
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, SearchFailedError
+from moew.metrics import precision_at_recall
 from moew.models import ModelEnsemble
 
 ROWS = shifted_classes(200)
@@ -280,6 +281,40 @@ def test_a_model_of_decision_functions_is_tuned_on_them():
     scores = search.best_estimator_.decision_function(ROWS.X_test)
     decided = (scores > search.decision_.threshold).astype(int)
     np.testing.assert_array_equal(search.predict(ROWS.X_test), decided)
+
+
+def test_tuned_decisions_need_a_metric_of_decisions_and_a_model_with_scores():
+    class Never(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("nothing is trained")
+
+    with pytest.raises(InvalidInputError, match="judges scores, not decisions"):
+        fitted(Never(), decision="tuned", metric=precision_at_recall(0.8))
+
+    class LabelsOnly(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y, sample_weight=None):
+            self.classes_ = np.unique(y)
+            self.model_ = LogisticRegression().fit(X, y, sample_weight)
+            return self
+
+        def predict(self, X):
+            return self.model_.predict(X)
+
+    with pytest.raises(SearchFailedError, match="gives labels only"):
+        fitted(LabelsOnly(), decision="tuned", n_batches=1)
+
+
+def test_a_slow_metric_is_called_less_to_tune_every_decision():
+    calls = {True: 0, False: 0}
+    for slow in calls:
+
+        @make_metric(slow=slow)
+        def counted(y_true, decisions, slow=slow):
+            calls[slow] += 1
+            return float(np.mean(y_true == decisions))
+
+        fitted(decision="tuned", metric=counted, n_batches=1)
+    assert calls[True] < calls[False] / 3
 
 
 def test_thresholds_by_group_need_the_column_of_groups_to_predict():
