@@ -256,8 +256,8 @@ def test_numbers_are_predicted_with_folds(folder):
     found = in_json("fit", *data, "--model", "ridge", *QUICK)
     assert found["task"] == "regression" and found["rows"] == {
         "training": 120,
-        "validation": 120,
-        "out of fold": 0,
+        "validation": 0,
+        "out of fold": 120,
         "set aside": 0,
     }
     printed = moew("predict", "run", "numbers.csv").stdout.splitlines()
