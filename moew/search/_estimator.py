@@ -96,6 +96,12 @@ Embedding
         (in regression, powers of the target).
     alpha_zero_repeats : int, default 1
         How many α = 0 models are trained first; from two or more the search learns the metric's noise.
+    stop_when : float or None, default None
+        A gain in the metric's units, such as 0.002: the search for example weights stops after a batch if the
+        upper confidence bound over the ball is less than this above the best value so far, or if the
+        prediction interval is narrower than this everywhere. The simple ways still get their share.
+        `result_.stopped` says why, and how many trainings were saved. Needs a sampler with a model, as
+        "gp_bucb" is. None trains all candidates.
     validation : "auto", None, float, int, splitter or iterable, default "auto"
         Which rows candidates are judged on. "auto": the validation rows and training rows out of fold (two
         folds, five for the finalists), fewer of those the more their distribution differs, none beside 5,000
@@ -182,6 +188,7 @@ Embedding
         n_batches: int = 10,
         batch_size: int = 10,
         alpha_zero_repeats: int = 1,
+        stop_when: float | None = None,
         validation: Any = "auto",
         final: Literal["ensemble", "average", "best"] = "ensemble",
         guard: bool = True,
@@ -204,6 +211,7 @@ Embedding
         self.n_batches = n_batches
         self.batch_size = batch_size
         self.alpha_zero_repeats = alpha_zero_repeats
+        self.stop_when = stop_when
         self.validation = validation
         self.final = final
         self.guard = guard

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from moew.exceptions import Argument, InvalidInputError
+from moew.search._stop import check_stop_when
 
 if TYPE_CHECKING:
     from moew.search._space import SearchSpace
@@ -34,6 +35,7 @@ class SearchSettings:
     n_batches: int
     batch_size: int
     alpha_zero_repeats: int
+    stop_when: float | None
     validation: Any
     final: Literal["ensemble", "average", "best"]
     guard: bool
@@ -60,6 +62,7 @@ class SearchSettings:
                 " must be an integer, so that the search can be continued.",
                 argument="random_state",
             )
+        check_stop_when(self.stop_when, self.sampler)
         if not isinstance(self.final, str) or self.final not in FINAL:
             raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
         if not isinstance(self.guard, bool | np.bool_):
