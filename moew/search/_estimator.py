@@ -21,6 +21,7 @@ from moew.exceptions import InvalidInputError
 from moew.search._conclude import conclude
 from moew.search._evaluate import metric_columns
 from moew.search._loop import search_side_by_side
+from moew.search._paper import paper_settings
 from moew.search._prepare import Prepared, fit_weighting, prepare
 from moew.search._result import FittedSearch
 from moew.search._searches import list_searches
@@ -222,6 +223,39 @@ Embedding
         self.n_jobs = n_jobs
         self.show_progress = show_progress
         self.random_state = random_state
+
+    @classmethod
+    def as_in_the_paper(cls, estimator: Any, metric: Any = None, **overrides: Any) -> Self:
+        """A search with the settings of the paper's experiments; `overrides` are parameters that differ.
+
+        It needs validation rows: `fit(X, y, X_val=…, y_val=…)`. What the text says (Sections 3 and 5):
+
+        - z(x, y) is the middle layer of a sigmoid autoencoder D → 100 → d → 100 → D of (x, y), not
+          standardised, with λ = 0.5, trained for 10,000 steps of Adam at 0.001. d was 3 (spam, web pages), 4
+          (crime, with 10 hidden nodes) and up to 30 (wine, where d = 8 was enough); here it is 8, or the
+          number of columns if that is less: `embedding=AutoencoderEmbedding(n_dims=3, standardize=False)`.
+        - π(y) = p_V(y) / p_T(y); half a row is added to the count of each class.
+        - B = 10 batches of K = 20 (5 in crime), by GP-BUCB with p = q = 68.3 and a kernel of width R.
+        - The GP's noise is that of the metric between uniform models: here of ten models at α = 0, whose
+          weights are π(y). These ten, and the model without weights, can also be chosen.
+        - The single best candidate on the validation rows alone is taken, with its own decisions.
+
+        Where the authors' scripts differ, the text is followed: they fit width and amplitude of the kernel,
+        with noise 1e-4 or 0.1, to targets with a prior mean of 0, and draw candidates from 10,000 points;
+        they use no π(y); and c makes the weights of each mini-batch average one. What the text leaves open:
+        R is 5, as in the wine script (1 in the others); the kernel's amplitude is fitted; the GP's targets
+        are standardised; numbers are scaled for the autoencoder, which the scripts do not do; mini-batches
+        have 100 rows. The model and its loss are yours; the paper's networks had squared loss for numbers,
+        hinge loss for two classes and cross-entropy for more.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> search = ExampleWeightSearch.as_in_the_paper(LogisticRegression(), "f1", batch_size=5)
+        >>> search.n_batches, search.batch_size, search.guard, search.final
+        (10, 5, False, 'best')
+        """
+        return cls(estimator, metric=metric, **{**paper_settings(), **overrides})
 
     def fit(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from moew.exceptions import Argument, InvalidInputError
+from moew.samplers import GpBucb
 from moew.search._stop import check_stop_when
 
 if TYPE_CHECKING:
@@ -63,6 +64,15 @@ class SearchSettings:
                 argument="random_state",
             )
         check_stop_when(self.stop_when, self.sampler)
+        repeated = isinstance(self.sampler, GpBucb) and self.sampler.noise == "repeats"
+        if repeated and self.alpha_zero_repeats < 2:
+            raise InvalidInputError(
+                Argument("noise", "repeats"),
+                " takes the noise from models at α = 0, and needs two of them at least: raise ",
+                Argument("alpha_zero_repeats"),
+                f", which is {self.alpha_zero_repeats}.",
+                argument="alpha_zero_repeats",
+            )
         if not isinstance(self.final, str) or self.final not in FINAL:
             raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
         if not isinstance(self.guard, bool | np.bool_):
