@@ -241,12 +241,12 @@ Embedding
         - The single best candidate on the validation rows alone is taken, with its own decisions.
 
         Where the authors' scripts differ, the text is followed: they fit width and amplitude of the kernel,
-        with noise 1e-4 or 0.1, to targets with a prior mean of 0, and draw candidates from 10,000 points;
-        they use no π(y); and c makes the weights of each mini-batch average one. What the text leaves open:
-        R is 5, as in the wine script (1 in the others); the kernel's amplitude is fitted; the GP's targets
-        are standardised; numbers are scaled for the autoencoder, which the scripts do not do; mini-batches
+        with noise 1e-4 or 0.1, to targets with a prior mean of 0; they draw candidates from 10,000 points;
+        and they have no π(y), but in crime a weight by population. What the text leaves open: R is 5, as in
+        the wine script (1 in the others); the kernel's amplitude is fitted; the GP's targets are
+        standardised; numbers are scaled for the autoencoder, which the scripts do not do; its mini-batches
         have 100 rows. The model and its loss are yours; the paper's networks had squared loss for numbers,
-        hinge loss for two classes and cross-entropy for more.
+        hinge loss for two classes (`NetworkClassifier(loss="hinge")`) and cross-entropy for more.
 
         Examples
         --------
