@@ -100,7 +100,8 @@ Embedding
     stop_when : float or None, default None
         A gain in the metric's units, such as 0.002: the search for example weights stops after a batch if the
         upper confidence bound over the ball is less than this above the best value so far, or if the
-        prediction interval is narrower than this everywhere. The simple ways still get their share.
+        prediction interval is narrower than this everywhere. The first `batch_size` candidates, which are
+        random, do not stop it. The simple ways still get their share.
         `result_.stopped` says why, and how many trainings were saved. Needs a sampler with a model, as
         "gp_bucb" is. None trains all candidates.
     validation : "auto", None, float, int, splitter or iterable, default "auto"

@@ -270,10 +270,14 @@ class _Ledger:
         """Stop the search if it may, it has no more than `n_now` of its `n_end` candidates yet, and more
         promise little.
 
-        A study that has more was not stopped here before it was interrupted, or had another `stop_when`.
+        The random candidates alone stop nothing: a model of a few of them often takes the differences between
+        scores for noise. A study that has more candidates was not stopped here before it was interrupted, or
+        had another `stop_when`.
         """
         limit, n_asked = self.search.stop_when, self.study.alpha_zero_repeats + n_now
-        if limit is None or self.stopped is not None or n_now >= n_end or self.study.n_asked > n_asked:
+        if limit is None or self.stopped is not None or n_now <= self.study.n_initial:
+            return
+        if n_now >= n_end or self.study.n_asked > n_asked:
             return
         outlook = self.study.outlook()
         reason = reason_to_stop(outlook, limit)

@@ -169,9 +169,9 @@ def test_a_run_as_in_the_paper_that_stops_is_repeated_by_its_settings():
     shown = moew("fit", *LOGISTIC, "--as-in-the-paper", *quick, "--stop-when", "5", "--out", "one").stdout
     first = json.loads(Path("one/result.json").read_text())
     assert first["chosen"] == "example weights"
-    assert first["stopped"]["n_candidates"] == 5 and first["stopped"]["n_trainings_saved"] == 6
-    assert "stopped after 5 of 11 candidates" in shown
-    assert "stopped after 5 of 11 candidates" in Path("one/report.html").read_text()
+    assert first["stopped"]["n_candidates"] == 8 and first["stopped"]["n_trainings_saved"] == 3
+    assert "stopped after 8 of 11 candidates" in shown
+    assert "stopped after 8 of 11 candidates" in Path("one/report.html").read_text()
     again = in_json("fit", "--config", "one/settings.toml", "--out", "two")
     assert {name: again[name] for name in ("moew", "alpha", "stopped")} == {
         name: first[name] for name in ("moew", "alpha", "stopped")

@@ -111,11 +111,16 @@ def test_a_narrow_limit_changes_nothing():
     assert trials_of(narrow) == trials_of(fitted(sampler=GpBucb(p=99.99)))
 
 
+def test_the_random_candidates_alone_stop_nothing():
+    told = fitted(stop_when=1e6).result_.stopped
+    assert told.n_candidates == 1 + 2 * 5 and told.n_saved == 20
+
+
 def test_folds_count_and_the_simple_ways_go_on():
     found = fitted(stop_when=10.0, guard=True, validation=3, n_batches=4)
     told = found.result_.stopped
     assert told.n_trainings_saved == 3 * told.n_saved
-    assert told.n_candidates == 1 + 4  # of five candidates in a batch, one is a class weight
+    assert told.n_candidates == 1 + 8  # of five candidates in a batch, one is a class weight
     whole = fitted(guard=True, validation=3, n_batches=4).result_
     assert found.result_.n_models == whole.n_models - told.n_saved
 
@@ -167,7 +172,7 @@ def test_searches_side_by_side_stop_each_by_itself():
 
     together, alone = some(), some()
     outcomes = search_side_by_side(together, n_batches=3, batch_size=3, show_progress=False)
-    assert outcomes[0].stopped.n_candidates == 3 and outcomes[1].stopped is None
+    assert outcomes[0].stopped.n_candidates == 6 and outcomes[1].stopped is None
     for one, other in zip(together, alone, strict=True):
         search_weights(other, n_batches=3, batch_size=3, show_progress=False)
         for found, wanted in zip(known(one), known(other), strict=True):
@@ -178,7 +183,7 @@ def test_searches_side_by_side_stop_each_by_itself():
 
 def test_a_comparison_says_that_moew_stopped():
     table = compare(
-        search(stop_when=10.0, n_batches=2),
+        search(stop_when=10.0, n_batches=3),
         X[:150],
         Y[:150],
         **ROWS,
@@ -186,7 +191,7 @@ def test_a_comparison_says_that_moew_stopped():
         y_test=Y[300:],
         repeats=2,
     )
-    assert table["moew"].n_models == 6 and table["random"].n_models == 11
+    assert table["moew"].n_models == 11 and table["random"].n_models == 16
     assert "stopped early" in table["moew"].note
 
 
