@@ -120,7 +120,9 @@ def _search(
             alpha_zero_repeats=int(zero),
             n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
-    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share, optional)
+    stop_when = prepared.settings.stop_when if name == WEIGHTS else None
+    data, trainer, evaluator = prepared.data, prepared.trainer, prepared.evaluator
+    return Search(study, data, trainer, weighting, evaluator, share, optional, stop_when)
 
 
 def _joint(prepared: Prepared, weighting: Weighting) -> dict[str, Any]:

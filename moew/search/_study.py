@@ -28,7 +28,7 @@ from moew._util.seeds import generator, integer_seed
 from moew._util.state import State
 from moew.exceptions import Argument, InPython, InvalidInputError, SearchFailedError
 from moew.samplers import resolve_sampler
-from moew.types import Domain, FloatArray, Labels, Rows, Sampler
+from moew.types import Domain, FloatArray, Labels, Outlook, Rows, Sampler, SamplerWithModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -302,6 +302,19 @@ class WeightStudy:
                 self._store.write_alphas(run[0], np.stack([alpha_of[n] for n in run]), self.domain)
         return self._trials_of(numbers)
 
+    def outlook(self) -> Outlook | None:
+        """What the sampler's model promises of alphas that were not tried, in units of the told values; None
+        if too little was told, or if the sampler has no model.
+
+        A pure function of the told values: training can stop where `outlook().gain` is small.
+        """
+        if not isinstance(self.sampler, SamplerWithModel):
+            return None
+        done = [trial for trial in self.trials() if not trial.pending]
+        return self.sampler.outlook(
+            *self._known(done), domain=self.domain, rng=generator(self.seed, "outlook", len(done))
+        )
+
     def trials(self) -> list[Trial]:
         """All trials that have an alpha, in the order of their numbers."""
         return [self._trial(r, r.alpha) for r in self._store.records() if r.alpha is not None]
@@ -459,16 +472,20 @@ class WeightStudy:
 
     def _propose(self, first: int, k: int, known: list[Trial], ahead: list[FloatArray]) -> FloatArray:
         none = np.empty((0, self.domain.n_dims))
-        done = [trial for trial in known if not trial.pending]
         out = [trial.point[None] for trial in known if trial.pending] + ahead
         return self.sampler.propose(
-            np.concatenate([none, *(trial.point[None] for trial in done)]),
-            self._sign * np.array([trial.value for trial in done], dtype=np.float64),
+            *self._known([trial for trial in known if not trial.pending]),
             pending=np.concatenate([none, *out]),
             k=k,
             domain=self.domain,
             rng=generator(self.seed, "alpha", first),
         )
+
+    def _known(self, done: list[Trial]) -> tuple[FloatArray, FloatArray]:
+        """The points (n, d) of finished trials and their scores (n,), of which higher ones are better."""
+        none = np.empty((0, self.domain.n_dims))
+        points = np.concatenate([none, *(trial.point[None] for trial in done)])
+        return points, self._sign * np.array([trial.value for trial in done], dtype=np.float64)
 
 
 def _consecutive(numbers: list[int]) -> Iterator[list[int]]:

@@ -150,10 +150,19 @@ def test_worst_band_relative_error(seed, n, inverse):
     bands = [price <= 17, (price > 17) & (price <= 25), (price > 25) & (price <= 42), price > 42]
     expected = max(mean_absolute_percentage_error(price[b], predicted[b]) for b in bands if b.any())
     given_as = (price, predicted) if inverse is None else (np.log(price), np.log(predicted))
-    if inverse == "exp":  # rounding in exp(log(17)) must not move a row across a band's edge
-        edge = np.isin(price, (17, 25, 42))
-        given_as = (np.where(edge, given_as[0] - 1e-12, given_as[0]), given_as[1])
     assert worst_band_relative_error(inverse=inverse)(*given_as) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_rows_at_a_threshold_belong_to_the_band_below_it_on_both_scales(kind):
+    rng = np.random.default_rng(0)
+    for threshold in range(2, 200):  # among them 42, where exp(log(42)) is above 42
+        metric, of_logs = (worst_band_relative_error((threshold,), inverse=way) for way in (None, "exp"))
+        price = np.array([threshold - 1.0, threshold, threshold + 1.0])
+        predicted = price * rng.uniform(0.5, 1.5, 3)
+        logs, predicted_logs = np.log(price.astype(kind)), np.log(predicted.astype(kind))
+        assert of_logs(logs, predicted_logs) == pytest.approx(metric(price, predicted), rel=1e-4)
+    assert worst_band_relative_error((-1, 0, 5), inverse="exp")([0.0, 2.0], [0.0, 2.0]) == 0
 
 
 def test_worst_band_with_weights_other_bands_and_bad_input():
