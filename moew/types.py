@@ -148,6 +148,17 @@ class SamplerWithModel(Sampler, Protocol):
         `propose`; None if too little is known."""
 
 
+@runtime_checkable
+class SamplerOfPoints(Sampler, Protocol):
+    """A sampler whose points do not depend on scores, and which is told before training how many it may try.
+
+    A search with it has no random first batch.
+    """
+
+    def for_budget(self, domain: Domain, n_candidates: int) -> Sampler:
+        """The sampler for so many candidates; raises or warns if they are too few for it."""
+
+
 class Trainer(Protocol):
     """Trains one model for each weighting."""
 

@@ -83,7 +83,8 @@ Embedding
         metric's columns, a linear discriminant and principal components.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
-    sampler : "gp_bucb", "random", "cover" or Sampler
+    sampler : "gp_bucb", "random", "annealing", "swarm", "differential_evolution", "grid", "cover", Sampler \
+or one of Optuna's
         Where the next candidates come from.
     search_space : mapping of names to Optuna distributions, or None, default None
         Hyper-parameters of the estimator that are searched together with α, such as

@@ -46,8 +46,13 @@ class Search:
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """How many candidates besides those of α = 0 the search has after so many batches."""
-        low, high = (math.ceil(end * batch * batch_size - 1e-9) for end in self.share)
-        return high - low
+        return n_in_share(self.share, batch * batch_size)
+
+
+def n_in_share(share: tuple[float, float], n: int) -> int:
+    """How many of n candidates lie in the share."""
+    low, high = (math.ceil(end * n - 1e-9) for end in share)
+    return high - low
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from moew._util.seeds import integer_seed
 from moew.data import SearchData
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
-from moew.samplers import Ball, BallAndBox, Box, Halving
-from moew.search._loop import Search
+from moew.samplers import Ball, BallAndBox, Box, Halving, resolve_sampler
+from moew.search._loop import Search, n_in_share
 from moew.search._prepare import Prepared, make_study
 from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, PARAMETERS, POWERS, WEIGHTS
-from moew.types import FloatArray, Weighting
+from moew.types import FloatArray, SamplerOfPoints, Weighting
 from moew.weighting import CovariateShift, ExampleWeighting, PowersOfTarget, UniformBaseWeights
 
 SIMPLE_SHARE = 0.2  # of the candidates, which class weights or powers of the target get
@@ -107,7 +107,7 @@ def _search(
     optional: bool = True,
 ) -> Search:
     if name == WEIGHTS:
-        study = make_study(prepared, weighting, **_joint(prepared, weighting))
+        study = make_study(prepared, weighting, **_of_weights(prepared, weighting, share))
     else:
         on_a_line = weighting.n_dims == 1
         study = make_study(
@@ -125,13 +125,20 @@ def _search(
     return Search(study, data, trainer, weighting, evaluator, share, optional, stop_when)
 
 
-def _joint(prepared: Prepared, weighting: Weighting) -> dict[str, Any]:
-    """What a search of α together with hyper-parameters has otherwise."""
-    space = prepared.space
-    if space is None:
-        return {}
-    ball = Ball(weighting.n_dims, prepared.settings.ball_radius)
-    return {"domain": BallAndBox(ball, Box(space.n_dims, space.half_width)), "space": space}
+def _of_weights(prepared: Prepared, weighting: Weighting, share: tuple[float, float]) -> dict[str, Any]:
+    """What the study of example weights has otherwise: the domain of α together with hyper-parameters, and
+    a sampler that knows how many candidates it has."""
+    settings, space = prepared.settings, prepared.space
+    ball = Ball(weighting.n_dims, settings.ball_radius)
+    changes: dict[str, Any] = {"domain": ball}
+    if space is not None:
+        changes = {"domain": BallAndBox(ball, Box(space.n_dims, space.half_width)), "space": space}
+    sampler = resolve_sampler(settings.sampler)
+    if isinstance(sampler, SamplerOfPoints):
+        n_candidates = n_in_share(share, settings.n_batches * settings.batch_size)
+        sampler = sampler.for_budget(changes["domain"], n_candidates)
+        changes["n_initial"] = 0
+    return {**changes, "sampler": sampler}
 
 
 @dataclass(frozen=True)

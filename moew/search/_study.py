@@ -163,7 +163,8 @@ class WeightStudy:
         Gives the weights for an alpha; only `weights` and `training_weights` need it.
     domain : Ball, Box or BallAndBox
         The set that alphas are searched in.
-    sampler : "gp_bucb", "random", "cover" or Sampler
+    sampler : "gp_bucb", "random", "annealing", "swarm", "differential_evolution", "grid", "cover", Sampler \
+or one of Optuna's
         Where the next alphas come from.
     greater_is_better : bool
         Direction of the told values.

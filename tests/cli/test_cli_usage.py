@@ -264,7 +264,7 @@ def test_names_of_parts_come_from_the_registries():
         assert ", ".join(registry) in text
     assert ", ".join(rule_examples()) in text
     assert "'uniform', 'label_shift', 'covariate_shift'" in refused("fit", "--base-weights", "shift")
-    assert "'gp_bucb', 'random', 'cover'" in refused("fit", "--sampler", "grid")
+    assert "'gp_bucb', 'random', 'annealing', 'swarm'" in refused("fit", "--sampler", "spiral")
 
 
 def test_no_list_of_names_is_kept_twice():
