@@ -200,6 +200,17 @@ class Evaluator:
             decided=decided,
         )
 
+    def values_at_once(self, outputs: Array, rows: LabelledRows) -> FloatArray | None:
+        """The metric (m,) of outputs (m, n) from one call, higher is better; None if it cannot take many, or
+        is undefined for some of them."""
+        try:
+            found = self.metric.values(outputs, rows.y, sample_weight=rows.sample_weight)
+        except Exception:
+            return None
+        if found is None:
+            return None
+        return found if self.metric.greater_is_better else -found
+
     def can_tune(self, predictions: Predictions) -> bool:
         """Whether decisions can be tuned: the metric looks at nothing else, and the model has scores."""
         of_decisions = self.rule is None and set(predictions.arrays) <= LABEL_ARRAYS
@@ -223,12 +234,7 @@ class Evaluator:
                 return float("nan")
 
         def values(decided: Array) -> FloatArray | None:
-            labels = _tuned_labels(decided, self.classes, self.pos_label)
-            try:
-                found = self.metric.values(labels, rows.y, sample_weight=rows.sample_weight)
-            except Exception:  # undefined for some of these decisions
-                return None
-            return None if found is None else sign * found
+            return self.values_at_once(_tuned_labels(decided, self.classes, self.pos_label), rows)
 
         return tune(
             self.tuned,
