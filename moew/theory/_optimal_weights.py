@@ -12,6 +12,7 @@ its own value (Dinkelbach's iteration).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,8 +46,9 @@ class OptimalWeights:
     weights : (K,), β with mean one
     losses : (K,), of the best mixture
     value : Ψ of them, the best that any mixture of the models achieves
-    gap : how much better than `value` any model could be, as far as is known; for a ratio, in units of Ψ′ −
-        t·Ψ″. With an oracle that trains, it holds for models whose training minimises these losses exactly
+    gap : how much better than `value` any model could be; for a ratio, in units of Ψ′ − t·Ψ″. NaN if the
+        search for models ended at `max_models`. With an oracle that trains, it holds for models whose
+        training minimises these losses exactly
     achieved : (N, K), the losses of all models that were considered
     shares : (N,), how often the best mixture takes each
     best : the number of the best single model
@@ -78,13 +80,17 @@ class _Models:
     most: int = 0
     tolerance: float = 1e-9
     scale: float = field(init=False)
+    cut: bool = field(init=False, default=False)  # whether another model would have been wanted
 
     def __post_init__(self) -> None:
         self.scale = max(float(np.abs(self.achieved).max()), 1e-300)
 
     def add_best_for(self, weights: FloatArray) -> bool:
         """Let the model that is best for these weights join; False if it is known or there may be no more."""
-        if self.oracle is None or len(self.achieved) >= self.most:
+        if self.oracle is None:
+            return False
+        self.cut = len(self.achieved) >= self.most
+        if self.cut:
             return False
         new = _checked_losses(self.oracle(positive_weights(weights)), self.achieved.shape[1])
         if (np.abs(self.achieved - new).max(axis=1) <= self.tolerance * self.scale).any():
@@ -149,10 +155,10 @@ def optimal_weights(
     _check_concave(concave, slope, losses, models.achieved)
     values = np.array([measure(losses) for losses in models.achieved])
     best = int(np.nanargmax(values))
-    gap = float(((models.achieved - losses) @ slope).max())
+    gap = math.nan if models.cut else max(0.0, float(((models.achieved - losses) @ slope).max()))
     weights = positive_weights(-slope)
     return OptimalWeights(
-        weights, losses, measure(losses), max(gap, 0.0), models.achieved, shares, best, float(values[best])
+        weights, losses, measure(losses), gap, models.achieved, shares, best, float(values[best])
     )
 
 

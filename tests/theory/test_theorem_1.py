@@ -126,7 +126,11 @@ def test_an_oracle_needs_few_of_the_classifiers(measure):
 
     found = optimal_weights(measure, train, start=[1.0, 1.0])
     assert found.value == pytest.approx(optimal_weights(measure, errors).value, abs=1e-7)
+    assert found.gap < 1e-8
     assert len(called) <= 15
+    two = optimal_weights(measure, train, start=[1.0, 1.0], max_models=1)
+    assert len(two.achieved) == 1
+    assert np.isnan(two.gap)
 
 
 @pytest.mark.parametrize("measure", [g_mean(), q_mean(), f_measure(0.3)], ids=lambda m: m.name)
