@@ -57,7 +57,7 @@ class FinalModel:
             if self.classes is None:
                 return np.asarray(self.rule.decide(np.asarray(self.model.predict(read_only(X))), columns))
             scores, own = decision_basis(self.model, read_only(X), self.pos_label)
-        tunable, _, _ = _tunable_scores(np.asarray(scores), own)
+        tunable, _, _ = tunable_scores(np.asarray(scores), own)
         return _tuned_labels(self.rule.decide(tunable, columns), self.classes, self.pos_label)
 
 
@@ -256,7 +256,7 @@ class Evaluator:
         if self.classes is None:
             numbers = next(iter(predictions.arrays.values()))
             return np.asarray(numbers, dtype=np.float64), "regression", 0.0
-        return _tunable_scores(np.asarray(predictions.scores), predictions.own_threshold)
+        return tunable_scores(np.asarray(predictions.scores), predictions.own_threshold)
 
     def final_model(
         self, model: Any, predictions: Predictions, data: SearchData, tuned: Any = None
@@ -384,7 +384,7 @@ class Evaluator:
         )
 
 
-def _tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray, Any, float]:
+def tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray, Any, float]:
     """What a tuned rule decides by, from what the model decides by: scores of the positive class, or of
     several classes, where probabilities become logarithms, which offsets are added to."""
     if scores.ndim == 1:

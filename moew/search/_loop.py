@@ -29,6 +29,18 @@ _MOST_WEIGHTS = 2**27  # most weights to train in one call: a gigabyte
 
 
 @dataclass(frozen=True)
+class Suggestion:
+    """Alphas for a search that follow from the predictions of one trial, instead of some of its sampler's.
+
+    They are made once the first batch is done, and are the first candidates of the second.
+    """
+
+    study: WeightStudy  # of this search, or of one beside it
+    number: int  # of the trial
+    alphas: Callable[[Predictions], FloatArray | None]  # its predictions → (k, d), or None for nothing
+
+
+@dataclass(frozen=True)
 class Search:
     """The parts of one search: its study, rows, trainer, weighting and evaluator.
 
@@ -43,6 +55,7 @@ class Search:
     share: tuple[float, float] = (0.0, 1.0)  # which part of the candidates of the searches side by side
     optional: bool = False  # whether others go on if all its candidates fail
     stop_when: float | None = None  # the gain, in the metric's units, below which it stops
+    suggestion: Suggestion | None = None
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """How many candidates besides those of α = 0 the search has after so many batches."""
@@ -122,6 +135,8 @@ def search_side_by_side(
     total = sum(search.study.alpha_zero_repeats for search in searches) + sum(ends)
     with progress(total, n_batches, show_progress, sum(ledger.n_done for ledger in ledgers)) as report:
         for batch in range(n_batches):
+            if batch == 1:
+                _suggest(ledgers, batch_size)
             goals = [ledger.n_until(batch + 1, batch_size) for ledger in ledgers]
             asked = _ask([search.study for search in searches], goals, n_jobs)
             if any(asked):
@@ -138,6 +153,19 @@ def search_side_by_side(
             for ledger, goal, end in zip(ledgers, goals, ends, strict=True):
                 ledger.stop_if_enough(goal, end)
     return [ledger.outcome() for ledger in ledgers]
+
+
+def _suggest(ledgers: Sequence[_Ledger], batch_size: int) -> None:
+    """Make the suggestions of all searches, from what the first batch showed."""
+    for ledger in ledgers:
+        search, suggestion = ledger.search, ledger.search.suggestion
+        if suggestion is None:
+            continue
+        holder = next((other for other in ledgers if other.study is suggestion.study), ledger)
+        predictions = holder.predictions.get(suggestion.number)
+        alphas = None if predictions is None else suggestion.alphas(predictions)
+        if alphas is not None:
+            search.study.suggest(search.study.alpha_zero_repeats + search.n_until(1, batch_size), alphas)
 
 
 def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> list[list[Trial]]:

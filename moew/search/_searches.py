@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from moew.data import SearchData
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
 from moew.samplers import Ball, BallAndBox, Box, Halving, resolve_sampler
-from moew.search._loop import Search, n_in_share
+from moew.search._loop import Search, Suggestion, n_in_share
 from moew.search._prepare import Prepared, make_study
+from moew.search._study import WeightStudy
+from moew.search._theorem_1 import theorem_class_weights
 from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, PARAMETERS, POWERS, WEIGHTS
 from moew.types import FloatArray, SamplerOfPoints, Weighting
 from moew.weighting import CovariateShift, ExampleWeighting, PowersOfTarget, UniformBaseWeights
@@ -39,7 +41,9 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     searches = {WEIGHTS: _search(prepared, weighting, (rest, 1.0), WEIGHTS, optional=False)}
     if simple or not plain:
         name = simple_name(prepared)
-        searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
+        search = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
+        holder = searches[WEIGHTS].study if plain else search.study
+        searches[name] = _with_suggestion(prepared, search, holder) if simple else search
     if settings.guard and prepared.shifted and _can_estimate_shift(data):
         # Columns may be such that a ratio cannot be estimated, and the model takes them all the same.
         with contextlib.suppress(InvalidInputError):
@@ -53,7 +57,15 @@ def simple_search(prepared: Prepared) -> Search:
     """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
     the unweighted model."""
     weighting, name = _simple_weighting(prepared), simple_name(prepared)
-    return _search(prepared, weighting, (0.0, 1.0), name, optional=False)
+    search = _search(prepared, weighting, (0.0, 1.0), name, optional=False)
+    return _with_suggestion(prepared, search, search.study)
+
+
+def _with_suggestion(prepared: Prepared, search: Search, holder: WeightStudy) -> Search:
+    """The search of simple weights, with the class weights of Theorem 1 among its candidates where the metric
+    has such a form; number 0 of `holder` is the unweighted model."""
+    alphas = theorem_class_weights(prepared, search.weighting)
+    return search if alphas is None else replace(search, suggestion=Suggestion(holder, 0, alphas))
 
 
 def simple_name(prepared: Prepared) -> str:

@@ -228,6 +228,7 @@ or one of Optuna's
         self.n_initial = int(n_initial)  # json cannot serialise NumPy integers
         self.alpha_zero_repeats = int(alpha_zero_repeats)
         self.seed = int(seed)
+        self._suggested: dict[int, FloatArray] = {}
         self._store: TrialStore = MemoryTrials()
         if storage is not None:
             from moew.search._storage import open_trials  # loads Optuna
@@ -263,6 +264,11 @@ or one of Optuna's
             without = [record.number for record in asked if record.alpha is None and not record.finished]
             self._fill(without + self._store.draw_numbers(max(0, end - self.n_asked)))
         return [trial for trial in self.pending() if trial.number < end]
+
+    def suggest(self, first: int, alphas: FloatArray) -> None:
+        """Let the numbers from `first` on have these alphas (k, d), if they are not asked for yet; those of
+        the sampler move behind them. Like every alpha they must depend on lower numbers alone."""
+        self._suggested.update({first + k: point for k, point in enumerate(self.domain.project(alphas))})
 
     def tell(self, number: int, value: float | None = None, *, error: str | None = None) -> None:
         """Record the metric of a candidate, or the error why it has none. A non-finite value is a failure."""
@@ -452,16 +458,23 @@ or one of Optuna's
 
     def _alphas(self, first: int, k: int, known: list[Trial]) -> FloatArray:
         """Points (k, d) of the numbers first … first + k − 1, given the lower numbers."""
-        zeros = min(k, max(0, self.alpha_zero_repeats - first))
-        n_random = min(k - zeros, max(0, self.alpha_zero_repeats + self.n_initial - first - zeros))
-        n_proposed = k - zeros - n_random
-        parts: list[FloatArray] = [np.tile(self._origin, (zeros, 1))]
-        numbers = range(first + zeros, first + zeros + n_random)
-        parts += [self.domain.sample(generator(self.seed, "alpha", number), 1) for number in numbers]
-        if n_proposed:
-            ahead = [part for part in parts if len(part)]
-            parts.append(self._propose(first + zeros + n_random, n_proposed, known, ahead))
-        return np.concatenate(parts)
+        points = [self._point_without_sampler(number) for number in range(first, first + k)]
+        ahead = [point[None] for point in points if point is not None]
+        if len(ahead) < k:
+            behind = first + next(k for k, point in enumerate(points) if point is None)
+            proposed = iter(self._propose(behind, k - len(ahead), known, ahead))
+            points = [next(proposed) if point is None else point for point in points]
+        return np.stack([point for point in points if point is not None])
+
+    def _point_without_sampler(self, number: int) -> FloatArray | None:
+        """The point (d,) of a number whose alpha is 0, suggested or random; None: the sampler proposes it."""
+        if number < self.alpha_zero_repeats:
+            return self._origin
+        if number in self._suggested:
+            return self._suggested[number]
+        if number < self.alpha_zero_repeats + self.n_initial:
+            return np.asarray(self.domain.sample(generator(self.seed, "alpha", number), 1)[0])
+        return None
 
     @property
     def _origin(self) -> FloatArray:

@@ -19,8 +19,10 @@ from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics import (
     accuracy,
     fpr_gap,
+    g_mean,
     mean_of_selected,
     precision_at_recall,
+    q_mean,
     r_squared,
     resolve_metric,
     value_per_harm,
@@ -106,7 +108,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_worst_class_error_and_accuracy(kind, weighted):
+def test_errors_of_classes_and_accuracy(kind, weighted):
     rng = np.random.default_rng(0)
     for _ in range(20):
         n = int(rng.integers(1, 40))
@@ -117,6 +119,10 @@ def test_worst_class_error_and_accuracy(kind, weighted):
         present = np.unique(true)
         worst = np.max(1 - np.diag(matrix)[present] / matrix.sum(axis=1)[present])
         assert worst_class_error()(y, decision, sample_weight=weight) == pytest.approx(worst)
+        recalls = np.diag(matrix)[present] / matrix.sum(axis=1)[present]
+        geometric, quadratic = np.prod(recalls) ** (1 / len(recalls)), np.sqrt(np.mean((1 - recalls) ** 2))
+        assert g_mean()(y, decision, sample_weight=weight) == pytest.approx(geometric, abs=1e-7)
+        assert q_mean()(y, decision, sample_weight=weight) == pytest.approx(1 - quadratic)
         expected = accuracy_score(true, decided, sample_weight=weight)
         assert accuracy()(y, decision, sample_weight=weight) == pytest.approx(expected)
 
@@ -251,14 +257,14 @@ def test_mean_of_selected():
 
 @pytest.mark.parametrize(
     "make",
-    [accuracy, fpr_gap, mean_of_selected, precision_at_recall, r_squared, value_per_harm, worst_class_error,
-     worst_band_relative_error],
+    [accuracy, fpr_gap, g_mean, mean_of_selected, precision_at_recall, q_mean, r_squared, value_per_harm,
+     worst_class_error, worst_band_relative_error],
 )  # fmt: skip
 def test_our_metrics_can_be_pickled_and_compared(make):
     assert pickle.loads(pickle.dumps(make())) == make()
 
 
-@pytest.mark.parametrize("metric", [accuracy(), worst_class_error()])
+@pytest.mark.parametrize("metric", [accuracy(), g_mean(), q_mean(), worst_class_error()])
 @pytest.mark.parametrize("names", [np.arange(-1, 3), np.array(["a", "bc", "d", "e"]), np.arange(4) / 2])
 @quick
 @given(seeds, st.booleans())
