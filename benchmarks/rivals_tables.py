@@ -44,6 +44,7 @@ from moew._util.numbers import DASH, number, percent, signed
 FIELDS = ("problem", "split", "method", "test value", "fits", "fitting seconds", "seconds", "extra")
 Key = tuple[str, int, str]  # problem, split, method
 LEVEL = 0.05
+BATCH_SIZE = 10  # of a default search
 
 
 @dataclass(frozen=True)
@@ -390,9 +391,9 @@ def _fewer(results: Results, problems: Sequence[str]) -> str:
     for method in methods:
         shares = np.array([same.share(problem, method) for problem in problems if common[problem]])
         known = shares[~np.isnan(shares)]
-        n_models = f"{FEWER[method]['n_batches']}0" if method in FEWER else "100"
+        n_models = BATCH_SIZE * FEWER[method]["n_batches"] if method in FEWER else 100
         if len(known):
-            rows.append([method, n_models, _share(known.mean()), _share(known.min()), str(len(known))])
+            rows.append([method, str(n_models), _share(known.mean()), _share(known.min()), str(len(known))])
     if not rows:
         return "Not run yet."
     heads = ["settings", "models", "mean share of the achievable gain", "worst problem", "problems"]

@@ -44,9 +44,9 @@ plt.show()
 # y)ᵀα). So that α can be drawn, the embedding z has two dimensions here: x₁ and x₂, standardised. For each
 # α a model is trained with these weights and scored on the validation rows.
 #
-# The first batch is random. After it a Gaussian process guesses the score of every α (right: its guess at the
-# end), and the next batches go where it may be high (GP-BUCB): on the left, dark points are late ones, and
-# they gather.
+# The first batch is random. After it a Gaussian process guesses the score of every α (right: the guess of one
+# that is fitted to all candidates), and the next batches go where it may be high (GP-BUCB): on the left, dark
+# points are late ones, and they gather.
 #
 # The three last settings make it the paper's algorithm: candidates are judged on the validation rows alone,
 # the single best of them is taken, and no simpler way may be handed out in its place.

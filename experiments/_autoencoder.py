@@ -8,7 +8,7 @@ from experiments._experiment import Options
 from moew.models.networks import NetworkSpec, autoencoder_codes
 from moew.types import FloatArray
 
-LAMBDA = 0.5  # the paper's weight of the label's loss; the features' losses are averaged, as in the scripts
+LAMBDA = 0.5  # the paper's weight of the features' loss, which is averaged over them as in the scripts
 
 
 def middle_layer(

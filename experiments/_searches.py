@@ -184,7 +184,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class RandomRows(Fixed):
-    """The paper's random weights, drawn for each row."""
+    """The paper's random weights, drawn for each row in the range of the authors' scripts."""
 
     def weighting(self, repeat: int, data: SearchData) -> Weighting:
         return RandomWeighting(len(data.training), None, integer_seed(self.seed, "rows", repeat))

@@ -22,9 +22,7 @@ HIDDEN = (20, 10)  # of the model 40-20-10-1
 HIDDEN_OF_AUTOENCODER = 100
 ROWS_A_STEP, N_FLAGS = 1_000, 39
 SHARES = (0.7, 0.1)  # of training and validation: the paper's 85k and 12k of 121k
-# The ranges end at 17, 25 and 42 dollars. Prices are whole dollars; half a dollar is added so that rounding
-# of exp(log(17)) does not matter.
-PRICES = (17.5, 25.5, 42.5)
+PRICES = (17.0, 25.0, 42.0)  # dollars, at which the ranges end
 JUDGE = Judge(Evaluator(worst_band_relative_error(PRICES, inverse="exp"), None, None))
 
 

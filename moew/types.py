@@ -6,7 +6,7 @@ n rows, K candidates, d dimensions of the embedding, C classes. X can be of any 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,35 @@ class Sampler(Protocol):
         Higher scores are better; the score of a failed candidate is NaN. Pending alphas are in training,
         in the order they were asked for.
         """
+
+
+class Outlook(NamedTuple):
+    """What a model of the scores expects of alphas that were not tried, in units of the scores."""
+
+    gain: float  # the highest upper confidence bound in the domain, less the best score that is known
+    width: float  # of the widest prediction interval in the domain
+
+
+@runtime_checkable
+class SamplerWithModel(Sampler, Protocol):
+    """A sampler that models the scores, and can say what more candidates may bring."""
+
+    def outlook(
+        self, alphas: FloatArray, scores: FloatArray, *, domain: Domain, rng: np.random.Generator
+    ) -> Outlook | None:
+        """What alphas of the domain promise, given observed alphas (n, d) and their scores (n,), as in
+        `propose`; None if too little is known."""
+
+
+@runtime_checkable
+class SamplerOfPoints(Sampler, Protocol):
+    """A sampler whose points do not depend on scores, and which is told before training how many it may try.
+
+    A search with it has no random first batch.
+    """
+
+    def for_budget(self, domain: Domain, n_candidates: int) -> Sampler:
+        """The sampler for so many candidates; raises or warns if they are too few for it."""
 
 
 class Trainer(Protocol):

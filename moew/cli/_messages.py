@@ -19,11 +19,13 @@ _OPTIONS = {
     "metadata_test": "--metric-column",
     "metadata_val": "--metric-column",
     "n_batches": "--batches",
+    "n_dims": "--dims",
     "n_jobs": "--jobs",
     "pos_label": "--positive",
     "random_state": "--seed",
     "storage": "--out",
     "validation": "--validation-share",
+    "width": "--kernel-width",
 }
 # Messages about these arguments help only in Python.
 _SENTENCES = {

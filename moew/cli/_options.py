@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from moew.cli._config import config_option
-from moew.cli._sections import Folds, NameOf, SectionOption, flag, option, section
+from moew.cli._sections import Folds, NameOf, NumberOr, SectionOption, flag, option, section
 from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _COUNT = click.IntRange(min=1)
+_PERCENT = click.FloatRange(min=0, max=100)
 _SHARE = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
 # Options that do not change the result are not recorded.
 NOT_RECORDED = ("config", "out", "force", "resume", "json")
@@ -118,6 +119,14 @@ def training_parameters(
         ),
         *section(
             "Search",
+            SectionOption(
+                ["--as-in-the-paper"],
+                is_flag=True,
+                is_eager=True,
+                callback=_paper_defaults,
+                help="The settings of the paper's experiments in place of the defaults below; what you give "
+                "yourself wins. Needs --validation.",
+            ),
             option(
                 "embedding",
                 default="directions",
@@ -163,6 +172,51 @@ def training_parameters(
                 metavar="N",
                 show_default=True,
                 help="Models at alpha = 0; two or more tell the metric's noise.",
+            ),
+            option(
+                "stop-when",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="GAIN",
+                help="Stop when more candidates promise a smaller gain, in the metric's units.",
+            ),
+            option(
+                "p",
+                type=_PERCENT,
+                metavar="PERCENT",
+                help="Of gp_bucb: how far candidates lie from those that are known.  [default: 68.3]",
+            ),
+            option(
+                "q",
+                type=_PERCENT,
+                metavar="PERCENT",
+                help="Of gp_bucb: how far the candidates of a batch lie apart.  [default: 68.3]",
+            ),
+            option(
+                "kernel-width",
+                type=NumberOr("fit", "domain", least=1e-9),
+                metavar="HOW",
+                help="Of gp_bucb: how far a score tells about others: fit, domain (the radius) or a number.  "
+                "[default: fit]",
+            ),
+            option(
+                "noise",
+                type=NumberOr("fit", "repeats", least=0),
+                metavar="HOW",
+                help="Of gp_bucb: the metric's variance between trainings: fit, repeats (from "
+                "--alpha-zero-repeats) or a number.  [default: fit]",
+            ),
+            option(
+                "dims",
+                type=_COUNT,
+                metavar="D",
+                help="Of the autoencoder's embedding.  [default: as many as columns, at most 8]",
+            ),
+            option(
+                "trade-off",
+                type=click.FloatRange(min=0, max=1),
+                metavar="LAMBDA",
+                help="The features' share in the autoencoder's loss; the rest is the label's.  "
+                "[default: 0.5]",
             ),
             option(
                 "final",
@@ -230,6 +284,25 @@ def training_parameters(
             ),
         ),
     ]
+
+
+def _paper_defaults(ctx: click.Context, _: click.Parameter, is_given: bool) -> bool:
+    """Put the paper's settings in place of the defaults; a settings file and the command line win."""
+    if is_given:
+        from moew.embedding import EMBEDDINGS
+        from moew.search._paper import paper_settings
+
+        paper = paper_settings()
+        kind = type(paper["embedding"])
+        same = ("base_weights", "radius", "batch_size", "alpha_zero_repeats", "final", "guard")
+        defaults = {
+            "embedding": next(name for name, one in EMBEDDINGS.items() if one is kind),
+            "folds": "none",  # the validation rows alone
+            "batches": paper["n_batches"],
+            **{name: paper[name] for name in same},
+        }
+        ctx.default_map = {**defaults, **(ctx.default_map or {})}
+    return is_given
 
 
 def _decision_rules() -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from difflib import get_close_matches
-from pathlib import Path
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,15 @@ def decision_from(text: str | None) -> Any:
     return resolve_decision(text)
 
 
-def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
+def embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any:
     """The embedding of a name, of `columns=a,b`, or of the user's `module:object`."""
+    from moew.embedding import EMBEDDINGS
+
+    text: str = settings["embedding"]
+    changes = _given(settings, {"dims": "n_dims", "trade_off": "trade_off"})
+    if changes or text in EMBEDDINGS:
+        paper = {"standardize": False} if settings["as_in_the_paper"] else {}
+        return _part_with(EMBEDDINGS, "embedding", text, changes, paper)
     if text.startswith("columns="):
         columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
         if not columns:
@@ -34,20 +42,57 @@ def embedding_from(text: str, features: Mapping[str, str], folder: Path) -> Any:
             raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
         return columns
     if not is_reference(text):
-        from moew.embedding import EMBEDDINGS
-
-        if text not in EMBEDDINGS:
-            raise InvalidInputError(
-                f"--embedding {text!r} is none of {', '.join(EMBEDDINGS)}, columns=A,B and module:function."
-            )
-        return text
-    found = find_object(text, "--embedding", folder)
+        raise InvalidInputError(
+            f"--embedding {text!r} is none of {', '.join(EMBEDDINGS)}, columns=A,B and module:function."
+        )
+    found = find_object(text, "--embedding", settings["folder"])
     if hasattr(found, "transform"):
         raise InvalidInputError(
             f"--embedding {text}: a transformer cannot be kept in a run folder; wrap it in a function of "
             "(X, y), or use ExampleWeightSearch in Python."
         )
     return found
+
+
+def sampler_from(settings: dict[str, Any]) -> Any:
+    """The sampler of a name, with its settings."""
+    from moew.samplers import SAMPLERS
+
+    changes = _given(settings, {"p": "p", "q": "q", "kernel_width": "width", "noise": "noise"})
+    paper = {}
+    if settings["as_in_the_paper"]:
+        from moew.search._paper import paper_settings
+
+        paper = asdict(paper_settings()["sampler"])
+    return _part_with(SAMPLERS, "sampler", settings["sampler"], changes, paper)
+
+
+def _given(settings: dict[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+    """Settings of a part that were given: its parameter → (the option, the value)."""
+    return {
+        parameter: (f"--{name.replace('_', '-')}", settings[name])
+        for name, parameter in names.items()
+        if settings[name] is not None
+    }
+
+
+def _part_with(
+    registry: Mapping[str, Any],
+    option: str,
+    name: str,
+    changes: Mapping[str, tuple[str, Any]],
+    paper: Mapping[str, Any],
+) -> Any:
+    """The part of that name with the paper's parameters, if it has them, and changed ones; the name alone if
+    there are none."""
+    takes = {known: set(signature(make).parameters) for known, make in registry.items()}
+    for parameter, (given, _) in changes.items():
+        if parameter not in takes.get(name, ()):
+            able = " or ".join(f"--{option} {known}" for known in registry if parameter in takes[known])
+            raise InvalidInputError(f"{given} is for {able}, not for --{option} {name}.")
+    values = {parameter: value for parameter, value in paper.items() if parameter in takes[name]}
+    values |= {parameter: value for parameter, (_, value) in changes.items()}
+    return registry[name](**values) if values else name
 
 
 def honest_from(text: str) -> Any:

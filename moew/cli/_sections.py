@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -58,6 +59,28 @@ class Folds(click.ParamType[Any]):
         if not (text.isdecimal() and int(text) >= 2):
             self.fail(f"{text!r} is not auto, none or a whole number of at least 2.", param, ctx)
         return int(text)
+
+
+class NumberOr(click.ParamType[Any]):
+    """A number from `least` on, or one of a few names."""
+
+    name = "number"
+
+    def __init__(self, *names: str, least: float) -> None:
+        self._names, self._least = names, least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text in self._names:
+            return text
+        try:
+            given = float(text)
+        except ValueError:
+            given = math.nan
+        if not (math.isfinite(given) and given >= self._least):
+            names = ", ".join(self._names)
+            self.fail(f"{text!r} is not {names} or a number of at least {self._least:g}.", param, ctx)
+        return given
 
 
 class SectionCommand(click.Command):

@@ -111,6 +111,7 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
         "ways": report["ways"],
         "candidates": found.n_models,
         "failed": found.n_failed,
+        "stopped": report["search"]["stopped"],
         "winner": found.best_number,
         "alpha": found.best_alpha,
         "rows": {

@@ -32,7 +32,7 @@ GREEDY_MOVES = 1000  # as in the authors' script
 class EqualFalsePositiveRates(Stateful):
     """Decides by one threshold for each group, so that all groups have the same false-positive rate.
 
-    The share `coverage` of all rows is decided positive (the paper's post-shift, Section 5.4).
+    The share `coverage` of all rows is decided positive (the paper's post-shift, Section 5.2).
 
     method="exact": one rate t is common to all groups. A group with N negatives selects its j-th highest
     negative at t = j / (N + 1), and the m positives between two neighbouring negatives at equal steps

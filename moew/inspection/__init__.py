@@ -20,3 +20,5 @@ from moew.inspection._tested import Tested as Tested
 from moew.inspection._tested import on_test_rows as on_test_rows
 from moew.inspection._trace import Trace as Trace
 from moew.inspection._trace import trace as trace
+from moew.inspection._validation_rows import ValidationRows as ValidationRows
+from moew.inspection._validation_rows import validation_rows_for as validation_rows_for

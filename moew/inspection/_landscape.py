@@ -33,7 +33,10 @@ class Landscape:
 
 
 def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: int = 41) -> Landscape:
-    """Fit the search's kind of GP to the candidates of a fitted search and look at it from the winner.
+    """Fit a GP to all candidates of a fitted search and look at it from the winner.
+
+    It is not the GP that the search went by: width and noise are fitted and scores are standardised, whatever
+    the search's sampler does, and candidates that failed are left out.
 
     dims: one or two dimensions of alpha, from 0; None is the two along which the GP's mean is steepest, by
         its mean squared slope at the candidates.

@@ -16,6 +16,8 @@ see `decided_labels`, are passed to `respond` and to `value` as `decided=` and r
 
 from moew.metrics._classes import accuracy as accuracy
 from moew.metrics._classes import fpr_gap as fpr_gap
+from moew.metrics._classes import g_mean as g_mean
+from moew.metrics._classes import q_mean as q_mean
 from moew.metrics._classes import worst_class_error as worst_class_error
 from moew.metrics._metric import FunctionMetric as FunctionMetric
 from moew.metrics._metric import make_metric as make_metric
@@ -37,13 +39,16 @@ from moew.metrics._responses import respond as respond
 from moew.metrics._scorer import ScorerMetric as ScorerMetric
 from moew.metrics._selected import mean_of_selected as mean_of_selected
 from moew.metrics._selected import value_per_harm as value_per_harm
+from moew.metrics._theorem_1 import measure_of as measure_of
 from moew.types import Metric as Metric
 
 METRICS = {
     "accuracy": MetricFactory(accuracy),
     "fpr_gap": MetricFactory(fpr_gap),
+    "g_mean": MetricFactory(g_mean),
     "mean_of_selected": MetricFactory(mean_of_selected, "0.4"),
     "precision_at_recall": MetricFactory(precision_at_recall, "0.95"),
+    "q_mean": MetricFactory(q_mean),
     "r_squared": MetricFactory(r_squared),
     "value_per_harm": MetricFactory(value_per_harm),
     "worst_band_relative_error": MetricFactory(worst_band_relative_error, "17,25,42"),

@@ -1,4 +1,4 @@
-"""Metrics of predicted classes: accuracy, the worst class's error, the gap between groups.
+"""Metrics of predicted classes: accuracy, the worst class's error, means of classes, the gap between groups.
 
 Each function is a callable frozen record, so that it can be pickled, copied and compared.
 """
@@ -63,17 +63,23 @@ class _WorstClassError(ManyAtOnce):
         return float((n_wrong / np.maximum(n_rows, 1)).max())
 
     def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
-        _, codes = codes_of(y_true)
-        order = np.argsort(codes, kind="stable")  # rows grouped by class
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
-        n_rows = np.add.reduceat(weight, starts)
-        present = n_rows > 0
-        if not present.any():
-            raise UndefinedMetricError("the worst class error needs at least one row (with weight).")
-        n_wrong = np.add.reduceat((y_true != outputs)[:, order] * weight, starts, axis=1)
-        worst: FloatArray = (n_wrong[:, present] / n_rows[present]).max(axis=1)
+        worst: FloatArray = _class_errors(y_true, outputs, sample_weight, "the worst class error").max(axis=1)
         return worst
+
+
+def _class_errors(y_true: Array, outputs: Array, sample_weight: FloatArray | None, name: str) -> FloatArray:
+    """The error (m, C) of each class that occurs in y, for outputs (m, n)."""
+    _, codes = codes_of(y_true)
+    order = np.argsort(codes, kind="stable")  # rows grouped by class
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
+    n_rows = np.add.reduceat(weight, starts) if len(starts) else np.zeros(0)
+    present = n_rows > 0
+    if not present.any():
+        raise UndefinedMetricError(f"{name} needs at least one row (with weight).")
+    n_wrong = np.add.reduceat((y_true != outputs)[:, order] * weight, starts, axis=1)
+    errors: FloatArray = n_wrong[:, present] / n_rows[present]
+    return errors
 
 
 @of_moew
@@ -95,6 +101,55 @@ def worst_class_error() -> FunctionMetric:
         "worst class error",
         bounds=(0.0, 1.0),
         needs_classes=True,
+    )
+
+
+@dataclass(frozen=True)
+class _MeanOfClasses(ManyAtOnce):
+    """A mean of the classes' recalls, or of their errors."""
+
+    name: str
+
+    def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(self.many(np.asarray(y_true), np.asarray(decision)[None], sample_weight=weight)[0])
+
+    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
+        errors = _class_errors(y_true, outputs, sample_weight, f"the {self.name}")
+        if self.name == "G-mean":
+            return np.asarray(np.maximum(1 - errors, 0.0).prod(axis=1) ** (1 / errors.shape[1]))
+        return np.asarray(1 - np.sqrt((errors**2).mean(axis=1)))
+
+
+@of_moew
+def g_mean() -> FunctionMetric:
+    """The geometric mean of the classes' recalls: (Π P(ŷ = c | y = c))^(1/C). Higher is better.
+
+    It is 0 as soon as one class is never recognised. Classes that do not occur in y are left out.
+
+    Examples
+    --------
+    >>> round(g_mean()([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 0]), 3)  # all zeros, half of the ones
+    0.707
+    """
+    return FunctionMetric(
+        _MeanOfClasses("G-mean"), "decision", True, "G-mean", bounds=(0.0, 1.0), needs_classes=True
+    )
+
+
+@of_moew
+def q_mean() -> FunctionMetric:
+    """One less the quadratic mean of the classes' errors: 1 − √(mean of P(ŷ ≠ c | y = c)²). Higher is better.
+
+    Classes that do not occur in y are left out.
+
+    Examples
+    --------
+    >>> round(q_mean()([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 0]), 3)
+    0.646
+    """
+    return FunctionMetric(
+        _MeanOfClasses("Q-mean"), "decision", True, "Q-mean", bounds=(0.0, 1.0), needs_classes=True
     )
 
 

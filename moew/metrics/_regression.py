@@ -12,6 +12,9 @@ import numpy as np
 
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics._metric import FunctionMetric, of_moew
+from moew.types import FloatArray
+
+_ROUNDINGS = 4  # units in the last place that two logarithms of one number may be apart
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class _WorstBandRelativeError:
     def __call__(self, y_true: Any, prediction: Any, *, sample_weight: Any = None) -> float:
         y = np.asarray(y_true, dtype=np.float64)
         predicted = np.asarray(prediction, dtype=np.float64)
+        band = np.searchsorted(self._edges(y_true), y)  # 0 for y ≤ the first threshold, …
         if not y.size:
             raise UndefinedMetricError("the worst-band relative error needs at least one row.")
         with np.errstate(over="ignore", invalid="ignore"):  # a diverged model has an infinite error
@@ -72,7 +76,6 @@ class _WorstBandRelativeError:
                     argument="y",
                 )
             error = np.abs(predicted / y - 1)
-        band = np.searchsorted(self.thresholds, y)  # 0 for y ≤ the first threshold, …
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         size = np.bincount(band, weights=weight)
         total = np.bincount(band, weights=error if weight is None else error * weight)
@@ -80,6 +83,20 @@ class _WorstBandRelativeError:
         if not present.any():
             raise UndefinedMetricError("the worst-band relative error needs a row with weight above 0.")
         return float((total[present] / size[present]).max())
+
+    def _edges(self, y_true: Any) -> FloatArray:
+        """The thresholds on the scale of the labels.
+
+        exp(log(42)) is above 42, so a row at a threshold would change its band if labels were transformed.
+        Logarithms are known up to rounding in the labels' precision, and equal ones count as such.
+        """
+        cuts = np.asarray(self.thresholds, dtype=np.float64)
+        if self.inverse is None:
+            return cuts
+        logs = np.log(np.maximum(cuts, np.finfo(np.float64).tiny))
+        given = np.asarray(y_true).dtype
+        precision = np.finfo(given if given.kind == "f" else np.float64).eps
+        return np.asarray(logs + _ROUNDINGS * precision * np.maximum(np.abs(logs), 1))
 
 
 @of_moew
@@ -92,8 +109,8 @@ def worst_band_relative_error(
 
     The paper's metric for wine prices, whose quartiles are 17, 25 and 42 dollars: bands y ≤ 17, ≤ 25,
     ≤ 42 and above. A model that is good only for common prices does badly. Bands without rows are left
-    out. inverse="exp" is for a target that is the logarithm: y and ŷ are exponentiated first, and
-    thresholds are in the original units.
+    out. inverse="exp" is for a target that is the logarithm: errors are those of exp(y) and exp(ŷ), and
+    thresholds are in the original units. A row at a threshold belongs to the band below it.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -106,10 +107,15 @@ def own_decisions(scores: FloatArray, threshold: float, classes: Array, pos_labe
 
 
 def predicts_by_its_scores(model: Any) -> bool:
-    """Whether `predict` is `own_decisions` of `decision_basis`, as in scikit-learn's linear models."""
+    """Whether `predict` is known to be `own_decisions` of `decision_basis`: in scikit-learn's linear models
+    and in LightGBM with a loss of its own."""
     from sklearn.linear_model import LogisticRegression
 
-    return getattr(type(model), "predict", None) is LogisticRegression.predict
+    predict = getattr(type(model), "predict", None)
+    lightgbm = sys.modules.get("lightgbm")
+    if lightgbm is not None and predict is lightgbm.LGBMClassifier.predict:
+        return not callable(model.objective)
+    return predict is LogisticRegression.predict
 
 
 def decided_labels(positive: BoolArray, classes: Array, pos_label: Any = None) -> Array:

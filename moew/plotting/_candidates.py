@@ -40,6 +40,8 @@ def landscape(
 ) -> Any:
     """The validation score over two dimensions of alpha: the candidates, and a GP's mean between them.
 
+    The GP is fitted to all candidates for the picture; it is not the one that the search went by.
+
     `dims` are two dimensions from 0 (or one, for a curve with a 95 % band); None takes the two that
     matter most. Where alpha has more dimensions, the surface is a cut through the winner.
     """

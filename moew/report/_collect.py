@@ -122,6 +122,7 @@ def collect(
                 "winner": result.best_number,
                 "batch": fitted.settings.batch_size,
                 "n_models": result.n_models or len(result.trials),
+                "stopped": None if result.stopped is None else asdict(result.stopped),
             },
             "landscape": _landscape(fitted),
             "labels": {**asdict(groups), "groups": [asdict(group) for group in groups.groups[:MOST_GROUPS]]}

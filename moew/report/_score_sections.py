@@ -235,7 +235,8 @@ def search(data: Data) -> str:
     others = "" if seen["n_dims"] <= 2 else f" All {seen['n_dims']} dimensions but these are the best one's."
     kind = "The line is" if len(seen["dims"]) == 1 else "Bright is better. Between the candidates stands"
     over_alpha = figure(
-        charts.landscape(data), f"Score over alpha. {kind} the mean of a Gaussian process.{others}"
+        charts.landscape(data),
+        f"Score over alpha. {kind} the mean of a Gaussian process of all of them.{others}",
     )
     body = f'<div class="beside">{over_time}{over_alpha}</div>'
     return section("search", "The search of example weights", body)

@@ -115,11 +115,13 @@ class Argmax:
         self.g = self.g.extended(alpha, z)
         self._pool.follow(self.g)
 
+    def highest(self) -> float:
+        """The highest bound in the domain, also at known points."""
+        return float(self._climbed()[1].max())
+
     def find(self) -> FloatArray:
         """The alpha (d,) with the highest bound that is away from all known points."""
-        in_groups = self._pool.upper_bound(self._z).reshape(-1, _N_STARTS)
-        best = in_groups.argmax(axis=0) * _N_STARTS + np.arange(_N_STARTS)
-        tops, values = climb(self._bound, self._pool.points[best], self._domain, _N_STEPS)
+        tops, values = self._climbed()
         top: FloatArray = tops[values.argmax()]
         if self._is_new(top):
             return top
@@ -135,6 +137,12 @@ class Argmax:
             spare = self._domain.sample(self._rng, len(self._pool.points))
             found = spare[squared_distances(spare, self.g.points).min(axis=1).argmax()]
         return np.asarray(found)
+
+    def _climbed(self) -> tuple[FloatArray, FloatArray]:
+        """Local maxima (l, d) of the bound and their values (l,)."""
+        in_groups = self._pool.upper_bound(self._z).reshape(-1, _N_STARTS)
+        best = in_groups.argmax(axis=0) * _N_STARTS + np.arange(_N_STARTS)
+        return climb(self._bound, self._pool.points[best], self._domain, _N_STEPS)
 
     def _bound(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.g.upper_bound(points, self._z)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.samplers._checks import check_known
+from moew.samplers._spread import farthest_first
 from moew.types import Domain, FloatArray
 
 _SLACK = 1 + 1e-9  # so that rounding does not lose a point that is needed
@@ -17,7 +19,8 @@ _ROOM = 20  # lattice points examined, at most, for each point that `limit` allo
 
 @dataclass(frozen=True)
 class CoverSampler:
-    """Tries each point of an ε-cover once, from the centre outwards, whatever the scores are.
+    """Tries each point of an ε-cover once, whatever the scores are, in an order that is spread at every
+    length: each next point is the farthest from all that were tried.
 
     Parameters
     ----------
@@ -25,13 +28,15 @@ class CoverSampler:
         Every point of the domain is within this distance of a point of the cover, as a share of the domain's
         size (the ball's radius). When all points have been tried, it is halved.
     limit
-        A cover with more points is an error. Their number grows like (1/ε)^d, so use few dimensions.
+        A cover with more points is an error. Their number grows like (1/ε)^d, so use few dimensions. Where
+        only the cover of the halved ε has more, random points follow.
 
     Notes
     -----
     The points are those of the lattice A*_d (hexagons in 2 dimensions, body-centred cubes in 3), the
     sparsest known lattice cover in up to 5 dimensions; points outside are moved to the nearest point of the
-    domain. Studies and `ExampleWeightSearch` try α = 0 and a random first batch before they ask a sampler.
+    domain. `ExampleWeightSearch` tries α = 0 and then the cover, without a random first batch, and warns
+    before training if it has fewer candidates than the cover has points.
     """
 
     epsilon: float = 0.5
@@ -49,9 +54,38 @@ class CoverSampler:
         """Raise where the cover of the domain would have more than `limit` points."""
         self.points(domain)
 
+    def for_budget(self, domain: Domain, n_candidates: int) -> CoverSampler:
+        """The same sampler; warns if so many candidates do not try every point of the cover, or if a finer
+        cover, for those that are left, would have more than `limit` points."""
+        n_points, d = len(self.points(domain)), domain.n_dims
+        if n_points > n_candidates:
+            warning = MoewWarning(
+                f"the cover of {d} dimensions with epsilon={self.epsilon:g} has {n_points} points, and the "
+                f"search has {n_candidates} candidates for it, which allow epsilon="
+                f"{self._allowed(domain, n_candidates):.2g}: the points tried are spread over the domain, "
+                "and not every point of it is within epsilon of one. For the whole cover, take a larger ",
+                Argument("n_batches"),
+                InPython(", a larger epsilon"),
+                " or an embedding of fewer dimensions.",
+                argument="sampler",
+            )
+            warnings.warn(warning, stacklevel=2)
+        elif n_points < n_candidates and self._points(domain, self.epsilon / 2) is None:
+            warning = MoewWarning(
+                f"the cover of {d} dimensions with epsilon={self.epsilon:g} has {n_points} points, one with "
+                f"half of it more than limit={self.limit}: the other {n_candidates - n_points} candidates "
+                "are random.",
+                argument="sampler",
+            )
+            warnings.warn(warning, stacklevel=2)
+        return self
+
     def points(self, domain: Domain) -> FloatArray:
         """The points (n, d) of the cover, nearest to 0 first."""
-        return self._points(domain, self.epsilon)
+        cover = self._points(domain, self.epsilon)
+        if cover is None:
+            raise self._too_many(domain.n_dims, self.epsilon)
+        return cover
 
     def propose(
         self,
@@ -63,36 +97,51 @@ class CoverSampler:
         domain: Domain,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """The first `k` points of the cover (k, d) that are neither known nor pending."""
+        """The next `k` points of the cover (k, d) that are neither known nor pending."""
         alphas, _, pending, k = check_known(alphas, scores, pending, k, domain)
-        tried = {row.tobytes() for row in np.concatenate([alphas, pending]) + 0.0}  # -0.0 becomes 0.0
-        epsilon = self.epsilon
-        new: list[FloatArray] = []
+        tried, n_before = np.concatenate([alphas, pending]), len(alphas) + len(pending)
+        cover, epsilon = self.points(domain), self.epsilon
         while True:
-            for row in self._points(domain, epsilon):
-                if (key := row.tobytes()) not in tried:
-                    tried.add(key)
-                    new.append(row)
-                    if len(new) == k:
-                        return np.stack(new)
+            found = farthest_first(cover, tried, n_before + k - len(tried), domain.size)
+            tried = np.concatenate([tried, cover[found]])
+            if len(tried) == n_before + k:
+                return tried[n_before:]
             epsilon /= 2
+            finer = self._points(domain, epsilon)
+            if finer is None:
+                return np.concatenate([tried[n_before:], domain.sample(rng, n_before + k - len(tried))])
+            cover = finer
 
-    def _points(self, domain: Domain, epsilon: float) -> FloatArray:
+    def _allowed(self, domain: Domain, n_candidates: int) -> float:
+        """The least ε, up to a hundredth of it, whose cover has at most so many points."""
+        smaller = replace(self, limit=n_candidates)
+        low, high = self.epsilon, self.epsilon
+        while smaller._points(domain, high) is None:
+            low, high = high, 2 * high
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if smaller._points(domain, middle) is None else (low, middle)
+        return high
+
+    def _points(self, domain: Domain, epsilon: float) -> FloatArray | None:
+        """The cover (n, d), nearest to 0 first; None if it has more than `limit` points."""
         d, distance = domain.n_dims, epsilon * domain.size
         # Balls of radius ε · size must cover a ball of radius `size`, which takes at least (1/ε)^d of them.
         if d * math.log(1 / epsilon) > math.log(self.limit):
-            raise self._too_many(d, epsilon)
+            return None
         # The farthest point from 0: a ball's lies in every direction, a box's along (1, …, 1).
         reach = float(np.linalg.norm(domain.project(np.full((1, d), 2.0 * domain.size))))
+        if reach <= distance * _SLACK:
+            return np.zeros((1, d))
         lattice = _lattice(d, distance, reach + distance, _ROOM * self.limit)
         if lattice is None:
-            raise self._too_many(d, epsilon)
+            return None
         inside = domain.project(lattice)
         # Projection onto a convex set never increases distances, so the result is still a cover.
         needed = np.linalg.norm(lattice - inside, axis=1) <= distance * _SLACK
         cover = np.unique(inside[needed] + 0.0, axis=0)
         if len(cover) > self.limit:
-            raise self._too_many(d, epsilon)
+            return None
         # Rounded, so that points at the same distance from 0 stay in the order of their coordinates.
         shell = np.round(np.linalg.norm(cover, axis=1) / distance, 6)
         return np.asarray(cover[np.argsort(shell, kind="stable")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from moew.exceptions import InvalidInputError
 from moew.samplers._ascent import Argmax
 from moew.samplers._checks import check_known
 from moew.samplers._gaussian_process import Bounds, Kernel, Posterior, fit_kernel
-from moew.types import Domain, FloatArray
+from moew.types import Domain, FloatArray, Outlook
 
 # Bounds of what is fitted: the amplitude in units of the targets' spread, the width in units of domain.size,
 # the noise variance in units of the targets' variance. Widths above 20 look like planes and parabolas, and
@@ -132,6 +132,30 @@ class GpBucb:
             batch[j] = argmax.find()  # α_j ← argmax_{α ∈ B} Q_(50 + p/2)%[g(α)]
             argmax.add(batch[j], down)  # S ← S ∪ {(α_j, Q_(50 − q/2)%[g(α_j)])}; g ← GPR(S)
         return batch
+
+    @one_blas_thread()
+    def outlook(
+        self, alphas: FloatArray, scores: FloatArray, *, domain: Domain, rng: np.random.Generator
+    ) -> Outlook | None:
+        """How far the upper bound Q_(50 + p/2)%[g(α)] is above the best score anywhere in the domain, and the
+        widest p % interval of g; None with fewer than two finite scores.
+
+        With p = 0 there is no interval, and its width is infinite, so that it never counts as narrow.
+        """
+        alphas, scores, _, _ = check_known(alphas, scores, alphas[:0], 1, domain)
+        if np.isfinite(scores).sum() < 2:
+            return None
+        g, (targets, unit), up = (
+            self.model(alphas, scores, domain),
+            self._targets(scores),
+            _deviations(self.p),
+        )
+        known = alphas, _without_failures(scores), domain, rng
+        highest = Argmax(g, up, *known, n_more=0).highest()
+        # Without a mean, the bound is the standard deviation.
+        widest = Argmax(replace(g, whitened=np.zeros_like(g.whitened)), 1.0, *known, n_more=0).highest()
+        width = 2 * up * widest * unit if up > 0 else np.inf
+        return Outlook(float((highest - targets.max()) * unit), float(width))
 
     @one_blas_thread()
     def model(self, alphas: FloatArray, scores: FloatArray, domain: Domain) -> Posterior:

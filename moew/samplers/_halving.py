@@ -10,6 +10,8 @@ from moew.exceptions import InvalidInputError
 from moew.samplers._checks import check_known
 from moew.types import Domain, FloatArray
 
+_SAME = 1e-9  # share of the domain within which two alphas count as one
+
 
 @dataclass(frozen=True)
 class Halving:
@@ -33,11 +35,13 @@ class Halving:
         domain: Domain,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """The next `k` alphas (k, 1): the sequence goes on behind all alphas other than 0."""
+        """The next `k` alphas (k, 1): the first of the sequence that are neither known nor pending."""
         alphas, scores, pending, k = check_known(alphas, scores, pending, k, domain)
-        first = 1 + int(np.count_nonzero(alphas)) + int(np.count_nonzero(pending))
-        places = np.array([_van_der_corput(first + i) for i in range(k)])
-        return np.asarray(domain.size * (2 * places - 1))[:, None]
+        taken = np.concatenate([alphas, pending])
+        longest = len(taken) + k  # so many of the sequence hold k that are not taken
+        sequence = domain.size * (2 * np.array([_van_der_corput(1 + i) for i in range(longest)]) - 1)
+        near = np.abs(sequence[:, None] - taken[:, 0]) <= _SAME * domain.size
+        return np.asarray(sequence[~near.any(axis=1)][:k])[:, None]
 
 
 def _van_der_corput(number: int) -> float:

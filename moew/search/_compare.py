@@ -53,7 +53,7 @@ class Row:
     """One method: its scores (repeats,) on the validation rows, honest ones, and on the test rows."""
 
     method: str
-    n_models: int  # trained in each repeat
+    n_models: int  # trained in each repeat; the mean where searches stop early
     best: FloatArray
     honest: FloatArray
     test: FloatArray
@@ -394,7 +394,7 @@ def _moew(prepared: Sequence[Prepared]) -> list[Choice]:
                 fitted.winner,
                 fitted.weight_function,
                 result.n_models,
-                "",
+                "" if result.stopped is None else "stopped early, with fewer models than the others.",
             )
         )
     return made
@@ -438,13 +438,14 @@ def _is_deterministic(prepared: Prepared, fixed: FixedWeighting) -> bool:
 
 
 def _row(method: str, choices: Sequence[Choice]) -> Row:
+    notes = [choice.note for choice in choices if choice.note]
     return Row(
         method,
-        choices[0].n_models,
+        round(np.mean([choice.n_models for choice in choices])),
         np.array([choice.best for choice in choices]),
         np.array([choice.honest for choice in choices]),
         np.array([choice.test for choice in choices]),
-        choices[0].note,
+        notes[0] if notes else "",
     )
 
 

@@ -102,6 +102,7 @@ def conclude(
         reason=verdict.reason,
         n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
         best_parameters=_searched_parameters(prepared, pool, verdict.chosen.choice),
+        stopped=main.stopped,
     )
     notes += _notes(main, study, result)
     return FittedSearch(
@@ -465,7 +466,7 @@ def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayRes
 
 
 def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
-    notes = []
+    notes = [] if result.stopped is None else [str(result.stopped)]
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
         notes.append("no example weights that were tried beat those of alpha = 0.")

@@ -57,7 +57,7 @@ class FinalModel:
             if self.classes is None:
                 return np.asarray(self.rule.decide(np.asarray(self.model.predict(read_only(X))), columns))
             scores, own = decision_basis(self.model, read_only(X), self.pos_label)
-        tunable, _, _ = _tunable_scores(np.asarray(scores), own)
+        tunable, _, _ = tunable_scores(np.asarray(scores), own)
         return _tuned_labels(self.rule.decide(tunable, columns), self.classes, self.pos_label)
 
 
@@ -200,6 +200,17 @@ class Evaluator:
             decided=decided,
         )
 
+    def values_at_once(self, outputs: Array, rows: LabelledRows) -> FloatArray | None:
+        """The metric (m,) of outputs (m, n) from one call, higher is better; None if it cannot take many, or
+        is undefined for some of them."""
+        try:
+            found = self.metric.values(outputs, rows.y, sample_weight=rows.sample_weight)
+        except Exception:
+            return None
+        if found is None:
+            return None
+        return found if self.metric.greater_is_better else -found
+
     def can_tune(self, predictions: Predictions) -> bool:
         """Whether decisions can be tuned: the metric looks at nothing else, and the model has scores."""
         of_decisions = self.rule is None and set(predictions.arrays) <= LABEL_ARRAYS
@@ -223,12 +234,7 @@ class Evaluator:
                 return float("nan")
 
         def values(decided: Array) -> FloatArray | None:
-            labels = _tuned_labels(decided, self.classes, self.pos_label)
-            try:
-                found = self.metric.values(labels, rows.y, sample_weight=rows.sample_weight)
-            except Exception:  # undefined for some of these decisions
-                return None
-            return None if found is None else sign * found
+            return self.values_at_once(_tuned_labels(decided, self.classes, self.pos_label), rows)
 
         return tune(
             self.tuned,
@@ -250,7 +256,7 @@ class Evaluator:
         if self.classes is None:
             numbers = next(iter(predictions.arrays.values()))
             return np.asarray(numbers, dtype=np.float64), "regression", 0.0
-        return _tunable_scores(np.asarray(predictions.scores), predictions.own_threshold)
+        return tunable_scores(np.asarray(predictions.scores), predictions.own_threshold)
 
     def final_model(
         self, model: Any, predictions: Predictions, data: SearchData, tuned: Any = None
@@ -378,7 +384,7 @@ class Evaluator:
         )
 
 
-def _tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray, Any, float]:
+def tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray, Any, float]:
     """What a tuned rule decides by, from what the model decides by: scores of the positive class, or of
     several classes, where probabilities become logarithms, which offsets are added to."""
     if scores.ndim == 1:

@@ -233,14 +233,8 @@ class Judge:
 
     def _values_at_once(self, outputs: Array, rows: IntArray) -> list[float]:
         """The values of outputs (m, n) on these rows from one call; none if it is undefined for some."""
-        part, metric = self._part(rows), self.evaluator.metric
-        try:
-            found = metric.values(outputs, part.y, sample_weight=part.sample_weight)
-        except Exception:
-            return []
-        if found is None:
-            return []
-        values: list[float] = (self.sign * np.where(np.isfinite(found), found, np.nan)).tolist()
+        found = self.evaluator.values_at_once(outputs, self._part(rows))
+        values: list[float] = [] if found is None else np.where(np.isfinite(found), found, np.nan).tolist()
         return values
 
     @cached_property

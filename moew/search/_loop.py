@@ -20,11 +20,24 @@ from moew.data import SearchData, huge_columns
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator
+from moew.search._stop import Stopped, reason_to_stop
 from moew.search._study import Trial, WeightStudy
 from moew.types import FloatArray, Trainer, Weighting
 from moew.weighting._normalise import over_fold
 
 _MOST_WEIGHTS = 2**27  # most weights to train in one call: a gigabyte
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Alphas for a search that follow from the predictions of one trial, instead of some of its sampler's.
+
+    They are made once the first batch is done, and are the first candidates of the second.
+    """
+
+    study: WeightStudy  # of this search, or of one beside it
+    number: int  # of the trial
+    alphas: Callable[[Predictions], FloatArray | None]  # its predictions → (k, d), or None for nothing
 
 
 @dataclass(frozen=True)
@@ -41,11 +54,18 @@ class Search:
     evaluator: Evaluator
     share: tuple[float, float] = (0.0, 1.0)  # which part of the candidates of the searches side by side
     optional: bool = False  # whether others go on if all its candidates fail
+    stop_when: float | None = None  # the gain, in the metric's units, below which it stops
+    suggestion: Suggestion | None = None
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """How many candidates besides those of α = 0 the search has after so many batches."""
-        low, high = (math.ceil(end * batch * batch_size - 1e-9) for end in self.share)
-        return high - low
+        return n_in_share(self.share, batch * batch_size)
+
+
+def n_in_share(share: tuple[float, float], n: int) -> int:
+    """How many of n candidates lie in the share."""
+    low, high = (math.ceil(end * n - 1e-9) for end in share)
+    return high - low
 
 
 @dataclass(frozen=True)
@@ -56,6 +76,7 @@ class Outcome:
     predictions: dict[int, Predictions]
     greater_is_better: bool
     models: dict[int, list[Any]]  # of the best trial and of number 0, if kept; one for each fold
+    stopped: Stopped | None = None  # if it stopped before its last batch
 
     @property
     def values(self) -> dict[int, float]:
@@ -95,6 +116,8 @@ def search_side_by_side(
 ) -> list[Outcome]:
     """Run Algorithm 1 for several searches, batch by batch; each gives the same bits as it would alone.
 
+    A search with `stop_when` may stop after any batch; the others go on.
+
     Parameters
     ----------
     searches : the searches, each with a study of its own
@@ -112,21 +135,37 @@ def search_side_by_side(
     total = sum(search.study.alpha_zero_repeats for search in searches) + sum(ends)
     with progress(total, n_batches, show_progress, sum(ledger.n_done for ledger in ledgers)) as report:
         for batch in range(n_batches):
-            ends = [search.n_until(batch + 1, batch_size) for search in searches]
-            asked = _ask([search.study for search in searches], ends, n_jobs)
-            if not any(asked):
-                continue
-            for place, trial, models in train(batch, asked):
-                scored = ledgers[place].enter(trial, models)
-                if on_trial is not None and scored is not None and not isinstance(models, Exception):
-                    value, predictions = scored
-                    on_trial(place, replace(trial, value=value, pending=False), models, predictions)
-                report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
-            for ledger in ledgers:
-                ledger.raise_if_nothing_works()
-            if on_batch is not None:
-                on_batch(batch + 1)
+            if batch == 1:
+                _suggest(ledgers, batch_size)
+            goals = [ledger.n_until(batch + 1, batch_size) for ledger in ledgers]
+            asked = _ask([search.study for search in searches], goals, n_jobs)
+            if any(asked):
+                for place, trial, models in train(batch, asked):
+                    scored = ledgers[place].enter(trial, models)
+                    if on_trial is not None and scored is not None and not isinstance(models, Exception):
+                        value, predictions = scored
+                        on_trial(place, replace(trial, value=value, pending=False), models, predictions)
+                    report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
+                for ledger in ledgers:
+                    ledger.raise_if_nothing_works()
+                if on_batch is not None:
+                    on_batch(batch + 1)
+            for ledger, goal, end in zip(ledgers, goals, ends, strict=True):
+                ledger.stop_if_enough(goal, end)
     return [ledger.outcome() for ledger in ledgers]
+
+
+def _suggest(ledgers: Sequence[_Ledger], batch_size: int) -> None:
+    """Make the suggestions of all searches, from what the first batch showed."""
+    for ledger in ledgers:
+        search, suggestion = ledger.search, ledger.search.suggestion
+        if suggestion is None:
+            continue
+        holder = next((other for other in ledgers if other.study is suggestion.study), ledger)
+        predictions = holder.predictions.get(suggestion.number)
+        alphas = None if predictions is None else suggestion.alphas(predictions)
+        if alphas is not None:
+            search.study.suggest(search.study.alpha_zero_repeats + search.n_until(1, batch_size), alphas)
 
 
 def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> list[list[Trial]]:
@@ -212,6 +251,7 @@ class _Ledger:
 
     def __init__(self, search: Search, keep: bool) -> None:
         self.search, self.study, self.keep = search, search.study, keep
+        self.stopped: Stopped | None = None
         trials = self.study.trials()
         scored = {trial.number for trial in trials if math.isfinite(trial.value)}
         kept = self.study.kept().items()
@@ -253,6 +293,34 @@ class _Ledger:
             self.first_models = models if trial.number == 0 else self.first_models
         return value, predictions
 
+    def n_until(self, batch: int, batch_size: int) -> int:
+        """As of its search; no more than it has after it stopped."""
+        if self.stopped is not None:
+            return self.stopped.n_candidates - self.study.alpha_zero_repeats
+        return self.search.n_until(batch, batch_size)
+
+    def stop_if_enough(self, n_now: int, n_end: int) -> None:
+        """Stop the search if it may, it has no more than `n_now` of its `n_end` candidates yet, and more
+        promise little.
+
+        The random candidates alone stop nothing: a model of a few of them often takes the differences between
+        scores for noise. A study that has more candidates was not stopped here before it was interrupted, or
+        had another `stop_when`.
+        """
+        limit, n_asked = self.search.stop_when, self.study.alpha_zero_repeats + n_now
+        if limit is None or self.stopped is not None or n_now <= self.study.n_initial:
+            return
+        if n_now >= n_end or self.study.n_asked > n_asked:
+            return
+        outlook = self.study.outlook()
+        reason = reason_to_stop(outlook, limit)
+        if outlook is not None and reason is not None:
+            n_saved = n_end - n_now
+            n_models = n_saved * len(self.search.data.folds)
+            self.stopped = Stopped(
+                reason, n_asked, n_saved, n_models, outlook.gain, outlook.width, float(limit)
+            )
+
     @property
     def best_value(self) -> float:
         """The best value so far, including those told before an interruption; NaN without any."""
@@ -277,4 +345,6 @@ class _Ledger:
         self.raise_if_nothing_works()
         at_hand = {0: self.first_models, -self._best[1]: self.best_models}
         models = {number: found for number, found in at_hand.items() if found is not None}
-        return Outcome(self.study.trials(), self.predictions, self.study.greater_is_better, models)
+        return Outcome(
+            self.study.trials(), self.predictions, self.study.greater_is_better, models, self.stopped
+        )

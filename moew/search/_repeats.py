@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from moew.exceptions import Argument, InvalidInputError
 from moew.search._loop import Search, TrainBatch, training_weights
 from moew.search._study import Trial
 from moew.types import Array
@@ -27,6 +28,14 @@ def train_repeats(
     compute the weights.
     """
     from moew.models.networks import TrainedNetworks
+
+    if any(search.stop_when is not None for search in searches):
+        raise InvalidInputError(
+            "searches that are trained in one program cannot stop one by one: leave out ",
+            Argument("stop_when"),
+            ".",
+            argument="stop_when",
+        )
 
     def train(batch: int, asked: Sequence[Sequence[Trial]]) -> Iterator[tuple[int, Trial, list[Any]]]:
         n = len(searches[0].data.training)

@@ -12,6 +12,7 @@ from moew._util.numbers import number, signed
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._settings import SearchSettings
+from moew.search._stop import Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import WEIGHTS
 from moew.types import FloatArray, IntArray, Task
@@ -51,6 +52,9 @@ class SearchResult:
     reason: str = ""  # why
     n_models: int = 0  # candidates of all ways
     best_parameters: Mapping[str, Any] = field(default_factory=dict)  # searched ones, of what is handed out
+    stopped: Stopped | None = (
+        None  # why and where the search stopped early; None if it trained all candidates
+    )
 
     @property
     def best_trial(self) -> Trial:

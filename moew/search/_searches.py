@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ from moew._util.seeds import integer_seed
 from moew.data import SearchData
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
-from moew.samplers import Ball, BallAndBox, Box, Halving
-from moew.search._loop import Search
+from moew.samplers import Ball, BallAndBox, Box, Halving, resolve_sampler
+from moew.search._loop import Search, Suggestion, n_in_share
 from moew.search._prepare import Prepared, make_study
+from moew.search._study import WeightStudy
+from moew.search._theorem_1 import theorem_class_weights
 from moew.search._ways import CLASS_WEIGHTS, IMPORTANCE, PARAMETERS, POWERS, WEIGHTS
-from moew.types import FloatArray, Weighting
+from moew.types import FloatArray, SamplerOfPoints, Weighting
 from moew.weighting import CovariateShift, ExampleWeighting, PowersOfTarget, UniformBaseWeights
 
 SIMPLE_SHARE = 0.2  # of the candidates, which class weights or powers of the target get
@@ -39,7 +41,9 @@ def list_searches(prepared: Prepared, weighting: Weighting) -> dict[str, Search]
     searches = {WEIGHTS: _search(prepared, weighting, (rest, 1.0), WEIGHTS, optional=False)}
     if simple or not plain:
         name = simple_name(prepared)
-        searches[name] = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
+        search = _search(prepared, _simple_weighting(prepared), (0.0, simple), name, zero=not plain)
+        holder = searches[WEIGHTS].study if plain else search.study
+        searches[name] = _with_suggestion(prepared, search, holder) if simple else search
     if settings.guard and prepared.shifted and _can_estimate_shift(data):
         # Columns may be such that a ratio cannot be estimated, and the model takes them all the same.
         with contextlib.suppress(InvalidInputError):
@@ -53,7 +57,15 @@ def simple_search(prepared: Prepared) -> Search:
     """A search of class weights, or of powers of the target, with the whole budget; its first candidate is
     the unweighted model."""
     weighting, name = _simple_weighting(prepared), simple_name(prepared)
-    return _search(prepared, weighting, (0.0, 1.0), name, optional=False)
+    search = _search(prepared, weighting, (0.0, 1.0), name, optional=False)
+    return _with_suggestion(prepared, search, search.study)
+
+
+def _with_suggestion(prepared: Prepared, search: Search, holder: WeightStudy) -> Search:
+    """The search of simple weights, with the class weights of Theorem 1 among its candidates where the metric
+    has such a form; number 0 of `holder` is the unweighted model."""
+    alphas = theorem_class_weights(prepared, search.weighting)
+    return search if alphas is None else replace(search, suggestion=Suggestion(holder, 0, alphas))
 
 
 def simple_name(prepared: Prepared) -> str:
@@ -107,7 +119,7 @@ def _search(
     optional: bool = True,
 ) -> Search:
     if name == WEIGHTS:
-        study = make_study(prepared, weighting, **_joint(prepared, weighting))
+        study = make_study(prepared, weighting, **_of_weights(prepared, weighting, share))
     else:
         on_a_line = weighting.n_dims == 1
         study = make_study(
@@ -120,16 +132,25 @@ def _search(
             alpha_zero_repeats=int(zero),
             n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
         )
-    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator, share, optional)
+    stop_when = prepared.settings.stop_when if name == WEIGHTS else None
+    data, trainer, evaluator = prepared.data, prepared.trainer, prepared.evaluator
+    return Search(study, data, trainer, weighting, evaluator, share, optional, stop_when)
 
 
-def _joint(prepared: Prepared, weighting: Weighting) -> dict[str, Any]:
-    """What a search of α together with hyper-parameters has otherwise."""
-    space = prepared.space
-    if space is None:
-        return {}
-    ball = Ball(weighting.n_dims, prepared.settings.ball_radius)
-    return {"domain": BallAndBox(ball, Box(space.n_dims, space.half_width)), "space": space}
+def _of_weights(prepared: Prepared, weighting: Weighting, share: tuple[float, float]) -> dict[str, Any]:
+    """What the study of example weights has otherwise: the domain of α together with hyper-parameters, and
+    a sampler that knows how many candidates it has."""
+    settings, space = prepared.settings, prepared.space
+    ball = Ball(weighting.n_dims, settings.ball_radius)
+    changes: dict[str, Any] = {"domain": ball}
+    if space is not None:
+        changes = {"domain": BallAndBox(ball, Box(space.n_dims, space.half_width)), "space": space}
+    sampler = resolve_sampler(settings.sampler)
+    if isinstance(sampler, SamplerOfPoints):
+        n_candidates = n_in_share(share, settings.n_batches * settings.batch_size)
+        sampler = sampler.for_budget(changes["domain"], n_candidates)
+        changes["n_initial"] = 0
+    return {**changes, "sampler": sampler}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from moew.exceptions import Argument, InvalidInputError
+from moew.samplers import GpBucb
+from moew.search._stop import check_stop_when
 
 if TYPE_CHECKING:
     from moew.search._space import SearchSpace
@@ -34,6 +36,7 @@ class SearchSettings:
     n_batches: int
     batch_size: int
     alpha_zero_repeats: int
+    stop_when: float | None
     validation: Any
     final: Literal["ensemble", "average", "best"]
     guard: bool
@@ -59,6 +62,16 @@ class SearchSettings:
                 Argument("random_state"),
                 " must be an integer, so that the search can be continued.",
                 argument="random_state",
+            )
+        check_stop_when(self.stop_when, self.sampler)
+        repeated = isinstance(self.sampler, GpBucb) and self.sampler.noise == "repeats"
+        if repeated and self.alpha_zero_repeats < 2:
+            raise InvalidInputError(
+                Argument("noise", "repeats"),
+                " takes the noise from models at α = 0, and needs two of them at least: raise ",
+                Argument("alpha_zero_repeats"),
+                f", which is {self.alpha_zero_repeats}.",
+                argument="alpha_zero_repeats",
             )
         if not isinstance(self.final, str) or self.final not in FINAL:
             raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)

@@ -28,7 +28,7 @@ from moew._util.seeds import generator, integer_seed
 from moew._util.state import State
 from moew.exceptions import Argument, InPython, InvalidInputError, SearchFailedError
 from moew.samplers import resolve_sampler
-from moew.types import Domain, FloatArray, Labels, Rows, Sampler
+from moew.types import Domain, FloatArray, Labels, Outlook, Rows, Sampler, SamplerWithModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,7 +163,8 @@ class WeightStudy:
         Gives the weights for an alpha; only `weights` and `training_weights` need it.
     domain : Ball, Box or BallAndBox
         The set that alphas are searched in.
-    sampler : "gp_bucb", "random", "cover" or Sampler
+    sampler : "gp_bucb", "random", "annealing", "swarm", "differential_evolution", "grid", "cover", Sampler \
+or one of Optuna's
         Where the next alphas come from.
     greater_is_better : bool
         Direction of the told values.
@@ -227,6 +228,7 @@ class WeightStudy:
         self.n_initial = int(n_initial)  # json cannot serialise NumPy integers
         self.alpha_zero_repeats = int(alpha_zero_repeats)
         self.seed = int(seed)
+        self._suggested: dict[int, FloatArray] = {}
         self._store: TrialStore = MemoryTrials()
         if storage is not None:
             from moew.search._storage import open_trials  # loads Optuna
@@ -262,6 +264,11 @@ class WeightStudy:
             without = [record.number for record in asked if record.alpha is None and not record.finished]
             self._fill(without + self._store.draw_numbers(max(0, end - self.n_asked)))
         return [trial for trial in self.pending() if trial.number < end]
+
+    def suggest(self, first: int, alphas: FloatArray) -> None:
+        """Let the numbers from `first` on have these alphas (k, d), if they are not asked for yet; those of
+        the sampler move behind them. Like every alpha they must depend on lower numbers alone."""
+        self._suggested.update({first + k: point for k, point in enumerate(self.domain.project(alphas))})
 
     def tell(self, number: int, value: float | None = None, *, error: str | None = None) -> None:
         """Record the metric of a candidate, or the error why it has none. A non-finite value is a failure."""
@@ -301,6 +308,19 @@ class WeightStudy:
             for run in _consecutive(numbers):
                 self._store.write_alphas(run[0], np.stack([alpha_of[n] for n in run]), self.domain)
         return self._trials_of(numbers)
+
+    def outlook(self) -> Outlook | None:
+        """What the sampler's model promises of alphas that were not tried, in units of the told values; None
+        if too little was told, or if the sampler has no model.
+
+        A pure function of the told values: training can stop where `outlook().gain` is small.
+        """
+        if not isinstance(self.sampler, SamplerWithModel):
+            return None
+        done = [trial for trial in self.trials() if not trial.pending]
+        return self.sampler.outlook(
+            *self._known(done), domain=self.domain, rng=generator(self.seed, "outlook", len(done))
+        )
 
     def trials(self) -> list[Trial]:
         """All trials that have an alpha, in the order of their numbers."""
@@ -438,16 +458,23 @@ class WeightStudy:
 
     def _alphas(self, first: int, k: int, known: list[Trial]) -> FloatArray:
         """Points (k, d) of the numbers first … first + k − 1, given the lower numbers."""
-        zeros = min(k, max(0, self.alpha_zero_repeats - first))
-        n_random = min(k - zeros, max(0, self.alpha_zero_repeats + self.n_initial - first - zeros))
-        n_proposed = k - zeros - n_random
-        parts: list[FloatArray] = [np.tile(self._origin, (zeros, 1))]
-        numbers = range(first + zeros, first + zeros + n_random)
-        parts += [self.domain.sample(generator(self.seed, "alpha", number), 1) for number in numbers]
-        if n_proposed:
-            ahead = [part for part in parts if len(part)]
-            parts.append(self._propose(first + zeros + n_random, n_proposed, known, ahead))
-        return np.concatenate(parts)
+        points = [self._point_without_sampler(number) for number in range(first, first + k)]
+        ahead = [point[None] for point in points if point is not None]
+        if len(ahead) < k:
+            behind = first + next(k for k, point in enumerate(points) if point is None)
+            proposed = iter(self._propose(behind, k - len(ahead), known, ahead))
+            points = [next(proposed) if point is None else point for point in points]
+        return np.stack([point for point in points if point is not None])
+
+    def _point_without_sampler(self, number: int) -> FloatArray | None:
+        """The point (d,) of a number whose alpha is 0, suggested or random; None: the sampler proposes it."""
+        if number < self.alpha_zero_repeats:
+            return self._origin
+        if number in self._suggested:
+            return self._suggested[number]
+        if number < self.alpha_zero_repeats + self.n_initial:
+            return np.asarray(self.domain.sample(generator(self.seed, "alpha", number), 1)[0])
+        return None
 
     @property
     def _origin(self) -> FloatArray:
@@ -459,16 +486,20 @@ class WeightStudy:
 
     def _propose(self, first: int, k: int, known: list[Trial], ahead: list[FloatArray]) -> FloatArray:
         none = np.empty((0, self.domain.n_dims))
-        done = [trial for trial in known if not trial.pending]
         out = [trial.point[None] for trial in known if trial.pending] + ahead
         return self.sampler.propose(
-            np.concatenate([none, *(trial.point[None] for trial in done)]),
-            self._sign * np.array([trial.value for trial in done], dtype=np.float64),
+            *self._known([trial for trial in known if not trial.pending]),
             pending=np.concatenate([none, *out]),
             k=k,
             domain=self.domain,
             rng=generator(self.seed, "alpha", first),
         )
+
+    def _known(self, done: list[Trial]) -> tuple[FloatArray, FloatArray]:
+        """The points (n, d) of finished trials and their scores (n,), of which higher ones are better."""
+        none = np.empty((0, self.domain.n_dims))
+        points = np.concatenate([none, *(trial.point[None] for trial in done)])
+        return points, self._sign * np.array([trial.value for trial in done], dtype=np.float64)
 
 
 def _consecutive(numbers: list[int]) -> Iterator[list[int]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,14 +12,15 @@ from moew.search._space import ParameterSpace
 from moew.types import Domain, FloatArray
 
 try:
-    import optuna
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-    from optuna.trial import create_trial
+    from optuna.samplers import TPESampler
 except ImportError as error:
     raise InvalidInputError(
         "a search space needs Optuna, which is not installed: pip install 'moew[storage]'.",
         argument="search_space",
     ) from error
+
+from moew.samplers._optuna import ask_optuna
 
 KINDS = (FloatDistribution, IntDistribution, CategoricalDistribution)
 
@@ -56,29 +55,13 @@ class Tpe:
     ) -> FloatArray:
         """The next `k` points (k, p); random ones while nothing has a score."""
         points, scores, pending, k = check_known(alphas, scores, pending, k, domain)
-        finite = np.isfinite(scores)
-        if not finite.any():
+        if not np.isfinite(scores).any():
             return domain.sample(rng, k)
-        worst = float(scores[finite].min())
-        told = np.append(np.where(finite, scores, worst), np.full(len(pending), worst))
-        before = optuna.logging.get_verbosity()
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return self._ask(np.concatenate([points, pending]), told, worst, k, int(rng.integers(2**31)))
-        finally:
-            optuna.logging.set_verbosity(before)
-
-    def _ask(self, points: FloatArray, told: FloatArray, worst: float, k: int, seed: int) -> FloatArray:
-        sampler = optuna.samplers.TPESampler(n_startup_trials=1, seed=seed)
-        study = optuna.create_study(direction="maximize", sampler=sampler)
-        allowed: dict[str, Any] = dict(self.space.distributions)
-        for point, value in zip(points, told.tolist(), strict=True):
-            study.add_trial(create_trial(params=self.space.values(point), distributions=allowed, value=value))
-        proposed = []
-        for _ in range(k):
-            trial = study.ask(allowed)
-            proposed.append(self.space.coordinates(trial.params))
-            study.tell(trial, worst)
-        return np.stack(proposed)
+        asked = ask_optuna(
+            TPESampler(n_startup_trials=1, seed=int(rng.integers(2**31))),
+            self.space.distributions,
+            [self.space.values(point) for point in np.concatenate([points, pending])],
+            scores,
+            k,
+        )
+        return np.stack([self.space.coordinates(parameters) for parameters in asked])

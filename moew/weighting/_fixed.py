@@ -7,7 +7,8 @@ import numpy as np
 
 from moew.types import FloatArray
 
-_RANDOM_RANGE = (0.1, 1.9)  # of the paper's random weights, drawn uniformly for each row
+# Of the paper's random weights, drawn uniformly for each row. The text names no range: this is the scripts'.
+_RANDOM_RANGE = (0.1, 1.9)
 
 
 class FixedWeighting:

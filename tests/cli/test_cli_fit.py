@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,9 @@ from tables import (
 from moew import ExampleWeightSearch, NetworkClassifier
 from moew.cli.runs import load_run
 from moew.decision import RecallReached, Tuned
+from moew.embedding import AutoencoderEmbedding
 from moew.metrics import worst_class_error
+from moew.samplers import GpBucb
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
 LOGISTIC = (*DATA, "--metric", "worst_class_error", "--model", "logistic", "--drop", "amount")
@@ -108,6 +111,14 @@ def test_options_of_the_search_arrive(monkeypatch):
         assert getattr(plain, name) == getattr(own, name)
     asked = settings("--folds", "4", "--final", "average", "--no-guard", "--decision", "tuned")
     assert (asked.validation, asked.final, asked.guard, asked.decision) == (4, "average", False, Tuned())
+    assert plain.stop_when is None and settings("--stop-when", "0.002").stop_when == 0.002
+    assert plain.sampler == own.sampler
+    known = settings("--p", "95", "--q", "0", "--kernel-width", "domain", "--noise", "0.01")
+    assert known.sampler == GpBucb(95, 0, width="domain", noise=0.01)
+    known = settings("--kernel-width", "2", "--noise", "repeats", "--alpha-zero-repeats", "2")
+    assert known.sampler == GpBucb(width=2.0, noise="repeats")
+    embedding = settings("--embedding", "autoencoder", "--dims", "3", "--trade-off", "0.2").embedding
+    assert embedding.get_params() == AutoencoderEmbedding(3, trade_off=0.2).get_params()
     assert settings("--validation-share", "0.3", "--folds", "auto").validation == 0.3
     assert settings("--validation", "valid.csv", "--folds", "none").validation is None
     assert settings("--validation", "valid.csv", "--folds", "3").validation == 3
@@ -115,6 +126,56 @@ def test_options_of_the_search_arrive(monkeypatch):
     asked = settings("--config", "run.toml")
     assert (asked.validation, asked.final, asked.guard) == (3, "best", False)
     assert settings("--config", "run.toml", "--guard", "--folds", "auto").validation == "auto"
+
+
+def test_the_papers_settings_are_one_option(monkeypatch):
+    seen = []
+
+    def stop(prepared):
+        seen.append(prepared.settings)
+        raise OSError("far enough")
+
+    monkeypatch.setattr("moew.search.run_search", stop)
+
+    def settings(*options):
+        refused("fit", *LOGISTIC, "--out", "far", *options, "--force", status=1)
+        return seen[-1]
+
+    wanted = ExampleWeightSearch.as_in_the_paper(LogisticRegression()).settings
+    found = settings("--as-in-the-paper")
+    ours = ("estimator", "metric", "embedding", "storage", "sample_weight_name", "n_jobs", "show_progress")
+    for field in fields(wanted):
+        if field.name not in (*ours, "random_state"):
+            assert getattr(found, field.name) == getattr(wanted, field.name), field.name
+    assert found.embedding.get_params() == wanted.embedding.get_params()
+    other = settings("--as-in-the-paper", "--batch-size", "5", "--p", "90", "--dims", "4", "--guard")
+    assert (other.batch_size, other.n_batches, other.guard) == (5, 10, True)
+    assert other.sampler == replace(wanted.sampler, p=90)
+    assert other.embedding.get_params() == wanted.embedding.set_params(n_dims=4).get_params()
+    label = settings("--as-in-the-paper", "--embedding", "label", "--sampler", "random")
+    assert label.embedding.standardize is False and label.sampler == "random"
+    Path("paper.toml").write_text("as-in-the-paper = true\nbatches = 3\n")
+    from_file = settings("--config", "paper.toml", "--radius", "2")
+    assert (from_file.n_batches, from_file.batch_size, from_file.radius, from_file.final) == (
+        3,
+        20,
+        2,
+        "best",
+    )
+
+
+def test_a_run_as_in_the_paper_that_stops_is_repeated_by_its_settings():
+    quick = ("--embedding", "label", "--batches", "3", "--batch-size", "3", "--alpha-zero-repeats", "2")
+    shown = moew("fit", *LOGISTIC, "--as-in-the-paper", *quick, "--stop-when", "5", "--out", "one").stdout
+    first = json.loads(Path("one/result.json").read_text())
+    assert first["chosen"] == "example weights"
+    assert first["stopped"]["n_candidates"] == 8 and first["stopped"]["n_trainings_saved"] == 3
+    assert "stopped after 8 of 11 candidates" in shown
+    assert "stopped after 8 of 11 candidates" in Path("one/report.html").read_text()
+    again = in_json("fit", "--config", "one/settings.toml", "--out", "two")
+    assert {name: again[name] for name in ("moew", "alpha", "stopped")} == {
+        name: first[name] for name in ("moew", "alpha", "stopped")
+    }
 
 
 def test_the_unweighted_model_is_kept_too():
@@ -256,8 +317,8 @@ def test_numbers_are_predicted_with_folds(folder):
     found = in_json("fit", *data, "--model", "ridge", *QUICK)
     assert found["task"] == "regression" and found["rows"] == {
         "training": 120,
-        "validation": 120,
-        "out of fold": 0,
+        "validation": 0,
+        "out of fold": 120,
         "set aside": 0,
     }
     printed = moew("predict", "run", "numbers.csv").stdout.splitlines()

@@ -95,6 +95,12 @@ def test_help_loads_nothing_heavy():
         ((*DATA, *WORST, "--embedding", "sklearn.decomposition:PCA"), "a transformer cannot be kept"),
         ((*DATA, *WORST, "--embedding", "labels"), "is none of autoencoder, label"),
         ((*DATA, *WORST, "--honest", "very"), "needs a number, got 'very'"),
+        ((*DATA, *WORST, "--sampler", "random", "--p", "90"), "--p is for --sampler gp_bucb, not for"),
+        ((*DATA, *WORST, "--sampler", "cover", "--stop-when", "0.1"), "take --sampler gp_bucb, or leave out"),
+        ((*DATA, *WORST, "--embedding", "label", "--dims", "3"), "--dims is for --embedding autoencoder"),
+        ((*DATA, *WORST, "--embedding", "columns=a", "--trade-off", "1"), "--trade-off is for --embedding"),
+        ((*DATA, *WORST, "--noise", "repeats"), "raise --alpha-zero-repeats, which is 1"),
+        ((*DATA[:1], *DATA[3:], *WORST, "--as-in-the-paper"), "--folds none is for given validation rows"),
         ((*DATA, *WORST, "--honest", "2"), "--honest 2: a share to hold out is above 0"),
     ],
 )
@@ -113,6 +119,13 @@ def test_wrong_usage_of_fit(arguments, words):
         (("fit", "train.csv", "--folds", "1"), "'1' is not auto, none or a whole number of at least 2"),
         (("fit", "train.csv", "--folds", "given"), "'given' is not auto, none or a whole number"),
         (("fit", "train.csv", "--final", "sum"), "'ensemble', 'average', 'best'"),
+        (("fit", "train.csv", "--stop-when", "-1"), "--stop-when"),
+        (("fit", "train.csv", "--stop-when", "soon"), "--stop-when"),
+        (("fit", "train.csv", "--p", "101"), "--p"),
+        (("fit", "train.csv", "--kernel-width", "wide"), "'wide' is not fit, domain or a number"),
+        (("fit", "train.csv", "--noise", "-1"), "'-1' is not fit, repeats or a number of at least 0"),
+        (("fit", "train.csv", "--trade-off", "2"), "--trade-off"),
+        (("fit", "train.csv", "--dims", "0"), "--dims"),
         (("predict", "nowhere", "train.csv"), "'nowhere' does not exist"),
         (("predict", "."), "Missing argument 'TABLE'"),
         (("demo", "--repeats", "1"), "--repeats"),
@@ -251,7 +264,7 @@ def test_names_of_parts_come_from_the_registries():
         assert ", ".join(registry) in text
     assert ", ".join(rule_examples()) in text
     assert "'uniform', 'label_shift', 'covariate_shift'" in refused("fit", "--base-weights", "shift")
-    assert "'gp_bucb', 'random', 'cover'" in refused("fit", "--sampler", "grid")
+    assert "'gp_bucb', 'random', 'annealing', 'swarm'" in refused("fit", "--sampler", "spiral")
 
 
 def test_no_list_of_names_is_kept_twice():

@@ -19,7 +19,11 @@ MODULES = [
     "moew.models._ensemble",
     "moew._util.state",
     "moew.search._study",
-    "moew.theory",
+    "moew.theory._losses",
+    "moew.theory._measures",
+    "moew.theory._optimal_weights",
+    "moew.theory._theorem_2",
+    "moew.theory._trained",
     "moew.weighting._weights",
 ]
 

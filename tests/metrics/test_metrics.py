@@ -19,8 +19,10 @@ from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics import (
     accuracy,
     fpr_gap,
+    g_mean,
     mean_of_selected,
     precision_at_recall,
+    q_mean,
     r_squared,
     resolve_metric,
     value_per_harm,
@@ -106,7 +108,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_worst_class_error_and_accuracy(kind, weighted):
+def test_errors_of_classes_and_accuracy(kind, weighted):
     rng = np.random.default_rng(0)
     for _ in range(20):
         n = int(rng.integers(1, 40))
@@ -117,6 +119,10 @@ def test_worst_class_error_and_accuracy(kind, weighted):
         present = np.unique(true)
         worst = np.max(1 - np.diag(matrix)[present] / matrix.sum(axis=1)[present])
         assert worst_class_error()(y, decision, sample_weight=weight) == pytest.approx(worst)
+        recalls = np.diag(matrix)[present] / matrix.sum(axis=1)[present]
+        geometric, quadratic = np.prod(recalls) ** (1 / len(recalls)), np.sqrt(np.mean((1 - recalls) ** 2))
+        assert g_mean()(y, decision, sample_weight=weight) == pytest.approx(geometric, abs=1e-7)
+        assert q_mean()(y, decision, sample_weight=weight) == pytest.approx(1 - quadratic)
         expected = accuracy_score(true, decided, sample_weight=weight)
         assert accuracy()(y, decision, sample_weight=weight) == pytest.approx(expected)
 
@@ -150,10 +156,19 @@ def test_worst_band_relative_error(seed, n, inverse):
     bands = [price <= 17, (price > 17) & (price <= 25), (price > 25) & (price <= 42), price > 42]
     expected = max(mean_absolute_percentage_error(price[b], predicted[b]) for b in bands if b.any())
     given_as = (price, predicted) if inverse is None else (np.log(price), np.log(predicted))
-    if inverse == "exp":  # rounding in exp(log(17)) must not move a row across a band's edge
-        edge = np.isin(price, (17, 25, 42))
-        given_as = (np.where(edge, given_as[0] - 1e-12, given_as[0]), given_as[1])
     assert worst_band_relative_error(inverse=inverse)(*given_as) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_rows_at_a_threshold_belong_to_the_band_below_it_on_both_scales(kind):
+    rng = np.random.default_rng(0)
+    for threshold in range(2, 200):  # among them 42, where exp(log(42)) is above 42
+        metric, of_logs = (worst_band_relative_error((threshold,), inverse=way) for way in (None, "exp"))
+        price = np.array([threshold - 1.0, threshold, threshold + 1.0])
+        predicted = price * rng.uniform(0.5, 1.5, 3)
+        logs, predicted_logs = np.log(price.astype(kind)), np.log(predicted.astype(kind))
+        assert of_logs(logs, predicted_logs) == pytest.approx(metric(price, predicted), rel=1e-4)
+    assert worst_band_relative_error((-1, 0, 5), inverse="exp")([0.0, 2.0], [0.0, 2.0]) == 0
 
 
 def test_worst_band_with_weights_other_bands_and_bad_input():
@@ -242,14 +257,14 @@ def test_mean_of_selected():
 
 @pytest.mark.parametrize(
     "make",
-    [accuracy, fpr_gap, mean_of_selected, precision_at_recall, r_squared, value_per_harm, worst_class_error,
-     worst_band_relative_error],
+    [accuracy, fpr_gap, g_mean, mean_of_selected, precision_at_recall, q_mean, r_squared, value_per_harm,
+     worst_class_error, worst_band_relative_error],
 )  # fmt: skip
 def test_our_metrics_can_be_pickled_and_compared(make):
     assert pickle.loads(pickle.dumps(make())) == make()
 
 
-@pytest.mark.parametrize("metric", [accuracy(), worst_class_error()])
+@pytest.mark.parametrize("metric", [accuracy(), g_mean(), q_mean(), worst_class_error()])
 @pytest.mark.parametrize("names", [np.arange(-1, 3), np.array(["a", "bc", "d", "e"]), np.arange(4) / 2])
 @quick
 @given(seeds, st.booleans())

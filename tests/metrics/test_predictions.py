@@ -174,7 +174,14 @@ def test_parts_that_have_no_mean_are_refused():
 
 @pytest.mark.parametrize(
     "model",
-    [LogisticRegression(), LinearSVC(), RidgeClassifier(), SGDClassifier(random_state=0), Perceptron()],
+    [
+        LogisticRegression(),
+        LinearSVC(),
+        RidgeClassifier(),
+        SGDClassifier(random_state=0),
+        Perceptron(),
+        LGBMClassifier(n_estimators=5, min_child_samples=3, verbose=-1, n_jobs=1),
+    ],
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -194,6 +201,13 @@ def test_models_with_a_threshold_of_their_own_do_not_predict_by_their_scores():
     rows = shifted_classes(80)
     model = FixedThresholdClassifier(LogisticRegression(), threshold=0.9).fit(rows.X, rows.y)
     assert not predicts_by_its_scores(model)
+
+    def loss(y_true, scores):
+        shares = 1 / (1 + np.exp(-scores))
+        return shares - y_true, shares * (1 - shares)
+
+    boosted = LGBMClassifier(n_estimators=3, min_child_samples=3, verbose=-1, n_jobs=1, objective=loss)
+    assert not predicts_by_its_scores(boosted.fit(rows.X, rows.y))
 
 
 def test_what_models_decide_by():

@@ -7,7 +7,13 @@ from sklearn.linear_model import LogisticRegression
 
 from moew.data import Block
 from moew.exceptions import InvalidInputError
-from moew.models.networks import TrainingDivergedError, encode, train_autoencoder
+from moew.models.networks import (
+    NetworkSpec,
+    TrainingDivergedError,
+    autoencoder_codes,
+    encode,
+    train_autoencoder,
+)
 
 
 def _numeric(n_columns):
@@ -107,3 +113,13 @@ def test_divergence_is_an_error():
             learning_rate=1e38,
             seed=0,
         )
+
+
+@pytest.mark.parametrize("trade_off", [0.0, 1.0])
+def test_the_trade_off_of_repeats_stands_at_the_features_as_in_the_paper(trade_off):
+    rng = np.random.default_rng(1)
+    inputs = rng.standard_normal((1, 300, 2))  # x, and the label last
+    spec = NetworkSpec((2, 10, 1, 10, 2), "sigmoid", "squared", 800, 100, learning_rate=0.03)
+    codes = autoencoder_codes(spec, inputs, (), trade_off, n_repeats=1, seed=0)[0, :, 0]
+    knows_x, knows_y = (abs(np.corrcoef(codes, inputs[0, :, column])[0, 1]) for column in (0, 1))
+    assert (knows_x > 0.8 > 0.3 > knows_y) if trade_off == 1 else (knows_y > 0.8 > 0.3 > knows_x)

@@ -52,6 +52,11 @@ def test_a_study_goes_on_behind_candidates_that_failed():
     assert seen == [0.0, *proposed(7)[:, 0].tolist()]
 
 
+def test_points_of_others_do_not_take_places_of_the_sequence():
+    known = np.array([[0.0], [-2.0], [0.7], [2.0]])
+    np.testing.assert_array_equal(proposed(3, known, np.array([[3.3]]))[:, 0], [-3, 1, -1])
+
+
 def test_a_plane_is_refused():
     with pytest.raises(InvalidInputError, match="one dimension, the domain has 2"):
         Halving().check_domain(Ball(2, 1.0))

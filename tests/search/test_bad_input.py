@@ -97,7 +97,7 @@ def test_settings():
     refused("radius must be a positive", settings={"radius": 0.0})
     refused("honest must be", settings={"honest": "surely"})
     refused("random_state must be an integer", settings={"storage": "run.log", "random_state": None})
-    refused("gp_bucb", settings={"sampler": "annealing"})
+    refused("gp_bucb", settings={"sampler": "hill climbing"})
     refused("autoencoder", settings={"embedding": "umap"})
     refused("covariate_shift", settings={"base_weights": "balanced"}, **VALIDATION)
     refused("get_scorer_names", settings={"metric": "no such scorer"})

@@ -42,7 +42,7 @@ def _softmax_cross_entropy(out: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def _reconstruction(loss: ReconstructionLoss, out: jax.Array, y: jax.Array) -> jax.Array:
-    """Eq. 4 (the autoencoder's): the weighted sum over the blocks of columns."""
+    """The autoencoder's loss (Section 3.2, not numbered there): a weighted sum over the blocks of columns."""
     total = jnp.zeros((*out.shape[:2], out.shape[3]), dtype=out.dtype)
     for columns, one in ((loss.numeric, lambda o, t: (o - t) ** 2), (loss.binary, _hinge)):
         if columns:

@@ -216,12 +216,11 @@ def autoencoder_codes(
     spec : layers D-h-d-h-D and how they are trained; its loss is not looked at
     inputs : (R or 1, n, D), the label last
     two_values : the columns with hinge loss; others have squared loss
-    trade_off : λ of (1 − λ)·L_x + λ·L_y, where L_x is the mean over the features, so that the label counts as
-    much
-        as all of them together
+    trade_off : the paper's λ of λ·L_x + (1 − λ)·L_y, where L_x is the mean over the features, so that at 0.5
+        the label counts as much as all of them together
     """
     D = inputs.shape[2]
-    weights = [(1 - trade_off) / (D - 1)] * (D - 1) + [trade_off]
+    weights = [trade_off / (D - 1)] * (D - 1) + [1 - trade_off]
     squared = tuple((column, weights[column]) for column in range(D) if column not in two_values)
     hinge = tuple((column, weights[column]) for column in range(D) if column in two_values)
     spec = replace(spec, loss=ReconstructionLoss(squared, hinge, ()))

@@ -18,7 +18,10 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from moew.exceptions import InvalidInputError
+from moew.types import FloatArray
 
 _MOST_ROWS = 10**18
 
@@ -37,6 +40,26 @@ def cover_size(epsilon: float, n_dims: int, *, simplified: bool = False) -> floa
     base = 3 / epsilon if simplified else 1 + 2 / epsilon
     exponent = n_dims * math.log(base)
     return base**n_dims if exponent < 700 else math.inf  # e^700 is 1e304, close to the largest double
+
+
+def steepest_slope(alphas: FloatArray, values: FloatArray, least_distance: float) -> float:
+    """An estimate of a Lipschitz constant: the steepest slope between two of the alphas (n, d) with values
+    (n,).
+
+    Pairs nearer than `least_distance` are left out: values are known up to chance, which a short distance
+    would magnify. The true constant may be larger, where no two alphas show it. NaN without a pair.
+
+    Examples
+    --------
+    >>> steepest_slope(np.array([[0.0], [1.0], [3.0]]), np.array([0.5, 0.75, 0.25]), 0.1)
+    0.25
+    """
+    finite = np.isfinite(values)
+    points, known = np.asarray(alphas, dtype=np.float64)[finite], np.asarray(values, dtype=np.float64)[finite]
+    distances = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
+    far = distances >= max(least_distance, 1e-300)
+    slopes = np.abs(known[:, None] - known[None])[far] / distances[far]
+    return float(slopes.max()) if slopes.size else math.nan
 
 
 @dataclass(frozen=True)
