@@ -44,12 +44,12 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     options = Options(repeats=2, steps=60, out=tmp_path)
     this = Run("mnist", options)
     found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5, 8), (8,), n_batches=2)
-    text = mnist.report(this, found)
+    text = mnist.report(this, found, (5, 8))
     assert f"moew − {PAPER_ARM}" in text and f"{mnist.SOFTMAX_OURS} − {mnist.SOFTMAX_UNIFORM}" in text
     assert "784-8-10" in text and "moew − uniform" in text
     with (tmp_path / "mnist" / "mnist.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 6)  # the second settings for one size
+    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 12)  # the second settings for one size
     seen = found[8, "uniform"]
     best = seen.best(greater_is_better=False)
     one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")
