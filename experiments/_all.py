@@ -23,6 +23,7 @@ from moew._util.whole_files import write_whole
 
 # Longest first, so that the short ones fill the gaps at the end.
 ORDER = ("mnist", "wine", "pages", "crime", "toy", "spam", "bound", "sampling")
+PROGRAM = (sys.executable, "-m", "experiments")
 AFTER = {"sampling": "pages"}  # looks into a search of the other one
 DONE, OUT_OF_TIME, INTERRUPTED = 0, 3, 130
 _WORDS = {None: "not begun", DONE: "done", OUT_OF_TIME: "out of time", INTERRUPTED: "interrupted"}
@@ -99,8 +100,9 @@ class Child:
 
     def _print(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            print(f"[{self.name}] {line.rstrip()}", flush=True)
+        with self._process.stdout as lines:
+            for line in lines:
+                print(f"[{self.name}] {line.rstrip()}", flush=True)
 
     @property
     def minutes(self) -> float:
@@ -203,7 +205,7 @@ def _run_parts(
             for part in ready()[: together - len(running)]:
                 waiting.remove(part)
                 left = [] if minutes is None else [f"--minutes={minutes - wall():.3f}"]
-                command = [sys.executable, "-m", "experiments", part.name, *arguments, *left]
+                command = [*PROGRAM, part.name, *arguments, *left]
                 running[part.name] = part, Child(part.name, command, env)
             time.sleep(_SECONDS_BETWEEN_LOOKS)
             for part, child in list(running.values()):
