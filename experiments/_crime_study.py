@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import permutations
@@ -208,9 +208,16 @@ class Searches:
     """The models of all settings: trained when first needed, or read from the folder."""
 
     def __init__(
-        self, this: Run, data: Mapping[str, Dataset], sizes: Any = SIZES, n_batches: int = N_BATCHES
+        self,
+        this: Run,
+        data: Mapping[str, Dataset],
+        sizes: Any = SIZES,
+        n_batches: int = N_BATCHES,
+        chosen_later: Collection[Setting] = (),
     ):
+        """`chosen_later` are the settings whose search also chooses by posterior mean."""
         self.this, self.data, self.sizes, self.n_batches = this, data, sizes, n_batches
+        self.chosen_later = chosen_later
         self._studies: dict[Any, Crime] = {}
         self._seen: dict[Any, Seen] = {}
 
@@ -227,6 +234,7 @@ class Searches:
             partial(self._prepared, setting, repeats),
             n_batches=self.n_batches,
             batch_size=BATCH_SIZE,
+            keep_embedding=setting in self.chosen_later,
         )
         return found
 

@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments._posterior_choice import ARGMAX, BEST_TRIAL, choose_by_posterior_mean
-from experiments._searches import Arm, Judge, OutOfTimeError, Problem, Seen, run
+from experiments._searches import (
+    Arm,
+    Judge,
+    OutOfTimeError,
+    Problem,
+    Seen,
+    embedding_file,
+    run,
+    with_kept_embedding,
+)
 from moew._util.beside_paper import read_values, write_values
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray
@@ -106,9 +115,18 @@ class Run:
         return on_batch
 
     def search(
-        self, setting: str, prepare: Callable[[], Prepared], *, n_batches: int, batch_size: int
+        self,
+        setting: str,
+        prepare: Callable[[], Prepared],
+        *,
+        n_batches: int,
+        batch_size: int,
+        keep_embedding: bool = False,
     ) -> Seen:
-        """All candidates of one setting; if the folder has them all, nothing is prepared or trained."""
+        """All candidates of one setting; if the folder has them all, nothing is prepared or trained.
+
+        `keep_embedding` is for settings with a `posterior_choice`.
+        """
         path = self.state(setting)
         if path.exists() and (seen := Seen.load(path)).n >= n_batches * batch_size:
             return seen
@@ -118,6 +136,7 @@ class Run:
             batch_size=batch_size,
             path=path,
             n_jobs=self.options.n_jobs,
+            keep_embedding=keep_embedding,
             on_batch=self.tick(setting, n_batches),
         )
 
@@ -128,12 +147,16 @@ class Run:
         ARGMAX, one candidate each; if the folder has them, nothing is prepared or trained."""
         paths = {name: self.state(f"{setting}, {name}") for name in (BEST_TRIAL, ARGMAX)}
         if not all(path.exists() for path in paths.values()):
-            # Batch numbers of their own: other initial parameters than those of all the search's candidates.
+            problem, arm, judge = prepare()
+            embedding = embedding_file(self.state(setting))
+            arm = with_kept_embedding(arm, embedding, begun=True)
+            # A batch number of its own: other initial parameters than those of all the search's candidates.
             found = choose_by_posterior_mean(
-                *prepare(), seen, batch=n_batches + 1, n_jobs=self.options.n_jobs
+                problem, arm, judge, seen, batch=n_batches + 1, n_jobs=self.options.n_jobs
             )
             for name, path in paths.items():
                 found[name].save(path)
+            embedding.unlink(missing_ok=True)
             self.tick(f"{setting}, posterior mean", 1)(1)
         return {name: Seen.load(path) for name, path in paths.items()}
 

@@ -313,14 +313,16 @@ def run(
     batch_size: int,
     path: Path,
     n_jobs: int = 1,
+    keep_embedding: bool = False,
     on_batch: Callable[[int], None] | None = None,
 ) -> Seen:
     """Train B batches of K candidates for all repeats; continues from what `path` holds.
 
+    `keep_embedding` leaves the file of the embedding beside `path`, for candidates to be trained later.
     `on_batch` is called after each batch with the number of batches done; it may raise `OutOfTimeError`.
     """
-    embedding = path.with_suffix(".embedding.npy")
-    arm = _kept_embedding(arm, embedding, begun=path.exists())
+    embedding = embedding_file(path)
+    arm = with_kept_embedding(arm, embedding, begun=path.exists())
     searches = _searches(problem, arm, judge, batch_size)
     seen = _begun(path, arm, searches)
 
@@ -354,7 +356,8 @@ def run(
         keep=False,
         n_jobs=n_jobs,
     )
-    embedding.unlink(missing_ok=True)
+    if not keep_embedding:
+        embedding.unlink(missing_ok=True)
     return seen
 
 
@@ -385,8 +388,7 @@ def _begun(path: Path, arm: Arm, searches: Sequence[Search]) -> Seen:
         check_mark(seen, arm)
     except MoewError as error:
         raise MoewError(
-            f"{path}: {error} Bring {path.with_suffix('.embedding.npy').name} back, or remove the file to "
-            "begin again."
+            f"{path}: {error} Bring {embedding_file(path).name} back, or remove the file to begin again."
         ) from error
     for repeat, search in enumerate(searches):
         for trial in search.study.ask_with(seen.alphas[repeat]):
@@ -424,7 +426,12 @@ def train_candidates(
     return seen
 
 
-def _kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
+def embedding_file(path: Path) -> Path:
+    """The file of the embedding of the search that is kept at `path`."""
+    return path.with_suffix(".embedding.npy")
+
+
+def with_kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
     """The arm with the embedding that its search began with, which is kept at `path` until the search ends.
 
     Trained again it could differ: a GPU rounds differently if its compiler chooses other matrix products.

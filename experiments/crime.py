@@ -33,6 +33,7 @@ searches of the paper's settings and of "moew" also choose by the posterior mean
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from experiments._crime_settings import PAPER, VARIANTS, settings
@@ -96,6 +97,11 @@ def all_models(this: Run, searches: Searches) -> str:
 def main(options: Options) -> str:
     """Run or continue, and return the tables; the figure and raw numbers go to the folder."""
     this = Run("crime", options)
-    return this.conclude(
-        report(this, Searches(this, {name: load_crime(name) for name in ("script", "complete")}))
-    )
+    chosen_later = {
+        replace(setting, choice="validation")
+        for key in PAPER
+        for name, setting in settings(*key).items()
+        if setting.choice != "validation" and this.wants(row(*key, name))
+    }
+    data = {name: load_crime(name) for name in ("script", "complete")}
+    return this.conclude(report(this, Searches(this, data, chosen_later=chosen_later)))

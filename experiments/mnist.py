@@ -191,15 +191,20 @@ def search_all(
             found[h, name] = both[how]
         elif (h, name) not in found:
             found[h, name] = this.search(
-                setting(h, name), partial(prepare, h, name), n_batches=n_batches, batch_size=BATCH_SIZE
+                setting(h, name),
+                partial(prepare, h, name),
+                n_batches=n_batches,
+                batch_size=BATCH_SIZE,
+                keep_embedding=(h, name) in chosen_later,
             )
         return found[h, name]
 
     every = all_settings(hidden, second)
     this.check_only([setting(h, name) for h, name in every])
-    for h, name in every:
-        if this.wants(setting(h, name)):
-            search(h, name)
+    wanted = [(h, name) for h, name in every if this.wants(setting(h, name))]
+    chosen_later = {(h, BY_MEAN[name][0]) for h, name in wanted if name in BY_MEAN}
+    for h, name in wanted:
+        search(h, name)
     return found
 
 

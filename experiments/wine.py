@@ -100,13 +100,18 @@ def search_all(this: Run, name: str, make_rows: Callable[[], Wine], plan: Plan) 
         elif setting.name not in found:
             n_batches = plan.batches(setting.name)[-1]
             found[setting.name] = this.search(
-                shown, partial(prepare, setting), n_batches=n_batches, batch_size=BATCH_SIZE
+                shown,
+                partial(prepare, setting),
+                n_batches=n_batches,
+                batch_size=BATCH_SIZE,
+                keep_embedding=setting.name in chosen_later,
             )
         return found[setting.name]
 
-    for setting in settings.values():
-        if this.wants(f"{name} {setting.name}"):
-            search(setting)
+    wanted = [setting for setting in settings.values() if this.wants(f"{name} {setting.name}")]
+    chosen_later = {setting.of for setting in wanted if setting.choice is not None}
+    for setting in wanted:
+        search(setting)
     return found
 
 

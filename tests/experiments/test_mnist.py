@@ -98,6 +98,18 @@ def test_a_setting_alone_takes_its_place_among_the_others(rows, tmp_path):
         small_run(rows, tmp_path, "h=5 other")
 
 
+def test_the_choice_by_posterior_mean_has_the_embedding_of_its_search(rows, tmp_path, monkeypatch):
+    row = f"h=5 moew, {ARGMAX}"
+    monkeypatch.setattr(Run, "posterior_choice", end)  # interrupted after the search
+    with pytest.raises(OutOfTimeError):
+        small_run(rows, tmp_path, row)
+    [kept] = tmp_path.rglob("*.embedding.npy")
+    monkeypatch.undo()
+    monkeypatch.setattr(mnist.Mnist, "difficulty", lambda self, networks: np.ones((2, len(self.y), 1)))
+    found, _ = small_run(rows, tmp_path, row)
+    assert found[5, f"moew, {ARGMAX}"].n == 1 and not kept.exists()
+
+
 def test_the_seconds_of_some_settings_stand_beside_those_of_all(rows, tmp_path):
     (tmp_path / "mnist").mkdir()
     whole = {"experiment": "mnist", "options": {}, "seconds": 7.0}
@@ -135,7 +147,7 @@ def small_problem(rows, steps, n_repeats=2):
     return Problem.of(networks, np.arange(10), rows_of_repeats(None, y[None], n_repeats), judged, judged)
 
 
-def end(done):
+def end(*_, **more):
     raise OutOfTimeError("time is up")
 
 
