@@ -1,7 +1,7 @@
 """`python -m experiments NAME`: run an experiment of the paper from the command line.
 
 Tables are printed; raw numbers, figures and intermediate results go to a folder. An interrupted command
-continues where it stopped when run again.
+continues where it stopped when run again. `python -m experiments all` runs every experiment, some at a time.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Experiment:
 
     more: names of its own options, their choices (the first is the default), and help.
     files: names of options that take a file of the user, and help.
+    by_setting: whether some of its settings can be run alone, and the tables made from the raw numbers.
     """
 
     summary: str
@@ -33,6 +34,7 @@ class Experiment:
     steps: int = 10_000
     more: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    by_setting: bool = False
 
 
 EXPERIMENTS = {
@@ -46,12 +48,13 @@ EXPERIMENTS = {
         },
     ),
     "sampling": Experiment("Figure 2: where GP-BUCB samples; validation against test."),
-    "mnist": Experiment("Figure 3: the worst digit's error, by size of the network."),
+    "mnist": Experiment("Figure 3: the worst digit's error, by size of the network.", by_setting=True),
     "wine": Experiment(
         "Figure 4: the worst price range's error; d, B, p and q.",
         files={"csv": "Kaggle's whole file, winemag-data-130k-v2.csv."},
+        by_setting=True,
     ),
-    "crime": Experiment("Tables 1 and 2: fairness on few rows, IID and shifted."),
+    "crime": Experiment("Tables 1 and 2: fairness on few rows, IID and shifted.", by_setting=True),
     "spam": Experiment("Value saved per harm done, on credit default."),
     "pages": Experiment("Graded quality of selected pages, on blog feedback."),
     "bound": Experiment("Theorem 2 beside the search over an ε-cover (no networks)."),
@@ -71,25 +74,44 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
         _add_options(command, experiment)
+    words = "Every experiment, some at a time; how long each took is in OUT/minutes.txt."
+    command = commands.add_parser("all", help=words, description=words)
+    _add_options(command, None)
+    command.add_argument(
+        "--together", type=_at_least(1), default=1, metavar="N", help="Experiments at a time. (default: 1)"
+    )
     return made
 
 
-def _add_options(command: argparse.ArgumentParser, experiment: Experiment) -> None:
-    def option(name: str, kind: Callable[[str], Any], default: Any, words: str, **more: Any) -> None:
-        command.add_argument(f"--{name}", type=kind, default=default, help=words, **more)
+def _add_options(command: argparse.ArgumentParser, experiment: Experiment | None) -> None:
+    """Add the options of an experiment; with None those of all, whose defaults are the experiments' own."""
 
-    option("repeats", _at_least(2), experiment.repeats, "Of the whole experiment, for margins.", metavar="N")
+    def option(name: str, kind: Callable[[str], Any], default: Any, words: str, **more: Any) -> None:
+        shown = {"default": default if experiment else argparse.SUPPRESS, "help": words, **more}
+        command.add_argument(f"--{name}", type=kind, **shown)
+
+    usual = experiment or Experiment("")
+    option("repeats", _at_least(2), usual.repeats, "Of the whole experiment, for margins.", metavar="N")
     option("seed", _at_least(0), 0, "Of all chance.", metavar="N")
     option("device", str, None, "None is what JAX would take.", choices=("cpu", "gpu"))
     option("precision", str, "float32", "Of products.", choices=("float32", "tf32", "bfloat16"))
-    option("steps", _at_least(1), experiment.steps, "Of training each network.", metavar="N")
+    option("steps", _at_least(1), usual.steps, "Of training each network.", metavar="N")
     option("jobs", _at_least(1), 1, "Processes at a time.", metavar="N", dest="n_jobs")
     option("minutes", _above_zero, None, "Stop cleanly after so many.", metavar="N")
     option("out", Path, Path("out"), "Folder of all results.")
-    for name, (choices, words) in experiment.more.items():
+    for name, (choices, words) in usual.more.items():
         option(name, str, choices[0], words, choices=choices)
-    for name, words in experiment.files.items():
+    for name, words in usual.files.items():
         option(name, _existing_file, None, words)
+    if usual.by_setting:
+        which = command.add_mutually_exclusive_group()
+        words = "Run only the setting of this name in the raw numbers, with * for any text; may be repeated. "
+        words += "Its numbers replace those in the folder, and the tables are made from all of them."
+        which.add_argument("--only", action="append", metavar="NAME", help=words)
+        words = "Run nothing: make the tables and figures from the raw numbers in the folder."
+        which.add_argument(
+            "--tables", action="store_const", const=[], default=argparse.SUPPRESS, dest="only", help=words
+        )
 
 
 def _existing_file(text: str) -> Path:
@@ -120,6 +142,8 @@ def run(name: str, given: dict[str, Any], show: Callable[[str], Any]) -> tuple[i
     from experiments._experiment import Options
     from experiments._searches import OutOfTimeError
 
+    if given.get("only") is not None:
+        given = {**given, "only": tuple(given["only"])}
     shared = {option.name for option in fields(Options)}
     options = Options(**{key: value for key, value in given.items() if key in shared})
     more = {key: value for key, value in given.items() if key not in shared}
@@ -137,7 +161,12 @@ def run(name: str, given: dict[str, Any], show: Callable[[str], Any]) -> tuple[i
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and run; returns the exit status."""
     given = vars(parser().parse_args(arguments))
-    status, line = run(given.pop("name"), given, print)
+    name = given.pop("name")
+    if name == "all":
+        from experiments._all import run_all
+
+        return run_all(given)
+    status, line = run(name, given, print)
     if line:
         print(f"experiments: {line}", file=sys.stderr)
     return status

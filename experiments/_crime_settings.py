@@ -7,6 +7,7 @@ from dataclasses import replace
 from experiments._crime_measures import ONE_THRESHOLD
 from experiments._crime_study import Setting
 from experiments._experiment import PAPER_ARM
+from experiments._posterior_choice import ARGMAX, BEST_TRIAL
 
 POST = Setting(rule="post-shift", aim="accuracy")
 VANILLA = Setting()
@@ -39,6 +40,7 @@ VARIANTS: dict[str, Setting] = {
     "violation of coverage, threshold: zero": replace(_COVERAGE, rule="zero"),
     "99 features": replace(VANILLA, features="complete"),
     "π of the script": replace(VANILLA, pi="script"),
+    "π of the labels (text)": replace(VANILLA, pi="label"),
     "fitted GP, noise 0.1": replace(VANILLA, search="fitted"),
     "radius 5": replace(VANILLA, radius=5.0),
     "one split": replace(VANILLA, splits="one"),
@@ -49,6 +51,7 @@ VARIANTS: dict[str, Setting] = {
     "post-shift, as above": POST,
     "post-shift, 99 features": replace(POST, features="complete"),
     "post-shift, π of the script": replace(POST, pi="script"),
+    "post-shift, π of the labels (text)": replace(POST, pi="label"),
     "post-shift, fitted GP, noise 0.1": replace(POST, search="fitted"),
     "post-shift, accuracy minimised": replace(POST, search="fitted", pi="script", wrong_way=True),
     "post-shift, radius 5": replace(POST, radius=5.0),
@@ -71,7 +74,13 @@ def settings(study: str, approach: str) -> dict[str, Setting]:
         arms["Shimodaira"] = replace(paper, study=study, search="none", pi="ratio")
     paper_pi, our_pi = ("ratio", OUR_PI[approach]) if study == "shifted" else ("none", "none")
     arms[PAPER_ARM] = replace(paper, study=study, pi=paper_pi)
-    return arms | {name: replace(ours, study=study, pi=our_pi) for name, ours in OURS[approach].items()}
+    arms |= {name: replace(ours, study=study, pi=our_pi) for name, ours in OURS[approach].items()}
+    by_mean = {
+        f"{name}, {choice}": replace(arms[name], choice=choice)
+        for name in (PAPER_ARM, "moew")
+        for choice in (BEST_TRIAL, ARGMAX)
+    }
+    return arms | by_mean
 
 
 def known_arms(study: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import permutations
@@ -13,6 +13,7 @@ import numpy as np
 from experiments._autoencoder import middle_layer
 from experiments._crime_measures import CLASSES, MEASURES, N_GROUPS, RULES, all_measures
 from experiments._experiment import PERCENT, Options, Prepared, Run, chosen
+from experiments._posterior_choice import BY_VALIDATION
 from experiments._scaling import standardized
 from experiments._searches import (
     Arm,
@@ -67,6 +68,7 @@ class Setting:
     features: str = "script"
     splits: str = "random"  # "random", "one" for all repeats, or one of FILE_ORDERS
     wrong_way: bool = False  # minimise accuracy, as the released script does
+    choice: str = "validation"  # of a candidate: "validation", BEST_TRIAL or ARGMAX
 
     @property
     def greater_is_better(self) -> bool:
@@ -80,8 +82,9 @@ class Setting:
 
     @property
     def fixed(self) -> Setting:
-        """The fixed weights to compare with: uniform, or Shimodaira's in the shifted study."""
-        return replace(self, search="none", pi=self.pi if self.study == "shifted" else "none").models
+        """The fixed weights to compare with: uniform, or π alone in the shifted study and with π(y)."""
+        with_pi = self.study == "shifted" or self.pi == "label"
+        return replace(self, search="none", pi=self.pi if with_pi else "none").models
 
     @property
     def models(self) -> Setting:
@@ -205,9 +208,16 @@ class Searches:
     """The models of all settings: trained when first needed, or read from the folder."""
 
     def __init__(
-        self, this: Run, data: Mapping[str, Dataset], sizes: Any = SIZES, n_batches: int = N_BATCHES
+        self,
+        this: Run,
+        data: Mapping[str, Dataset],
+        sizes: Any = SIZES,
+        n_batches: int = N_BATCHES,
+        chosen_later: Collection[Setting] = (),
     ):
+        """`chosen_later` are the settings whose search also chooses by posterior mean."""
         self.this, self.data, self.sizes, self.n_batches = this, data, sizes, n_batches
+        self.chosen_later = chosen_later
         self._studies: dict[Any, Crime] = {}
         self._seen: dict[Any, Seen] = {}
 
@@ -216,14 +226,30 @@ class Searches:
         setting = setting.models
         for (known, n), seen in self._seen.items():
             if known == setting and n >= repeats:
-                return Seen(seen.alphas[:repeats], {m: v[:repeats] for m, v in seen.scores.items()})
+                return seen.first(repeats)
+        if setting.choice != "validation":
+            return self._by_posterior_mean(setting, repeats)
         found = self._seen[setting, repeats] = self.this.search(
             f"{setting.label} repeats={repeats}",
             partial(self._prepared, setting, repeats),
             n_batches=self.n_batches,
             batch_size=BATCH_SIZE,
+            keep_embedding=setting in self.chosen_later,
         )
         return found
+
+    def _by_posterior_mean(self, setting: Setting, repeats: int) -> Seen:
+        """What the setting's search chooses by the posterior mean of its Gaussian process."""
+        search = replace(setting, choice="validation")
+        both = self.this.posterior_choice(
+            f"{search.label} repeats={repeats}",
+            partial(self._prepared, search, repeats),
+            self.of(search, repeats),
+            n_batches=self.n_batches,
+        )
+        for choice, seen in both.items():
+            self._seen[replace(setting, choice=choice), repeats] = seen
+        return both[setting.choice]
 
     def _prepared(self, setting: Setting, repeats: int) -> Prepared:
         fixed = None if setting.search == "none" else self.of(setting.fixed, repeats)
@@ -243,4 +269,7 @@ class Searches:
         picks = chosen(aimed_at(self.of(setting, repeats), aim), aim.greater_is_better, unit=PERCENT)
         names = {"accuracy": "accuracy", "violation": aim.violation}
         shown = {name: picks[f"{aim.rule}: test {kind}"] for name, kind in names.items()}
+        if setting.choice != "validation":
+            beside = {f"{name}{BY_VALIDATION}": kind for name, kind in names.items()}
+            shown |= {name: picks[f"{aim.rule}: test {kind}{BY_VALIDATION}"] for name, kind in beside.items()}
         return {"validation": picks["validation"], **shown}

@@ -10,43 +10,52 @@ import numpy as np
 from experiments._crime_measures import ONE_THRESHOLD
 from experiments._crime_settings import PAPER, known_arms, settings
 from experiments._crime_study import FILE_ORDERS, Searches, Setting
-from experiments._experiment import PAPER_ARM, PERCENT
+from experiments._experiment import PAPER_ARM, PERCENT, Scores
+from experiments._posterior_choice import BY_VALIDATION
 from moew._util.beside_paper import Line, difference, table
-from moew.types import FloatArray
 
-Scores = dict[str, FloatArray]
-"""Validation score, test accuracy and violation (R,) of a chosen model."""
 Results = dict[tuple[str, str], dict[str, Scores]]
 """The scores of each arm, by study and approach."""
 
 
 def main_tables(results: Results) -> str:
-    """Tables 1 and 2, and differences within the repeats."""
+    """Tables 1 and 2, and differences within the repeats, of the arms that the results have."""
     parts = []
     for (study, approach), arms in results.items():
         fixed, _ = known_arms(study)
         paper = dict(zip(known_arms(study), PAPER[study, approach], strict=True))
         paper["moew"] = paper[PAPER_ARM]
+        by_mean = [name for name in arms if settings(study, approach)[name].choice != "validation"]
+        pairs = [
+            (name, other)
+            for other in dict.fromkeys((fixed, "uniform"))
+            for name in arms
+            if name.startswith("moew") and name not in by_mean
+        ]
         for column, (kind, greater) in enumerate((("accuracy", True), ("violation", False))):
             lines = []
             for name, values in arms.items():
                 known = paper.get(name, (None,) * 4)[2 * column : 2 * column + 2]
                 lines.append(Line(name, values[kind], greater, known[0], known[1] or 0.0))
+            if not lines:
+                continue
             parts.append(table(f"{study}, {approach}: test {kind}, %", lines))
             parts += [
                 difference(f"{name} − {other}", arms[name][kind], arms[other][kind], greater)
-                for other in dict.fromkeys((fixed, "uniform"))
-                for name in arms
-                if name.startswith("moew")
+                for name, other in (*pairs, ("moew", PAPER_ARM))
+                if name in arms and other in arms
             ]
-            rival = arms[PAPER_ARM][kind]
-            parts.append(difference(f"moew − {PAPER_ARM}", arms["moew"][kind], rival, greater))
+            for name in by_mean:
+                ours, usual = arms[name][kind], arms[name][f"{kind}{BY_VALIDATION}"]
+                parts.append(difference(f"{name} − the choice{BY_VALIDATION}", ours, usual, greater))
             parts.append("")
     return "\n".join(parts)
 
 
 def variant_table(results: dict[str, tuple[Setting, Scores, Scores]]) -> str:
     """All readings beside the paper's figures; the nearest has the smallest sum of the four differences."""
+    if not results:
+        return ""
     width, kinds = max(map(len, results)), ("accuracy", "violation")
     heads = [f"{arm} {kind}" for arm in ("fixed", "moew") for kind in kinds]
     heads = [f"{head:>17}" for head in (*heads, *(f"diff. {kind}" for kind in kinds))]
@@ -113,9 +122,17 @@ def file_order_table(searches: Searches, repeats: int) -> str:
 
 
 def draw(path: Path, results: Results) -> None:
-    """Violation against accuracy with margins, a panel for each table and approach."""
+    """Violation against accuracy with margins, a panel for each table and approach, of all arms but choices
+    by posterior mean. Nothing is drawn if an arm is missing."""
     from experiments._figures import COLOURS, new_figure, save
 
+    results = {
+        key: {n: arms[n] for n, s in settings(*key).items() if s.choice == "validation" and n in arms}
+        for key, arms in results.items()
+    }
+    every = [s for key in PAPER for s in settings(*key).values() if s.choice == "validation"]
+    if sum(map(len, results.values())) < len(every):
+        return
     figure, axes = new_figure(2, 2, (9, 8))
     colours = dict(zip(settings("shifted", "vanilla"), COLOURS, strict=False))
     marks: dict[str, Any] = {}

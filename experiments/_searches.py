@@ -264,6 +264,17 @@ class Seen:
         """All scores (R,) of the chosen candidates (R,)."""
         return {name: values[np.arange(len(chosen)), chosen] for name, values in self.scores.items()}
 
+    def only(self, chosen: IntArray) -> Seen:
+        """The chosen candidates (R,) alone, one for each repeat."""
+        rows = np.arange(len(chosen)), chosen
+        scores = {name: values[rows][:, None] for name, values in self.scores.items()}
+        return Seen(self.alphas[rows][:, None], scores, self.mark)
+
+    def first(self, repeats: int) -> Seen:
+        """The candidates of the first repeats."""
+        scores = {name: values[:repeats] for name, values in self.scores.items()}
+        return Seen(self.alphas[:repeats], scores, self.mark[:repeats])
+
     def winners(self, greater_is_better: bool) -> FloatArray:
         """The alphas (R, d) of the best candidates of the repeats."""
         best = self.best(greater_is_better)
@@ -302,14 +313,16 @@ def run(
     batch_size: int,
     path: Path,
     n_jobs: int = 1,
+    keep_embedding: bool = False,
     on_batch: Callable[[int], None] | None = None,
 ) -> Seen:
     """Train B batches of K candidates for all repeats; continues from what `path` holds.
 
+    `keep_embedding` leaves the file of the embedding beside `path`, for candidates to be trained later.
     `on_batch` is called after each batch with the number of batches done; it may raise `OutOfTimeError`.
     """
-    embedding = path.with_suffix(".embedding.npy")
-    arm = _kept_embedding(arm, embedding, begun=path.exists())
+    embedding = embedding_file(path)
+    arm = with_kept_embedding(arm, embedding, begun=path.exists())
     searches = _searches(problem, arm, judge, batch_size)
     seen = _begun(path, arm, searches)
 
@@ -343,7 +356,8 @@ def run(
         keep=False,
         n_jobs=n_jobs,
     )
-    embedding.unlink(missing_ok=True)
+    if not keep_embedding:
+        embedding.unlink(missing_ok=True)
     return seen
 
 
@@ -370,18 +384,54 @@ def _begun(path: Path, arm: Arm, searches: Sequence[Search]) -> Seen:
     if not path.exists():
         return Seen(np.empty((len(searches), 0, searches[0].weighting.n_dims)), mark=arm.mark)
     seen = Seen.load(path)
-    if seen.mark.shape != arm.mark.shape or not np.allclose(seen.mark, arm.mark, rtol=0.01, atol=0.001):
+    try:
+        check_mark(seen, arm)
+    except MoewError as error:
         raise MoewError(
-            f"{path} was begun with another embedding or radius, and its alphas mean nothing here; bring "
-            f"{path.with_suffix('.embedding.npy').name} back, or remove the file to begin again."
-        )
+            f"{path}: {error} Bring {embedding_file(path).name} back, or remove the file to begin again."
+        ) from error
     for repeat, search in enumerate(searches):
         for trial in search.study.ask_with(seen.alphas[repeat]):
             search.study.tell(trial.number, seen.scores["validation"][repeat, trial.number])
     return seen
 
 
-def _kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
+def check_mark(seen: Seen, arm: Arm) -> None:
+    """Raise an error if the candidates were found with another embedding or radius than the arm's."""
+    if seen.mark.shape != arm.mark.shape or not np.allclose(seen.mark, arm.mark, rtol=0.01, atol=0.001):
+        raise MoewError(
+            "the candidates were found with another embedding or radius, and their alphas mean nothing here."
+        )
+
+
+def train_candidates(
+    problem: Problem, arm: Arm, judge: Judge, alphas: FloatArray, batch: int, n_jobs: int = 1
+) -> Seen:
+    """Train and judge the candidates with the given alphas (R, k, d), as a batch of that number."""
+    searches = _searches(problem, arm, judge, batch_size=alphas.shape[1])
+    asked = [search.study.ask_with(of_repeat) for search, of_repeat in zip(searches, alphas, strict=True)]
+    seen = Seen(alphas, mark=arm.mark)
+    train = train_repeats(problem.networks, searches, problem.classes, n_jobs)
+    for repeat, trial, models in train(batch, asked):
+        if isinstance(models, Exception):
+            raise models
+        data = problem.data[repeat]
+        try:
+            predictions = judge.evaluator.predictions(models, data)
+            value = judge.evaluator.value(predictions, data.validation)
+            scores = judge.recorded(problem, repeat, models[0], predictions)
+        except MoewError:  # the model diverged, or a metric is undefined
+            continue
+        seen.record(repeat, trial.number, {"validation": value, **scores})
+    return seen
+
+
+def embedding_file(path: Path) -> Path:
+    """The file of the embedding of the search that is kept at `path`."""
+    return path.with_suffix(".embedding.npy")
+
+
+def with_kept_embedding(arm: Arm, path: Path, begun: bool) -> Arm:
     """The arm with the embedding that its search began with, which is kept at `path` until the search ends.
 
     Trained again it could differ: a GPU rounds differently if its compiler chooses other matrix products.

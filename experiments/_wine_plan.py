@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from experiments._experiment import PI_ALONE, WITH_PI, Scores
+from experiments._posterior_choice import ARGMAX, BEST_TRIAL
 from moew.samplers import GpBucb
-from moew.types import FloatArray
 
 BATCH_SIZE = 20
 PAPER_RADIUS, OUR_RADIUS, OUR_DIMS, LONG_DIMS = 5.0, 3.0, 5, 10  # ours: benchmarks.paper_settings wine
@@ -34,6 +35,9 @@ class Setting:
     confidence: float = ONE_DEVIATION  # the paper's p = q
     scaled: bool = False  # whether the model's points are scaled
     few: bool = False  # whether it has fewer repeats
+    pi: bool = False  # whether it has the base weights π(y)
+    choice: str | None = None  # BEST_TRIAL or ARGMAX of the search `of`
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,13 @@ class Plan:
             few = partial(Setting, n_dims=8, few=True)
             found.append(few(f"{as_paper(8)}, hinge loss (text)", "text"))
             found.append(few(f"{as_paper(8)}, fitted GP, noise 1e-4", "scripts", search=FITTED_SEARCH))
+            found.append(few(PI_ALONE, pi=True))
+            found.append(few(PAPER_WITH_PI, "scripts", pi=True))
+            found += [
+                Setting(f"{of}, {choice}", choice=choice, of=of)
+                for of in (as_paper(8), MOEW)
+                for choice in (BEST_TRIAL, ARGMAX)
+            ]
         return found
 
     def batches(self, setting: str) -> list[int]:
@@ -80,7 +91,8 @@ def with_p(p: float) -> str:
 
 
 UNIFORM, MOEW = "uniform", "moew"
+PAPER_WITH_PI = f"{as_paper(8)}, {WITH_PI}"
 SCALED_UNIFORM, SCALED_MOEW = f"{UNIFORM}, scaled points", f"{MOEW}, scaled points"
 WHOLE = Plan(tuple(range(2, 31, 2)), tuple(PAPER_CONFIDENCE), long_batches=50, like_paper=True)
 PART = Plan((2, 8, 10, 20))  # of "wine-full"
-Picks = dict[tuple[str, int], dict[str, FloatArray]]  # by setting and B: scores (R,) by name
+Picks = dict[tuple[str, int], Scores]  # by setting and B

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from experiments._experiment import PERCENT
+from experiments._experiment import PERCENT, PI_ALONE
+from experiments._posterior_choice import BY_VALIDATION
 from experiments._searches import Seen
 from experiments._wine_plan import (
     BATCH_SIZE,
@@ -14,6 +16,7 @@ from experiments._wine_plan import (
     PAPER_CONFIDENCE,
     PAPER_D8,
     PAPER_UNIFORM,
+    PAPER_WITH_PI,
     SCALED_MOEW,
     SCALED_UNIFORM,
     UNIFORM,
@@ -27,34 +30,51 @@ from moew._util.margins import margin
 
 
 def report(name: str, plan: Plan, picks: Picks) -> str:
-    """The tables of one dataset."""
+    """The tables of one dataset, of the settings that `picks` has."""
     B = plan.n_batches
-
-    def line(setting: str, batches: int, shown: str, paper: tuple[float, float] | None = None) -> Line:
-        known = paper if plan.like_paper and paper is not None else (None, 0.0)
-        return Line(shown, picks[setting, batches]["test"], False, *known)
-
-    shown = [setting.name for setting in plan.settings() if not setting.name.startswith("p=q")]
     known = {UNIFORM: PAPER_UNIFORM[0], as_paper(8): PAPER_D8, MOEW: PAPER_D8}
-    lines = [line(setting, B, setting, known.get(setting)) for setting in shown]
-    parts = [table(f"{name}, worst price range's test error in percent, best of {B * BATCH_SIZE}", lines)]
-    for setting in shown:
-        if not setting.startswith(UNIFORM):
-            other = SCALED_UNIFORM if setting == SCALED_MOEW else UNIFORM
-            values, rivals = (picks[one, B]["test"] for one in (setting, other))
-            parts.append(difference(f"{setting} − {other}", values, rivals, greater_is_better=False))
-    best = min(plan.dims, key=lambda d: float(picks[as_paper(d), B]["validation"].mean()))
-    rival = as_paper(best)  # the best of the paper's settings, by validation
-    ours, theirs = (picks[setting, B]["test"] for setting in (MOEW, rival))
-    parts.append(difference(f"{MOEW} − {rival}", ours, theirs, greater_is_better=False))
-    if plan.confidences:
-        lines = [line(with_p(p), B, f"p=q={p:g}", PAPER_CONFIDENCE.get(p)) for p in plan.confidences]
-        parts += ["", table(f"{name}, d={LONG_DIMS}, B={B}", lines)]
+
+    def lines(wanted: Sequence[tuple[str, int, str, tuple[float, float] | None]]) -> list[Line]:
+        return [
+            Line(
+                shown,
+                picks[setting, batches]["test"],
+                False,
+                *(paper if plan.like_paper and paper is not None else (None, 0.0)),
+            )
+            for setting, batches, shown, paper in wanted
+            if (setting, batches) in picks
+        ]
+
+    def less(setting: str, other: str) -> list[str]:
+        if not {(setting, B), (other, B)} <= picks.keys():
+            return []
+        values, rivals = (picks[one, B]["test"] for one in (setting, other))
+        return [difference(f"{setting} − {other}", values, rivals, greater_is_better=False)]
+
+    settings = [setting for setting in plan.settings() if not setting.name.startswith("p=q")]
+    title = f"{name}, worst price range's test error in percent, best of {B * BATCH_SIZE}"
+    main = lines([(one.name, B, one.name, known.get(one.name)) for one in settings])
+    parts = [table(title, main)] if main else []
+    for setting in settings:
+        if setting.choice is not None and (setting.name, B) in picks:
+            of_both = picks[setting.name, B]
+            against = of_both[f"test{BY_VALIDATION}"]
+            shown = f"{setting.name} − the choice{BY_VALIDATION}"
+            parts.append(difference(shown, of_both["test"], against, greater_is_better=False))
+        elif setting.choice is None and not setting.name.startswith(UNIFORM):
+            parts += less(setting.name, SCALED_UNIFORM if setting.name == SCALED_MOEW else UNIFORM)
+    parts += less(PAPER_WITH_PI, PI_ALONE) + less(PAPER_WITH_PI, as_paper(8))
+    if all((as_paper(d), B) in picks for d in plan.dims):
+        best = min(plan.dims, key=lambda d: float(picks[as_paper(d), B]["validation"].mean()))
+        parts += less(MOEW, as_paper(best))  # the best of the paper's settings, by validation
+    if some := lines([(with_p(p), B, f"p=q={p:g}", PAPER_CONFIDENCE.get(p)) for p in plan.confidences]):
+        parts += ["", table(f"{name}, d={LONG_DIMS}, B={B}", some)]
     if plan.long_batches > B:
         marks, last = plan.batches(UNIFORM), plan.long_batches
-        lines = [line(as_paper(LONG_DIMS), b, f"B={b}") for b in marks]
-        lines.append(line(UNIFORM, last, f"uniform, B={last}", PAPER_UNIFORM[1]))
-        parts += ["", table(f"{name}, d={LONG_DIMS} as in the paper", lines)]
+        wanted = [(as_paper(LONG_DIMS), b, f"B={b}", None) for b in marks]
+        if some := lines([*wanted, (UNIFORM, last, f"uniform, B={last}", PAPER_UNIFORM[1])]):
+            parts += ["", table(f"{name}, d={LONG_DIMS} as in the paper", some)]
     return "\n".join([*parts, ""])
 
 
@@ -69,10 +89,14 @@ def spread(name: str, seen: Seen, n_models: int) -> str:
 
 
 def draw(path: Path, name: str, plan: Plan, picks: Picks) -> None:
-    """Draw Figure 4a, by d, and, if the plan has more batches, Figure 4b, by B; validation and test."""
+    """Draw Figure 4a, by d, and, if the plan has more batches, Figure 4b, by B; validation and test. Nothing
+    is drawn if `picks` lacks a setting that is shown."""
     from experiments._figures import COLOURS, band, new_figure, save
 
     B, marks = plan.n_batches, plan.batches(UNIFORM)
+    shown = {UNIFORM, MOEW, *map(as_paper, (*plan.dims, LONG_DIMS))}
+    if not all((setting, b) in picks for setting in shown for b in plan.batches(setting)):
+        return
     panels = [(list(plan.dims), [(as_paper(d), B) for d in plan.dims], [(UNIFORM, B)] * len(plan.dims))]
     if plan.long_batches > B:
         panels.append((marks, [(as_paper(LONG_DIMS), b) for b in marks], [(UNIFORM, b) for b in marks]))

@@ -16,6 +16,7 @@ No network is trained: `device`, `precision` and `steps` change nothing.
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,19 @@ def report(this: Run, theorems: dict[int, Theorem2], found: dict[tuple[int, int]
             f"say anything, at N = {rows[0]}, and below 5 % at N = {rows[1]}; with the most rows here",
             f"it is {looseness(theorem, measured):.0f} times the largest regret seen.",
         ]
+    write_bounds(this, theorems, list(measured))
     draw(this, theorems, measured)
     return "\n".join(lines)
+
+
+def write_bounds(this: Run, theorems: dict[int, Theorem2], sizes: list[tuple[int, int]]) -> None:
+    """Write the bounds that the figure shows, in points of percent, to theorem-2.csv."""
+    with (this.folder / "theorem-2.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["d", "N", "bound of the regret", "bound of |validation − test|"])
+        for d, n in sizes:
+            bounds = (100 * theorems[d].bound(n), 100 * theorems[d].deviation(n))
+            writer.writerow([d, n, *(f"{bound:.6g}" for bound in bounds)])
 
 
 def looseness(theorem: Theorem2, measured: dict[tuple[int, int], dict[str, FloatArray]]) -> float:

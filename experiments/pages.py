@@ -165,7 +165,7 @@ def search_all(
     n_batches: int = N_BATCHES,
 ) -> dict[tuple[float, str], Seen]:
     """Run the given arms, uniform first, for the given shares."""
-    sizes = {"n_batches": n_batches, "batch_size": BATCH_SIZE}
+    sizes: dict[str, Any] = {"n_batches": n_batches, "batch_size": BATCH_SIZE}
     fixed = {
         name: this.search(f"{training} {name}", partial(rows.prepared, training, name), **sizes)
         for name in arms

@@ -6,6 +6,8 @@ first if its folder does not have it.
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 
 from experiments._experiment import Options, Run
@@ -44,6 +46,7 @@ def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = 
     lines = [Line(f"all {seen.n} candidates", everything, True, PAPER_CORRELATION)]
     lines.append(Line(f"the {batch_size} random ones of batch 0", random, True))
     apart = [Line(f"batch {b}", values[f"distance of batch {b}"], False) for b in shown]
+    write_candidates(this, seen, batch_size)
     draw(this, seen, shown, batch_size, radius)
     return "\n\n".join(
         [
@@ -51,6 +54,17 @@ def report(this: Run, seen: Seen, batch_size: int = BATCH_SIZE, radius: float = 
             table("Distance from the winner, as a share of the radius", apart),
         ]
     )
+
+
+def write_candidates(this: Run, seen: Seen, batch_size: int) -> None:
+    """Write the candidates of the first repeat, which the figure shows, to figure-2.csv."""
+    names = [f"alpha {i + 1}" for i in range(seen.alphas.shape[2])]
+    with (this.folder / "figure-2.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["candidate", "batch", *names, "validation", "test"])
+        for number, alpha in enumerate(seen.alphas[0]):
+            values = (*alpha, *(seen.scores[name][0, number] for name in ("validation", "test")))
+            writer.writerow([number, number // batch_size, *(f"{value:.6g}" for value in values)])
 
 
 def draw(this: Run, seen: Seen, shown: list[int], batch_size: int, radius: float) -> None:

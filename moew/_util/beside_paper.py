@@ -82,4 +82,21 @@ def write_values(path: Path, lines: Sequence[tuple[str, Mapping[str, FloatArray]
         writer.writerow(["setting", "repeat", *names])
         for setting, values in lines:
             for r in range(len(next(iter(values.values())))):
-                writer.writerow([setting, r, *(f"{values[n][r]:.6g}" if n in values else "" for n in names)])
+                writer.writerow([setting, r, *(f"{values[n][r]:.8g}" if n in values else "" for n in names)])
+
+
+def read_values(path: Path) -> dict[str, dict[str, FloatArray]]:
+    """Read what `write_values` wrote: the scores (repeats,) of each setting by name, without empty ones."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        scores = found.setdefault(row.pop("setting"), {})
+        del row["repeat"]
+        for name, text in row.items():
+            if text:
+                scores.setdefault(name, []).append(float(text))
+    return {
+        setting: {name: np.array(values) for name, values in scores.items()}
+        for setting, scores in found.items()
+    }

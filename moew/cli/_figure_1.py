@@ -7,6 +7,7 @@ the metric is precision at 95 % recall. What the paper leaves open is chosen in 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,8 +87,9 @@ def run_figure_1(
 ) -> str:
     """Run or go on, and return the table and where the figure and the raw numbers are.
 
-    The folder gets figure-1.png, toy.csv, toy.txt and what is done so far. `on_repeat` is told after each
-    repeat, or some of them at a time, how many are done; what it raises ends the run.
+    The folder gets figure-1.png, the numbers in it (figure-1-rows.csv and figure-1-weights.csv), toy.csv,
+    toy.txt and what is done so far. `on_repeat` is told after each repeat, or some of them at a time, how
+    many are done; what it raises ends the run.
     """
     settings = settings or Figure1Settings()
     done = run_repeats(folder, repeats, settings, n_jobs, on_repeat)
@@ -95,7 +97,10 @@ def run_figure_1(
     values = {method: np.array([repeat.precision[method] for repeat in done]) for method in methods}
     numbers, picture = folder / "toy.csv", folder / "figure-1.png"
     write_values(numbers, [(f"{settings.model} {settings.sampler}", values)])
-    draw_figure(done, settings.seed, picture)
+    samples = draw_samples(settings.seed)
+    mean = np.mean([repeat.log_weights for repeat in done], axis=0)
+    write_panels(folder, samples, mean)
+    draw_figure(samples, mean, len(done), picture)
     lines = [Line(method, values[method], True, PAPER.get(method)) for method in methods]
     text = f"{table('Test precision at 95 % recall, in percent', lines)}\n\n{remarks(done)}"
     (folder / "toy.txt").write_text(f"{text}\n", encoding="utf-8")
@@ -234,7 +239,34 @@ def remarks(repeats: list[Repeat]) -> str:
     return "\n".join(lines)
 
 
-def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
+def draw_samples(seed: int) -> dict[str, Rows]:
+    """The rows shown in the upper panels, by their titles."""
+    rng = generator(seed, "figure")
+    distributions = {"Training distribution": (2, 1), "Validation and test distribution": (1, 2)}
+    return {title: draw_figure_1(rng, 1_000, a, b) for title, (a, b) in distributions.items()}
+
+
+def write_panels(folder: Path, samples: dict[str, Rows], log_weights: FloatArray) -> None:
+    """Write the numbers of the figure as CSV: the rows of the upper panels, and over the unit square the
+    weights of the lower ones, from their mean logarithms (2, GRID, GRID) of negatives and positives."""
+    with (folder / "figure-1-rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["panel", "x1", "x2", "positive"])
+        for title, (X, y) in samples.items():
+            writer.writerows(
+                [title, f"{a:.5g}", f"{b:.5g}", int(label)] for (a, b), label in zip(X, y, strict=True)
+            )
+    side = np.linspace(0, 1, GRID)
+    negatives, positives = np.exp(log_weights)
+    with (folder / "figure-1-weights.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["x1", "x2", "weight of positives", "weight of negatives"])
+        for i, j in np.ndindex(GRID, GRID):
+            both = (positives[i, j], negatives[i, j])
+            writer.writerow([f"{side[j]:.4g}", f"{side[i]:.4g}", *(f"{weight:.5g}" for weight in both)])
+
+
+def draw_figure(samples: dict[str, Rows], mean: FloatArray, n_repeats: int, path: Path) -> None:
     """The paper's four panels; the contours are the geometric mean of the winners' weights."""
     import matplotlib as mpl
 
@@ -243,20 +275,16 @@ def draw_figure(repeats: list[Repeat], seed: int, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(9, 8.6), sharex=True, sharey=True, layout="constrained")
-    rng = generator(seed, "figure")
-    samples = (("Training distribution", 2, 1), ("Validation and test distribution", 1, 2))
-    for axis, (title, a, b) in zip(axes[0], samples, strict=True):
-        X, y = draw_figure_1(rng, 1_000, a, b)
+    for axis, (title, (X, y)) in zip(axes[0], samples.items(), strict=True):
         axis.scatter(*X[~y].T, s=7, color="black", label="negative")
         axis.scatter(*X[y].T, s=7, color="#D55E00", label="positive")
         axis.set_title(title)
     axes[0, 0].legend(loc="lower left", framealpha=0.9)
-    mean = np.mean([repeat.log_weights for repeat in repeats], axis=0)
     side = np.linspace(0, 1, GRID)
     for axis, title, values in zip(axes[1], ("positives", "negatives"), mean[::-1], strict=True):
         lines = axis.contour(side, side, np.exp(values), levels=8, cmap="viridis")
         axis.clabel(lines, fmt="%.2g")
-        axis.set_title(f"Weight of {title} (mean of {len(repeats)} repeats)")
+        axis.set_title(f"Weight of {title} (mean of {n_repeats} repeats)")
     for axis in axes.flat:
         axis.plot([0, 1], [1, 0], color="grey", linestyle="--", linewidth=1)
         axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")

@@ -65,10 +65,21 @@ def test_some_have_defaults_and_options_of_their_own(called, tmp_path):
     assert called[2][1] == {"csv": tmp_path / "wine.csv"}
 
 
+def test_some_settings_can_be_run_alone_and_none_for_the_tables(called):
+    assert command.main(["mnist"]) == 0
+    assert command.main(["wine", "--only", "wine moew", "--only", "wine-full *"]) == 0
+    assert command.main(["crime", "--tables"]) == 0
+    assert [options.only for options, _ in called] == [None, ("wine moew", "wine-full *"), ()]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         (),
+        ("crime", "--tables", "--only", "iid*"),
+        ("spam", "--only", "study 1*"),
+        ("all", "--only", "iid*"),
+        ("all", "--together", "0"),
         ("nonsense",),
         ("mnist", "--repeats", "1"),
         ("mnist", "--repeats", "many"),

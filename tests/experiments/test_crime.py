@@ -42,7 +42,8 @@ def searches(tmp_path_factory):
 def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypatch):
     few = ("violation of FDR", "99 features", "post-shift, accuracy minimised")
     some = {
-        name: crime.VARIANTS[name] for name in (*few, "shifted, as above", "shifted post-shift, as above")
+        name: crime.VARIANTS[name]
+        for name in (*few, "π of the labels (text)", "shifted, as above", "shifted post-shift, as above")
     }
     monkeypatch.setattr(crime, "VARIANTS", some)
     text = crime.report(searches.this, searches)
@@ -55,7 +56,7 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypa
         assert part in text
     with (searches.this.folder / "crime.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * (2 * 3 + 2 * 4 + 2) + 2 * 2 * len(some)
+    assert len(lines) == 2 * (2 * 3 + 2 * 4 + 2 + 4 * 4) + 2 * 2 * len(some)
     seen = searches.of(VANILLA, 2)
     best = seen.scores["training accuracy: validation FPR violation"][1].argmin()
     one = next(x for x in lines if x["setting"].startswith("iid vanilla: moew, GP") and x["repeat"] == "1")

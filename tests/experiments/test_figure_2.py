@@ -34,6 +34,11 @@ def test_a_small_version_looks_into_the_search_of_pages(tmp_path, monkeypatch):
     wanted = np.corrcoef(seen.scores["validation"][1], seen.scores["test"][1])[0, 1]
     assert float(lines[1]["correlation"]) == pytest.approx(wanted, rel=1e-4)
     assert (tmp_path / "sampling" / "sampling.png").stat().st_size > 20_000
+    with (tmp_path / "sampling" / "figure-2.csv").open() as file:
+        drawn = list(csv.DictReader(file))
+    assert len(drawn) == 200 and drawn[-1]["batch"] == "9"
+    assert float(drawn[37]["alpha 2"]) == pytest.approx(seen.alphas[0, 37, 1], rel=1e-4)
+    assert float(drawn[37]["test"]) == pytest.approx(seen.scores["test"][0, 37], rel=1e-4)
     monkeypatch.setattr(pages.Pages, "problem", None)  # run again, everything is found in the folder
     assert sampling.main(options) == text
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
 
 from experiments import mnist
-from experiments._experiment import PAPER_ARM, Options, Run
+from experiments._experiment import PAPER_ARM, PI_ALONE, Options, Run
+from experiments._posterior_choice import ARGMAX, BEST_TRIAL
 from experiments._searches import (
     Fixed,
     Judge,
@@ -22,7 +24,7 @@ from experiments._searches import (
 )
 from moew._util.beside_paper import Line, table
 from moew.datasets import Dataset, TrainTest
-from moew.exceptions import MoewError, UndefinedMetricError
+from moew.exceptions import InvalidInputError, MoewError, UndefinedMetricError
 from moew.models.networks import NetworkSpec, RepeatedNetworks
 from moew.samplers import GpBucb
 
@@ -44,12 +46,12 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     options = Options(repeats=2, steps=60, out=tmp_path)
     this = Run("mnist", options)
     found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5, 8), (8,), n_batches=2)
-    text = mnist.report(this, found)
+    text = mnist.report(this, found, (5, 8))
     assert f"moew − {PAPER_ARM}" in text and f"{mnist.SOFTMAX_OURS} − {mnist.SOFTMAX_UNIFORM}" in text
     assert "784-8-10" in text and "moew − uniform" in text
     with (tmp_path / "mnist" / "mnist.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 6)  # the second settings for one size
+    assert len(lines) == 2 * (2 * len(mnist.ARMS) + 12)  # the second settings for one size
     seen = found[8, "uniform"]
     best = seen.best(greater_is_better=False)
     one = next(line for line in lines if line["setting"] == "h=8 uniform" and line["repeat"] == "1")
@@ -57,6 +59,73 @@ def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     digits_of_first = [seen.scores[f"digit {d}"][0, 0] for d in range(10)]
     assert max(digits_of_first) == pytest.approx(seen.scores["validation"][0, 0])
     assert (tmp_path / "mnist" / "mnist.png").stat().st_size > 10_000
+    with (tmp_path / "mnist" / "figure-3b.csv").open() as file:
+        of_digits = list(csv.DictReader(file))
+    winners = found[8, PAPER_ARM].winners(greater_is_better=False)
+    np.testing.assert_allclose([float(x["alpha"]) for x in of_digits], winners.mean(axis=0), rtol=1e-4)
+    for how in (BEST_TRIAL, ARGMAX):
+        assert f"{PAPER_ARM}, {how} − the choice by validation" in text
+    trial = found[8, f"moew, {BEST_TRIAL}"]
+    assert all((found[8, "moew"].alphas[r] == trial.alphas[r]).all(axis=1).any() for r in range(2))
+    assert trial.scores["test by validation"][0, 0] == pytest.approx(
+        found[8, "moew"].at(found[8, "moew"].best(greater_is_better=False))["test"][0]
+    )
+
+
+def small_run(rows, out, *only, repeats=2):
+    """Some settings of a small version, and the tables of all that is in the folder."""
+    options = Options(repeats=repeats, steps=5, out=out, only=only)
+    this = Run("mnist", options)
+    found = mnist.search_all(this, mnist.Mnist(options, rows, 200), (5,), (5,), n_batches=1)
+    return found, this.conclude(mnist.report(this, found, (5,)))
+
+
+def test_a_setting_alone_takes_its_place_among_the_others(rows, tmp_path):
+    found, text = small_run(rows, tmp_path, "h=5 moew, digit alone*")
+    assert set(found) == {(5, name) for name in mnist.DIGIT_ALONE}
+    assert "moew, digit alone, R = 1" in text and "uniform" not in text
+    path = tmp_path / "mnist" / "mnist.csv"
+    before = path.read_text().splitlines()
+    found, text = small_run(rows, tmp_path, "h=5 moew, digit alone", "h=5 *, with π(y)", repeats=3)
+    assert (5, "uniform") not in found and (5, PI_ALONE) in found  # what it depends on is not entered
+    assert "moew, digit alone, R = 1 (2 repeats)" in text and PI_ALONE not in text
+    lines = path.read_text().splitlines()
+    assert [x for x in lines if "R = 1" in x] == [x for x in before if "R = 1" in x]
+    assert len(lines) == 1 + 2 + 3 + 3
+    assert small_run(rows, tmp_path)[1] == text  # from the raw numbers alone
+    assert path.read_text().splitlines() == lines
+    with pytest.raises(InvalidInputError, match=r"no setting of mnist is named 'h=5 other'.*h=5 uniform"):
+        small_run(rows, tmp_path, "h=5 other")
+
+
+def test_the_choice_by_posterior_mean_has_the_embedding_of_its_search(rows, tmp_path, monkeypatch):
+    row = f"h=5 moew, {ARGMAX}"
+    monkeypatch.setattr(Run, "posterior_choice", end)  # interrupted after the search
+    with pytest.raises(OutOfTimeError):
+        small_run(rows, tmp_path, row)
+    [kept] = tmp_path.rglob("*.embedding.npy")
+    monkeypatch.undo()
+    monkeypatch.setattr(mnist.Mnist, "difficulty", lambda self, networks: np.ones((2, len(self.y), 1)))
+    found, _ = small_run(rows, tmp_path, row)
+    assert found[5, f"moew, {ARGMAX}"].n == 1 and not kept.exists()
+
+
+def test_the_seconds_of_some_settings_stand_beside_those_of_all(rows, tmp_path):
+    (tmp_path / "mnist").mkdir()
+    whole = {"experiment": "mnist", "options": {}, "seconds": 7.0}
+    (tmp_path / "mnist" / "mnist.json").write_text(json.dumps(whole))
+    small_run(rows, tmp_path, "h=5 uniform")
+    meta = json.loads((tmp_path / "mnist" / "mnist.json").read_text())
+    assert meta["seconds"] == 7.0 and meta["only"]["h=5 uniform"]["options"]["repeats"] == 2
+
+
+def test_with_pi_the_labels_of_validation_are_those_of_training(rows, tmp_path):
+    data = mnist.Mnist(Options(repeats=2, steps=1), rows, 200)
+    problem = data.problem(data.networks(5))
+    weights = data.arm(problem.networks, PI_ALONE, 5, None).weighting(0, problem.data[0])
+    pi = weights.training_weights(np.zeros((1, 0)))[0]
+    shares = np.bincount(data.y, pi, minlength=10) / pi.sum()
+    np.testing.assert_allclose(shares, np.bincount(data.y_val, minlength=10) / 200, atol=1e-6)
 
 
 def test_rows_with_a_wrong_digit_are_the_hard_ones(rows):
@@ -78,7 +147,7 @@ def small_problem(rows, steps, n_repeats=2):
     return Problem.of(networks, np.arange(10), rows_of_repeats(None, y[None], n_repeats), judged, judged)
 
 
-def end(done):
+def end(*_, **more):
     raise OutOfTimeError("time is up")
 
 

@@ -7,7 +7,7 @@ from experiments import toy
 from experiments._experiment import Options
 from experiments._searches import OutOfTimeError
 from moew.cli import _figure_1
-from moew.cli._figure_1 import Figure1Settings, run_repeat, run_repeats
+from moew.cli._figure_1 import Figure1Settings, Repeat, run_repeat, run_repeats
 from moew.datasets import draw_figure_1, figure_1_probability
 from moew.metrics import precision_at_recall
 
@@ -27,6 +27,12 @@ def test_the_table_is_returned_and_the_panels_are_drawn(tmp_path, monkeypatch):
         assert row in text
     assert (tmp_path / "toy" / "figure-1.png").stat().st_size > 20_000
     assert len((tmp_path / "toy" / "toy.csv").read_text().splitlines()) == 3
+    assert len((tmp_path / "toy" / "figure-1-rows.csv").read_text().splitlines()) == 1 + 2 * 1_000
+    drawn = np.loadtxt(tmp_path / "toy" / "figure-1-weights.csv", delimiter=",", skiprows=1)
+    done = [Repeat.load(path).log_weights for path in tmp_path.glob("toy/state/*/*.npz")]
+    mean = np.exp(np.mean(done, axis=0))  # of negatives and positives, by x2 and x1
+    np.testing.assert_allclose(drawn[:, :2][7 * 101 + 30], [0.3, 0.07])
+    np.testing.assert_allclose(drawn[:, 2:][7 * 101 + 30], [mean[1, 7, 30], mean[0, 7, 30]], rtol=1e-4)
     for name in ("figure-1.png", "toy.csv"):
         assert text.count(str(tmp_path / "toy" / name)) == 1
 

@@ -43,7 +43,7 @@ def small(tmp_path_factory):
     this = Run("wine", options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_experiment, "SECOND_REPEATS", 2)
-        return this, wine.search_all(this, "wine", Wine(options, wines(600), 100), PLAN)
+        return this, wine.search_all(this, "wine", partial(Wine, options, wines(600), 100), PLAN)
 
 
 def test_a_small_version_has_its_tables(small):
@@ -76,7 +76,7 @@ def test_what_is_done_is_not_done_again(small, monkeypatch):
     this, found = small
     monkeypatch.setattr(Wine, "problem", None)
     monkeypatch.setattr(Wine, "embedding", None)
-    again = wine.search_all(this, "wine", Wine(this.options, wines(600), 100), PLAN)
+    again = wine.search_all(this, "wine", partial(Wine, this.options, wines(600), 100), PLAN)
     assert list(again) == list(found) == [setting.name for setting in PLAN.settings()]
 
 
