@@ -5,9 +5,8 @@
 
 `record` trains, for each problem, a model for each of 1,000 random alphas and of five searches of 200 by
 GP-BUCB, whose alphas are dense where scores are high, and writes alphas and validation scores to
-docs/results/samplers/recorded.npz. `Recorded.of(name)` makes a function of alpha from such a table: the mean of
-randomised trees (a model that none of the samplers uses), and noise as large as what the trees leave
-unexplained on alphas they were not fitted on.
+docs/results/samplers/recorded.npz. `Recorded.of(name)` is a function of alpha made from such a table.
+`describe` says how well it predicts alphas that it was not given.
 """
 
 from __future__ import annotations
@@ -28,9 +27,11 @@ from typing import Any
 import numpy as np
 
 from moew.samplers import GpBucb
+from moew.samplers._gaussian_process import squared_distances
 
 TABLE = Path(__file__).parents[1] / "docs" / "results" / "samplers" / "recorded.npz"
 N_RANDOM, N_SEARCHES, N_SEARCHED, BATCH = 1000, 5, 200, 20
+N_FITTED = 600  # alphas that the kernel is fitted on
 
 
 @dataclass(frozen=True)
@@ -136,37 +137,59 @@ def record(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A function of alpha made from a table."""
+    """A function of alpha made from a table, in units of the scores' spread: the posterior mean of a Gaussian
+    process with a Matérn kernel (3/2) and a width for each dimension, given all alphas of the table."""
 
     name: str
     radius: float
-    n_dims: int
-    trees: Any
+    alphas: np.ndarray  # (n, d), divided by the kernel's widths
+    widths: np.ndarray  # (d,)
+    amplitude: float
+    coefficients: np.ndarray  # (n,)
     noise: float  # standard deviation of a score around the function
-    spread: float  # of the function over random alphas
+
+    @property
+    def n_dims(self) -> int:
+        return len(self.widths)
 
     @staticmethod
     @cache
     def of(name: str) -> Recorded:
         """The function of the problem with this name."""
-        from sklearn.ensemble import ExtraTreesRegressor
-
         with np.load(TABLE) as table:
-            alphas, scores = (table[f"{name} {what}"].astype(float) for what in ("alphas", "scores"))
-        trees = ExtraTreesRegressor(300, min_samples_leaf=2, bootstrap=True, oob_score=True, random_state=0)
-        trees.fit(alphas, scores)
-        noise = float(np.std(scores - trees.oob_prediction_))
+            alphas, scores, kernel = (
+                table[f"{name} {what}"].astype(float) for what in ("alphas", "scores", "kernel")
+            )
+        amplitude, variance, widths = kernel[0], max(kernel[1], 1e-6), kernel[2:]
+        scaled = alphas / widths
+        covariance = _matern(amplitude, scaled, scaled)
+        covariance.flat[:: len(covariance) + 1] += variance
+        targets = (scores - scores.mean()) / scores.std()
         radius = float(np.linalg.norm(alphas, axis=1).max())
-        rng = np.random.default_rng(0)
-        from moew.samplers import Ball
-
-        anywhere = trees.predict(Ball(alphas.shape[1], radius).sample(rng, 2000))
-        trees.n_jobs = None
-        return Recorded(name, radius, alphas.shape[1], trees, noise, float(np.std(anywhere)))
+        coefficients = np.linalg.solve(covariance, targets)
+        return Recorded(name, radius, scaled, widths, amplitude, coefficients, float(np.sqrt(variance)))
 
     def __call__(self, alphas: np.ndarray) -> np.ndarray:
         """The function (n,) without noise at alphas (n, d)."""
-        return np.asarray(self.trees.predict(alphas))
+        return np.asarray(_matern(self.amplitude, alphas / self.widths, self.alphas) @ self.coefficients)
+
+
+def _matern(amplitude: float, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    r = np.sqrt(3 * squared_distances(a, b))
+    return np.asarray(amplitude * (1 + r) * np.exp(-r))
+
+
+def fit(alphas: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Amplitude, noise variance and widths of the kernel, by marginal likelihood on a part of the table."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    some = np.random.default_rng(0).permutation(len(alphas))[:N_FITTED]
+    kernel = ConstantKernel() * Matern(np.full(alphas.shape[1], 3.0), (0.05, 100), nu=1.5) + WhiteKernel(0.05)
+    process = GaussianProcessRegressor(kernel)
+    process.fit(alphas[some], ((scores - scores.mean()) / scores.std())[some])
+    of_points, of_noise = process.kernel_.k1, process.kernel_.k2
+    return np.array([of_points.k1.constant_value, of_noise.noise_level, *of_points.k2.length_scale])
 
 
 def main() -> None:
@@ -184,20 +207,34 @@ def main() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 alphas, scores = record(name)
-            known |= {f"{name} alphas": alphas.astype(np.float32), f"{name} scores": scores.astype(np.float32)}
+            found = {"alphas": alphas, "scores": scores, "kernel": fit(alphas, scores)}
+            known |= {f"{name} {what}": values.astype(np.float32) for what, values in found.items()}
             np.savez_compressed(TABLE, **known)
             print(f"{name}: {alphas.shape}, {time.perf_counter() - begun:.0f} s", flush=True)
-    print("| problem | alphas | dimensions | spread of random alphas | noise | best of the table |")
+    print("| problem | alphas | dimensions | R², alphas left out | R², the best tenth left out | noise |")
     print("|---|---|---|---|---|---|")
+    for name in NAMES:
+        this = Recorded.of(name)
+        r2 = [f"{left_out(name, best):.3f}" for best in (False, True)]
+        print(f"| {name} | {len(this.alphas):,} | {this.n_dims} | {' | '.join(r2)} | {this.noise:.3f} |")
+
+
+def left_out(name: str, best: bool) -> float:
+    """1 − the squared error of 200 scores, of any or of the best tenth, predicted from all others, relative
+    to the variance of all scores."""
+    this = Recorded.of(name)
     with np.load(TABLE) as table:
-        for name in NAMES:
-            if f"{name} alphas" in table:
-                scores = table[f"{name} scores"]
-                this = Recorded.of(name)
-                print(
-                    f"| {name} | {len(scores):,} | {this.n_dims} | {this.spread:.4f} | {this.noise:.4f} | "
-                    f"{scores.max():.4f} |"
-                )
+        scores = table[f"{name} scores"].astype(float)
+    targets = (scores - scores.mean()) / scores.std()
+    among = np.argsort(-targets)[: len(targets) // 10 if best else None]
+    out = np.random.default_rng(1).permutation(among)[:200]
+    rest = np.setdiff1d(np.arange(len(targets)), out)
+    covariance = _matern(this.amplitude, this.alphas[rest], this.alphas[rest])
+    covariance.flat[:: len(covariance) + 1] += this.noise**2
+    found = _matern(this.amplitude, this.alphas[out], this.alphas[rest]) @ np.linalg.solve(
+        covariance, targets[rest]
+    )
+    return float(1 - np.mean((found - targets[out]) ** 2))
 
 
 if __name__ == "__main__":

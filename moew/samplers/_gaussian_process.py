@@ -42,11 +42,6 @@ class Kernel:
         """Covariances of g for squared distances of any shape."""
         return np.asarray(self.amplitude**2 * np.exp(distances * (-0.5 / self.width**2)))
 
-    def with_slopes(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Covariances (n, m) and slopes (n, m), with which ∂k(a_i, b_j)/∂a_i = slope_ij (b_j − a_i) / width²."""
-        covariance = self(a, b)
-        return covariance, covariance
-
 
 def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """|a_i − b_j|² (n, m) of points (n, d) and (m, d)."""
@@ -179,11 +174,11 @@ class Posterior:
 
     def upper_bound(self, points: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
         """mean + z · sd (m,) at points (m, d), and its gradient (m, d)."""
-        covariance, slopes = self.kernel.with_slopes(points, self.points)
+        covariance = self.kernel(points, self.points)
         half = covariance @ self.inverse_factor.T
         sd = np.sqrt(self._variance(half))
-        # ∂/∂a (kᵀ K⁻¹ y) and ∂/∂a (kᵀ K⁻¹ k) share ∂k_i/∂a = slope_i (x_i − a) / width².
-        pull = slopes * ((self.whitened - (z / sd)[:, None] * half) @ self.inverse_factor)
+        # ∂/∂a (kᵀ K⁻¹ y) and ∂/∂a (kᵀ K⁻¹ k) share ∂k_i/∂a = k_i (x_i − a) / width².
+        pull = covariance * ((self.whitened - (z / sd)[:, None] * half) @ self.inverse_factor)
         gradient = (pull @ self.points - pull.sum(axis=1)[:, None] * points) / self.kernel.width**2
         return half @ self.whitened + z * sd, gradient
 
