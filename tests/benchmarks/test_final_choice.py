@@ -1,0 +1,48 @@
+"""The final choices of the benchmark are those of the search."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+path = list(sys.path)
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import final_choice  # noqa: E402
+from radius import PROBLEMS  # noqa: E402
+
+from moew import ExampleWeightSearch  # noqa: E402
+
+sys.path[:] = path
+
+SMALL = {"validation": None, "guard": False, "honest": None, "base_weights": "uniform", "radius": 3.0}
+
+
+def search_for(name, final, *, slow=True):
+    settings = PROBLEMS[name].settings()
+    settings["metric"] = replace(settings["metric"], slow=slow)
+    return ExampleWeightSearch(**settings, **SMALL, final=final, n_batches=3, batch_size=6, random_state=0)
+
+
+def fitted_score(search, training, validation, test):
+    search.fit(*training[:2], X_val=validation[0], y_val=validation[1], metadata_val=validation[2])
+    return search.metric_value(*test[:2], metadata=test[2])
+
+
+@pytest.mark.parametrize("name", ["digits", "toy", "money"])  # decisions of the model, scores, a rule
+def test_final_choices_score_as_those_of_the_search(name):
+    rows = PROBLEMS[name].draw(np.random.default_rng(0))
+    scores = final_choice.final_scores(search_for(name, "best"), *rows, np.random.default_rng(0))
+    assert tuple(scores) == final_choice.FINALS
+    single = search_for(name, "best")
+    assert scores["single best"] == fitted_score(single, *rows)
+    assert single.result_.best_number > 0
+    if name == "digits":
+        return  # a search that averages would tune decisions, too
+    for final in ("average", "ensemble"):
+        search = search_for(name, final, slow=False)
+        assert scores[final] == pytest.approx(fitted_score(search, *rows), rel=1e-9)
+        assert max(way.n_members for way in search.result_.ways) > 1
+        assert scores[final] != scores["single best"]
