@@ -10,7 +10,7 @@ alphas (benchmarks/recorded_searches.py). A sampler sees noisy scores; the value
 without noise at the alpha with the best score, and in "by mean" at the alpha with the highest posterior mean
 of the default GP. Values are 0 at α = 0 and 1 at the best known. `run` appends a line to curves.csv for each
 problem, sampler and repeat, and skips what is there. `botorch` does the same with BoTorch's qLogNEI
-(benchmarks/botorch_way/), in an environment of its own, which it makes once.
+(benchmarks/botorch_side.py), in an environment of its own, which it makes once.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> None:
 
 def botorch(options: argparse.Namespace) -> None:
     """The same for BoTorch, which runs in a process with its own packages and is asked for batches."""
-    from botorch_way.client import BoTorchSide
+    from botorch_client import BoTorchSide
 
     path = options.out / "curves.csv"
     there = start_file(path)

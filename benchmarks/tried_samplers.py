@@ -2,9 +2,9 @@
 
 `Modelled` has another model than GP-BUCB and other ways to ask it. The model: a Matérn kernel (5/2) with a
 width for each dimension, which are those of highest posterior density; their prior grows with √d, as
-distances in a ball of d dimensions do. The ways: the upper confidence bound of Algorithm 2 with one percentage or with
-several by turns, and noisy expected improvement, both anywhere or for a share of the batch within a trust
-region around the best alpha. Points may be asked again.
+distances in a ball of d dimensions do. The ways: the upper confidence bound of Algorithm 2 with one
+percentage or with several by turns, and noisy expected improvement, both anywhere or for a share of the batch
+within a trust region around the best alpha. Points may be asked again.
 """
 
 from __future__ import annotations
