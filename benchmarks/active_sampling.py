@@ -91,6 +91,9 @@ class Plan:
     batch_size: int = 10
 
 
+PLAN = Plan()
+
+
 @dataclass(frozen=True)
 class Line:
     """One line of results.csv: the two models after a round, and what picks the next rows."""
@@ -407,7 +410,7 @@ def all_problems() -> dict[str, Problem]:
 
 
 def run(options: argparse.Namespace) -> None:
-    plan, path = Plan(), options.out / "results.csv"
+    plan, path = PLAN, options.out / "results.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     done = whole_tasks(read_lines(path), plan)
     write_all(path, done)
