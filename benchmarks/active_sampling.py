@@ -304,11 +304,13 @@ class Results:
             if (name, w, n) == (problem, way, at)
         }
 
-    def gains(self, problem: str, way: str, measure: str, rounds: Sequence[int]) -> np.ndarray:
-        """The differences (J,) to random within repeats, positive where better, averaged over the rounds."""
+    def gains(
+        self, problem: str, way: str, measure: str, rounds: Sequence[int], over: str = RANDOM
+    ) -> np.ndarray:
+        """The differences (J,) to another way within repeats, positive where better, averaged over rounds."""
         of_rounds = []
         for at in rounds:
-            ours, theirs = (self.values(problem, w, at, measure) for w in (way, RANDOM))
+            ours, theirs = (self.values(problem, w, at, measure) for w in (way, over))
             of_rounds.append([ours[j] - theirs[j] for j in sorted(ours.keys() & theirs.keys())])
         return np.asarray(self.sign(problem) * np.mean(of_rounds, axis=0))
 
@@ -325,12 +327,18 @@ def table_text(lines: dict[Key, Line], problems: Sequence[Problem]) -> str:
         over_all = _differences(results, measure, rounds)
         parts.append(f"### Difference to random rows after the last round: {name}\n\n{after_last}")
         parts.append(f"### Difference to random rows, mean of the rounds: {name}\n\n{over_all}")
+    parts.append(f"### Difference of suggest_rows to uncertainty\n\n{_to_uncertainty(results)}")
+    parts.append(f"### Rows of the rarer classes among the picked ones\n\n{_rare_classes(results)}")
     parts.append(f"### What picked the rows\n\n{_pickers(results)}")
     return "\n\n".join(parts)
 
 
 def _with_margin(values: np.ndarray) -> str:
     return f"{number(float(values.mean()))} ± {number(margin(values), 2)}"
+
+
+def _signed_with_margin(values: np.ndarray) -> str:
+    return f"{signed(float(values.mean()))} ± {number(margin(values), 2)}"
 
 
 def _levels(results: Results, measure: str) -> str:
@@ -344,6 +352,47 @@ def _levels(results: Results, measure: str) -> str:
         cells = [np.array(list(results.values(problem, way, at, measure).values())) for way, at in places]
         rows.append([results.title(problem), *(_with_margin(c) if len(c) > 1 else "–" for c in cells)])
     return markdown(heads, rows)
+
+
+def _to_uncertainty(results: Results) -> str:
+    """suggest_rows less uncertainty, for both models."""
+    rounds = range(1, results.last + 1)
+    columns = [(measure, over) for measure in MEASURES for over in ([results.last], rounds)]
+    rows = []
+    for problem in results.problems:
+        cells = [results.gains(problem, SUGGEST, measure, over, UNCERTAIN) for measure, over in columns]
+        rows.append([results.title(problem), *(_signed_with_margin(cell) for cell in cells)])
+    heads = [
+        f"{measure}, {'last round' if len(over) == 1 else 'mean of the rounds'}" for measure, over in columns
+    ]
+    return markdown(["problem", *heads], rows) + (
+        "\n\nIn the metric's units, positive where suggest_rows is better, ± 95 % margins."
+    )
+
+
+def _rare_classes(results: Results) -> str:
+    """The mean share of the rarer classes among the picked rows."""
+    rows = []
+    for problem in results.problems:
+        cells = [results.title(problem)]
+        for way in (RANDOM, *PICKING):
+            shares = []
+            for repeat in results.values(problem, WHOLE, results.last, "moew"):
+                whole, first, last = (
+                    _counts(results.lines[problem, repeat, w, at])
+                    for w, at in ((WHOLE, results.last), (way, 0), (way, results.last))
+                )
+                picked = last - first
+                shares.append(picked[whole < whole.mean()].sum() / picked.sum())
+            cells.append(percent(float(np.mean(shares))))
+        rows.append(cells)
+    return markdown(["problem", RANDOM, *PICKING], rows) + (
+        "\n\nThe rarer classes are those with fewer rows than the mean of all, in start and pool together."
+    )
+
+
+def _counts(line: Line) -> np.ndarray:
+    return np.array([int(count) for count in line.classes.split()])
 
 
 def _differences(results: Results, measure: str, rounds: Sequence[int]) -> str:
@@ -364,7 +413,7 @@ def _differences(results: Results, measure: str, rounds: Sequence[int]) -> str:
 
     def cell(problem: str, way: str) -> str:
         gains = found[problem, way]
-        return f"{signed(float(gains.mean()))} ± {number(margin(gains), 2)}{marks[problem, way]}"
+        return _signed_with_margin(gains) + marks[problem, way]
 
     rows = [
         [results.title(problem), *(cell(problem, way) for way in PICKING)] for problem in results.problems

@@ -72,7 +72,7 @@ def test_a_small_benchmark_writes_lines_goes_on_and_prints_tables(tmp_path, smal
     capsys.readouterr()
     active.main(["table", "--out", str(tmp_path)])
     printed = capsys.readouterr().out
-    assert printed.count("### ") == 7 and "| small, worst cell ↑ |" in printed and "2 repeats" in printed
+    assert printed.count("### ") == 9 and "| small, worst cell ↑ |" in printed and "2 repeats" in printed
 
 
 def test_no_table_without_results(tmp_path, small):
