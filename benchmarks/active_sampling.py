@@ -1,0 +1,506 @@
+"""Does it pay to label rows of high weight next, as the paper's conclusion proposes?
+
+    python benchmarks/active_sampling.py run [--repeats 20] [--jobs 2]
+    python benchmarks/active_sampling.py table
+
+Each repeat splits a problem's rows anew (LABELLING in benchmarks/problems.py): 200 labelled training rows, a
+pool of 3,000 rows whose labels are hidden, 400 validation rows and up to 10,000 test rows. Labelled rows and
+pool come from the training distribution, validation and test rows from the one that matters. Then, three
+times, a search is fitted on the labelled rows, and 100 rows of the pool get their labels. Ways to pick them:
+
+random
+    All rows alike.
+suggest_rows
+    `suggest_rows` of the search: drawn in proportion to the expected weight.
+suggest_rows, defaults
+    The same of a second search with the library's defaults, guard included, which often hands out a simple
+    way. Its weights are then those of that way: all alike, or by class.
+highest weight
+    The rows of highest expected weight, not drawn.
+uncertainty
+    The rows with the smallest margin between the two most probable classes, by the search's model.
+weight × uncertainty
+    The rows with the highest product of expected weight and one less that margin.
+whole pool
+    For comparison: all rows of the pool are labelled at once.
+
+The search has `guard=False`, so that its weights are always learned ones, and judges on the validation rows
+alone: labelled rows that somebody picked are no sample of any distribution. It tries 30 candidates. No label
+of the pool is used before its row is picked; test rows choose nothing.
+
+Two models are scored on the test rows before and after each round, to tell which rows from which weights:
+"moew", what the search hands out, and "plain", the unweighted model of the same rows with its decisions
+tuned on the validation rows. All ways of a repeat have the same rows, so differences to random are taken
+within repeats.
+
+`run` appends lines to results.csv in the folder `--out`, and skips what is there. `table` prints means with
+95 % margins by Student's t over the repeats. Repeats share rows of a data set, so the margins are somewhat
+too narrow.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # one process per core does the work
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import argparse
+import csv
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from rivals_judge import Judge
+from rivals_tables import LEVEL, MARKS, holm, markdown, p_value
+
+from moew import ExampleWeightSearch
+from moew._util.margins import margin
+from moew._util.numbers import number, percent, signed
+from moew.weighting import expected_weights
+
+if TYPE_CHECKING:
+    from problems import Problem, Table
+
+OUT = Path("docs/results/active")
+RANDOM, SUGGEST, DEFAULTS, WHOLE = "random", "suggest_rows", "suggest_rows, defaults", "whole pool"
+HIGHEST, UNCERTAIN, PRODUCT = "highest weight", "uncertainty", "weight × uncertainty"
+PICKING = (SUGGEST, DEFAULTS, HIGHEST, UNCERTAIN, PRODUCT)  # the ways that are compared with random
+WAYS = (RANDOM, *PICKING, WHOLE)
+LEAST_OF_A_CLASS = 3  # labelled rows of each class at the start
+LEARNED = {"guard": False, "validation": None, "honest": None}  # settings of the search that is scored
+MEASURES = {"moew": "moew", "plain": "the unweighted model with tuned decisions"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Numbers of rows, rounds and candidates."""
+
+    start: int = 200
+    picked: int = 100
+    rounds: int = 3
+    pool: int = 3000
+    validation: int = 400
+    n_batches: int = 3
+    batch_size: int = 10
+
+
+PLAN = Plan()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of results.csv: the two models after a round, and what picks the next rows."""
+
+    problem: str
+    repeat: int
+    way: str
+    round: int  # 0 before any row is picked
+    labelled: int
+    moew: float  # the metric on the test rows, in its own units
+    plain: float
+    chosen: str = ""  # what the search that picks the next rows handed out
+    even: float = 1.0  # (Σw)² / (m Σw²) of its expected weights of the pool's m rows: 1 where all are alike
+    classes: str = ""  # the numbers of labelled rows of each class
+
+
+Key = tuple[str, int, str, int]  # problem, repeat, way, round
+Task = tuple[str, int, str]  # problem, repeat, way
+FIELDS = tuple(field.name for field in fields(Line))
+
+
+# One repeat -------------------------------------------------------------------------------------------------
+
+
+def run_task(problem: Problem | str, repeat: int, way: str, plan: Plan) -> list[Line]:
+    """All rounds of one way on one split of a problem, given by its name in LABELLING or itself."""
+    warnings.simplefilter("ignore")  # models that have not converged
+    if isinstance(problem, str):
+        problem = all_problems()[problem]
+    rows, validation, test = replace(problem, n_train=plan.start + plan.pool, n_val=plan.validation).split(
+        repeat
+    )
+    judge = Judge.of(problem.metric, rows.y, problem.task)
+    labelled = first_rows(rows.y, plan.start)
+    if way == WHOLE:
+        labelled = np.arange(len(rows.y))
+    lines = []
+    for number_of_round in [plan.rounds] if way == WHOLE else range(plan.rounds + 1):
+        known = rows.take(labelled)
+        search = fitted(problem, known, validation, repeat, plan, LEARNED)
+        line = Line(
+            problem.name,
+            repeat,
+            way,
+            number_of_round,
+            len(labelled),
+            search.metric_value(test.X, test.y, metadata=test.columns or None),
+            plain_value(judge, search.unweighted_estimator_, validation, test),
+            classes=" ".join(str((known.y == label).sum()) for label in np.unique(rows.y)),
+        )
+        if number_of_round < plan.rounds:
+            left = np.setdiff1d(np.arange(len(rows.y)), labelled)
+            if way == DEFAULTS:
+                search = fitted(problem, known, validation, repeat, plan, {})
+            weights = pool_weights(search, rows.take(left))
+            line = replace(
+                line,
+                chosen=search.chosen_,
+                even=float(weights.sum() ** 2 / (weights**2).sum() / len(weights)),
+            )
+            seed = 1000 * repeat + number_of_round
+            picked = pick(way, search, rows.take(left), weights, plan.picked, seed)
+            labelled = np.concatenate([labelled, left[picked]])
+        lines.append(line)
+    return lines
+
+
+def first_rows(y: np.ndarray, n: int) -> np.ndarray:
+    """The numbers of the first n rows, with some of each class among them."""
+    of_class = np.empty(len(y), dtype=int)  # how many rows of its class come before a row
+    for label in np.unique(y):
+        of_class[y == label] = np.arange((y == label).sum())
+    return np.sort(np.argsort(of_class >= LEAST_OF_A_CLASS, kind="stable")[:n])
+
+
+def fitted(
+    problem: Problem, known: Table, validation: Table, repeat: int, plan: Plan, settings: Mapping[str, Any]
+) -> ExampleWeightSearch:
+    """A search on the labelled rows."""
+    search = ExampleWeightSearch(
+        problem.estimator(), metric=problem.metric, n_batches=plan.n_batches, batch_size=plan.batch_size,
+        random_state=repeat, show_progress=False, **settings,
+    )  # fmt: skip
+    return search.fit(
+        known.X,
+        known.y,
+        X_val=validation.X,
+        y_val=validation.y,
+        metadata=known.columns or None,
+        metadata_val=validation.columns or None,
+    )
+
+
+def plain_value(judge: Judge, model: Any, validation: Table, test: Table) -> float:
+    """The metric on the test rows of a model whose decisions are tuned on the validation rows."""
+    rule = judge.tuned(validation.y, judge.outputs(model, validation.X), validation.columns)
+    return judge.value(test.y, rule(judge.outputs(model, test.X), test.columns), test.columns)
+
+
+def pool_weights(search: ExampleWeightSearch, pool: Table) -> np.ndarray:
+    """The expected weights (m,) that `suggest_rows` draws by."""
+
+    def weight(X: Any, y: Any) -> Any:
+        return search.example_weights(X, y, metadata=pool.columns or None)
+
+    return expected_weights(search.best_estimator_, weight, pool.X)
+
+
+def uncertainty(model: Any, X: np.ndarray) -> np.ndarray:
+    """One less the margin (m,) between the two most probable classes."""
+    probabilities = np.sort(model.predict_proba(X), axis=1)
+    return np.asarray(1 - (probabilities[:, -1] - probabilities[:, -2]))
+
+
+def pick(
+    way: str, search: ExampleWeightSearch, pool: Table, weights: np.ndarray, n: int, seed: int
+) -> np.ndarray:
+    """The numbers (n,) of the pool's rows that are labelled next; their labels are not looked at."""
+    if way == RANDOM:
+        return np.random.default_rng(seed).permutation(len(weights))[:n]
+    if way in (SUGGEST, DEFAULTS):
+        return search.suggest_rows(pool.X, n, metadata=pool.columns or None, seed=seed)
+    scores = {HIGHEST: weights, UNCERTAIN: np.ones(len(weights)), PRODUCT: weights}[way]
+    if way != HIGHEST:
+        scores = scores * uncertainty(search.best_estimator_, pool.X)
+    return np.argsort(-scores, kind="stable")[:n]
+
+
+# The file ---------------------------------------------------------------------------------------------------
+
+
+def read_lines(path: Path) -> dict[Key, Line]:
+    """The lines of the file; what was cut off by an end is left out."""
+    lines: dict[Key, Line] = {}
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.reader(file):
+                if len(row) != len(FIELDS) or row[0] == FIELDS[0]:
+                    continue
+                problem, repeat, way, at, labelled, moew, plain, chosen, even, classes = row
+                line = Line(
+                    problem, int(repeat), way, int(at), int(labelled), float(moew), float(plain), chosen,
+                    float(even), classes,
+                )  # fmt: skip
+                lines[problem, line.repeat, way, line.round] = line
+    return lines
+
+
+def whole_tasks(lines: dict[Key, Line], plan: Plan) -> dict[Task, list[Line]]:
+    """The lines of each task of which all rounds are there."""
+    by_task: dict[Task, list[Line]] = {}
+    for (problem, repeat, way, _), line in sorted(lines.items()):
+        by_task.setdefault((problem, repeat, way), []).append(line)
+    return {
+        task: found
+        for task, found in by_task.items()
+        if len(found) == (1 if task[2] == WHOLE else plan.rounds + 1)
+    }
+
+
+def append(path: Path, lines: Iterable[Line]) -> None:
+    with path.open("a", newline="", encoding="utf-8") as file:
+        for line in lines:
+            values = asdict(line)
+            csv.writer(file).writerow(
+                f"{value:.10g}" if isinstance(value, float) else value for value in values.values()
+            )
+
+
+def write_all(path: Path, tasks: dict[Task, list[Line]]) -> None:
+    """Write the file anew, in order."""
+    new = path.with_suffix(".new")
+    with new.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerow(FIELDS)
+    for _, lines in sorted(tasks.items()):
+        append(new, lines)
+    new.replace(path)
+
+
+# The tables -------------------------------------------------------------------------------------------------
+
+
+class Results:
+    """The lines of results.csv, and what follows from them. Signs are such that higher is better."""
+
+    def __init__(self, lines: dict[Key, Line], problems: Sequence[Problem]) -> None:
+        present = {problem for problem, *_ in lines}
+        self.lines = lines
+        self.problems = {problem.name: problem for problem in problems if problem.name in present}
+        self.metrics = {
+            name: Judge.of(problem.metric, np.zeros(1), problem.task).metric
+            for name, problem in self.problems.items()
+        }
+        self.last = max(at for *_, at in lines)
+
+    def sign(self, problem: str) -> float:
+        return 1.0 if self.metrics[problem].greater_is_better else -1.0
+
+    def title(self, problem: str) -> str:
+        metric = self.metrics[problem]
+        return f"{problem}, {metric.name} {'↑' if metric.greater_is_better else '↓'}"
+
+    def values(self, problem: str, way: str, at: int, measure: str) -> dict[int, float]:
+        """The test values by repeat."""
+        return {
+            repeat: float(getattr(line, measure))
+            for (name, repeat, w, n), line in self.lines.items()
+            if (name, w, n) == (problem, way, at)
+        }
+
+    def gains(
+        self, problem: str, way: str, measure: str, rounds: Sequence[int], over: str = RANDOM
+    ) -> np.ndarray:
+        """The differences (J,) to another way within repeats, positive where better, averaged over rounds."""
+        of_rounds = []
+        for at in rounds:
+            ours, theirs = (self.values(problem, w, at, measure) for w in (way, over))
+            of_rounds.append([ours[j] - theirs[j] for j in sorted(ours.keys() & theirs.keys())])
+        return np.asarray(self.sign(problem) * np.mean(of_rounds, axis=0))
+
+
+def table_text(lines: dict[Key, Line], problems: Sequence[Problem]) -> str:
+    """All tables as Markdown."""
+    results = Results(lines, problems)
+    rounds = range(1, results.last + 1)
+    parts = []
+    for measure, name in MEASURES.items():
+        parts.append(f"### What more labels bring: {name}\n\n{_levels(results, measure)}")
+    for measure, name in MEASURES.items():
+        after_last = _differences(results, measure, [results.last])
+        over_all = _differences(results, measure, rounds)
+        parts.append(f"### Difference to random rows after the last round: {name}\n\n{after_last}")
+        parts.append(f"### Difference to random rows, mean of the rounds: {name}\n\n{over_all}")
+    parts.append(f"### Difference of suggest_rows to uncertainty\n\n{_to_uncertainty(results)}")
+    parts.append(f"### Rows of the rarer classes among the picked ones\n\n{_rare_classes(results)}")
+    parts.append(f"### What picked the rows\n\n{_pickers(results)}")
+    return "\n\n".join(parts)
+
+
+def _with_margin(values: np.ndarray) -> str:
+    return f"{number(float(values.mean()))} ± {number(margin(values), 2)}"
+
+
+def _signed_with_margin(values: np.ndarray) -> str:
+    return f"{signed(float(values.mean()))} ± {number(margin(values), 2)}"
+
+
+def _levels(results: Results, measure: str) -> str:
+    """The metric itself: before, after each round of random rows, and with the whole pool."""
+    sizes = {line.round: line.labelled for line in results.lines.values() if line.way == RANDOM}
+    (whole,) = {line.labelled for line in results.lines.values() if line.way == WHOLE} or {0}
+    heads = ["problem", *(f"{sizes[at]} rows" for at in sorted(sizes)), f"{whole} rows"]
+    places = [*((RANDOM, at) for at in sorted(sizes)), (WHOLE, results.last)]
+    rows = []
+    for problem in results.problems:
+        cells = [np.array(list(results.values(problem, way, at, measure).values())) for way, at in places]
+        rows.append([results.title(problem), *(_with_margin(c) if len(c) > 1 else "–" for c in cells)])
+    return markdown(heads, rows)
+
+
+def _to_uncertainty(results: Results) -> str:
+    """suggest_rows less uncertainty, for both models."""
+    rounds = range(1, results.last + 1)
+    columns = [(measure, over) for measure in MEASURES for over in ([results.last], rounds)]
+    rows = []
+    for problem in results.problems:
+        cells = [results.gains(problem, SUGGEST, measure, over, UNCERTAIN) for measure, over in columns]
+        rows.append([results.title(problem), *(_signed_with_margin(cell) for cell in cells)])
+    heads = [
+        f"{measure}, {'last round' if len(over) == 1 else 'mean of the rounds'}" for measure, over in columns
+    ]
+    return markdown(["problem", *heads], rows) + (
+        "\n\nIn the metric's units, positive where suggest_rows is better, ± 95 % margins."
+    )
+
+
+def _rare_classes(results: Results) -> str:
+    """The mean share of the rarer classes among the picked rows."""
+    rows = []
+    for problem in results.problems:
+        cells = [results.title(problem)]
+        for way in (RANDOM, *PICKING):
+            shares = []
+            for repeat in results.values(problem, WHOLE, results.last, "moew"):
+                whole, first, last = (
+                    _counts(results.lines[problem, repeat, w, at])
+                    for w, at in ((WHOLE, results.last), (way, 0), (way, results.last))
+                )
+                picked = last - first
+                shares.append(picked[whole < whole.mean()].sum() / picked.sum())
+            cells.append(percent(float(np.mean(shares))))
+        rows.append(cells)
+    return markdown(["problem", RANDOM, *PICKING], rows) + (
+        "\n\nThe rarer classes are those with fewer rows than the mean of all, in start and pool together."
+    )
+
+
+def _counts(line: Line) -> np.ndarray:
+    return np.array([int(count) for count in line.classes.split()])
+
+
+def _differences(results: Results, measure: str, rounds: Sequence[int]) -> str:
+    """The differences of all ways to random; marks where one is significant after Holm's correction."""
+    found = {
+        (problem, way): results.gains(problem, way, measure, rounds)
+        for problem in results.problems
+        for way in PICKING
+    }
+    p_values = [
+        p_value(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains))), len(gains))
+        for gains in found.values()
+    ]
+    marks = {
+        key: MARKS[int(np.sign(found[key].mean())) if p < LEVEL else 0]
+        for key, p in zip(found, holm(p_values), strict=True)
+    }
+
+    def cell(problem: str, way: str) -> str:
+        gains = found[problem, way]
+        return _signed_with_margin(gains) + marks[problem, way]
+
+    rows = [
+        [results.title(problem), *(cell(problem, way) for way in PICKING)] for problem in results.problems
+    ]
+    repeats = {len(gains) for gains in found.values()}
+    counted = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
+    return (
+        markdown(["problem", *PICKING], rows)
+        + f"\n\nIn the metric's units, positive is better than random rows, ± 95 % margins, {counted}"
+        f" repeats. ▲ ▼: significant after Holm's correction over the {len(found)} differences of the table."
+    )
+
+
+def _pickers(results: Results) -> str:
+    """How uneven the weights are that rows are drawn by, and what searches with defaults handed out."""
+    rows = []
+    for problem in results.problems:
+        cells = [results.title(problem)]
+        for way in (SUGGEST, DEFAULTS):
+            of_way = [
+                line
+                for line in results.lines.values()
+                if line.problem == problem and line.way == way and line.chosen
+            ]
+            cells.append(number(float(np.mean([line.even for line in of_way])), 2))
+        ways = Counter(line.chosen.removesuffix(", tuned") for line in of_way)
+        cells.append(", ".join(f"{name} {percent(n / ways.total())}" for name, n in ways.most_common()))
+        rows.append(cells)
+    heads = ["problem", "evenness, suggest_rows", "evenness, defaults", "handed out, defaults"]
+    return markdown(heads, rows) + (
+        "\n\nEvenness is (Σw)² / (m Σw²) of the expected weights w of the pool's m rows: 1 where all are"
+        " alike, so that suggest_rows draws at random."
+    )
+
+
+# The command ------------------------------------------------------------------------------------------------
+
+
+def all_problems() -> dict[str, Problem]:
+    from problems import LABELLING
+
+    return {problem.name: problem for problem in LABELLING}
+
+
+def run(options: argparse.Namespace) -> None:
+    plan, path = PLAN, options.out / "results.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    done = whole_tasks(read_lines(path), plan)
+    write_all(path, done)
+    names = list(all_problems()) if options.problems is None else options.problems.split(",")
+    tasks = [(name, repeat, way) for repeat in range(options.repeats) for name in names for way in WAYS]
+    tasks = [task for task in tasks if task not in done]
+    start = time.perf_counter()
+    found = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
+        delayed(run_task)(*task, plan) for task in tasks
+    )
+    for n, lines in enumerate(found, 1):
+        append(path, lines)
+        name = f"{lines[0].problem} {lines[0].repeat} {lines[0].way}"
+        print(f"{n} of {len(tasks)}, {time.perf_counter() - start:,.0f} s: {name}", flush=True)
+    write_all(path, whole_tasks(read_lines(path), plan))
+
+
+def table(options: argparse.Namespace) -> None:
+    lines = read_lines(options.out / "results.csv")
+    if not lines:
+        raise SystemExit(f"no results in {options.out}; run `python benchmarks/active_sampling.py run` first")
+    print(table_text(lines, list(all_problems().values())))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    runs = commands.add_parser("run", help="run the ways and write results.csv")
+    runs.add_argument("--problems", help="names with commas; default: all")
+    runs.add_argument("--repeats", type=int, default=20)
+    runs.add_argument("--jobs", type=int, default=2)
+    runs.add_argument("--out", type=Path, default=OUT)
+    runs.set_defaults(command=run)
+    prints = commands.add_parser("table", help="print the tables")
+    prints.add_argument("--out", type=Path, default=OUT)
+    prints.set_defaults(command=table)
+    options = parser.parse_args(arguments)
+    options.command(options)
+
+
+if __name__ == "__main__":
+    main()
