@@ -2,7 +2,9 @@
 
 import multiprocessing
 import warnings
+from functools import partial
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from sklearn.neural_network import MLPRegressor
 
 from moew.exceptions import InvalidInputError, MoewError
 from moew.models._shared import batch_rows
-from moew.models.networks import NetworkSpec, ReconstructionLoss, forward, train_networks
+from moew.models.networks import NetworkSpec, ReconstructionLoss, _adam, forward, train_networks
 from moew.models.networks._groups import NETWORKS_AT_ONCE, train_weightings
 from moew.models.networks._initial import initial_layers
 from moew.models.networks._losses import row_losses
@@ -59,6 +61,21 @@ def test_training_is_adam_on_the_weighted_loss(activation, hidden):
     theirs = _train_with_scikit_learn(spec, X, y, weights[0], 5)
     np.testing.assert_allclose(_flat(ours), _flat(theirs), atol=2e-4)
     assert np.abs(_flat(ours) - _flat(initial_layers(spec, 5))).max() > 0.1
+
+
+def test_adam_for_a_cpu_does_what_adam_for_a_gpu_does():
+    rng = np.random.default_rng(0)
+    params, gradients = ({"W": rng.standard_normal((1, 3, 4, 5)).astype(np.float32)} for _ in range(2))
+    active = np.array([[True, False, True]])
+
+    def after_two_updates(in_place):
+        state = _adam.start(params, 1, 3)
+        once, state = _adam.update(params, gradients, state, 0.01, active, in_place)
+        return _adam.update(once, gradients, state, 0.01, active, in_place)
+
+    one, other = (jax.jit(after_two_updates, static_argnums=0)(in_place) for in_place in (True, False))
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), one, other)
+    np.testing.assert_array_equal(one[0]["W"][:, 1], params["W"][:, 1])  # the one that is not active
 
 
 @pytest.mark.parametrize(("sizes", "batch_size"), [((3, 4, 2, 1), 16), ((3, 1), None), ((3, 7, 1), 32)])

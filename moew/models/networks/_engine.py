@@ -94,7 +94,7 @@ def train_on(spec: NetworkSpec, rows: TrainingRows, W: Any, start: Parameters) -
     params = jax.device_put(start, rows.device)
     W = _float32(W)
     products = products_on(rows.device.platform, spec.precision)
-    recipe = Recipe(spec.activation, spec.loss, products, spec.l2 > 0)
+    recipe = Recipe(spec.activation, spec.loss, products, spec.l2 > 0, in_place=rows.device.platform == "cpu")
     rates = Rates(np.float32(spec.learning_rate), np.float32(spec.l2))
     if spec.early_stopping is None:
         data = Batches(rows.X, rows.Y, jax.device_put(W, rows.device), rows.batches)

@@ -26,6 +26,7 @@ class Recipe(NamedTuple):
     loss: Any
     products: Products
     penalised: bool
+    in_place: bool = False  # see `_adam.update`
 
 
 class Batches(NamedTuple):
@@ -131,7 +132,7 @@ def _make_step(recipe: Recipe, data: Batches, rates: Rates) -> _Step:
             )
         if running is not None:
             active &= running
-        return _adam.update(params, gradients, state, rates.learning_rate, active)
+        return _adam.update(params, gradients, state, rates.learning_rate, active, recipe.in_place)
 
     return step
 
