@@ -128,7 +128,7 @@ def test_every_picture_is_there_and_shown():
 
 def test_results_hold_the_tables_and_figures_that_the_commands_made():
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    of_benchmarks = ("active", "rivals")
+    of_benchmarks = ("active", "rivals", "samplers")
     folders = [
         path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name not in of_benchmarks
     ]
@@ -139,6 +139,15 @@ def test_results_hold_the_tables_and_figures_that_the_commands_made():
         assert {f"results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
             re.findall(r"\]\((results/[^)]+)\)", page)
         )
+
+
+def test_the_page_on_samplers_holds_the_tables_that_the_command_printed():
+    """samplers.txt is the output of `python benchmarks/samplers.py table`; the widest table is only there."""
+    page = (DOCS / "samplers.md").read_text(encoding="utf-8")
+    printed = (DOCS / "results" / "samplers" / "samplers.txt").read_text(encoding="utf-8")
+    tables = [part for part in printed.strip().split("\n\n") if part.startswith("|")]
+    assert len(tables) == 4
+    assert all(table in page for table in tables[:3])
 
 
 def test_the_page_on_rivals_holds_the_tables_that_the_command_printed():
