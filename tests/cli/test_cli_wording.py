@@ -198,6 +198,7 @@ def test_the_library_names_arguments_that_are_options_here():
     names = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}
     assert {"metric", "base_weights", "X_val and y_val"} <= names
     of_python = {"on", "sample_weight_name", "radius", "by", "classes", "models", "votes"}
+    of_python |= {"measure", "sigma", "start", "search_space"}
     said = {name: say(Argument(name)).split()[0] for name in names - of_python}
     assert {name: option for name, option in said.items() if option not in options} == {}
 
