@@ -1,36 +1,16 @@
 """The benchmark of rows to label next: the ways to pick rows, its file, and a small version of it."""
 
-import importlib.util
-import os
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_modules import importable, load_problems
+from sklearn.linear_model import LogisticRegression
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.append(str(BENCHMARKS))
-environment = dict(os.environ)  # a benchmark sets the numbers of threads for itself
+with importable():
+    import active_sampling as active
 
-import active_sampling as active  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-
-sys.path.remove(str(BENCHMARKS))
-os.environ.clear()
-os.environ.update(environment)
-
-
-def _benchmark_problems():
-    """benchmarks/problems.py, whose name tests/problems.py has too."""
-    spec = importlib.util.spec_from_file_location("benchmark_problems", BENCHMARKS / "problems.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-problems = _benchmark_problems()
+problems = load_problems()
 SMALL = active.Plan(start=40, picked=10, rounds=1, pool=100, validation=40, n_batches=1, batch_size=3)
 
 

@@ -1,21 +1,16 @@
 """The final choices of the benchmark are those of the search."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_modules import importable
 
-path = list(sys.path)
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from moew import ExampleWeightSearch
 
-import final_choice  # noqa: E402
-from radius import PROBLEMS  # noqa: E402
-
-from moew import ExampleWeightSearch  # noqa: E402
-
-sys.path[:] = path
+with importable():
+    import final_choice
+    from radius import PROBLEMS
 
 SMALL = {"validation": None, "guard": False, "honest": None, "base_weights": "uniform", "radius": 3.0}
 

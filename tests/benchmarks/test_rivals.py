@@ -1,41 +1,21 @@
 """The benchmark of rivals: its judge, its statistics, and a small version of it."""
 
-import importlib.util
 import math
-import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_modules import importable, load_problems
+from sklearn.linear_model import LogisticRegression, Ridge
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.append(str(BENCHMARKS))
-environment = dict(os.environ)  # a benchmark sets the numbers of threads for itself
+from moew.metrics import precision_at_recall, worst_class_error
 
-import rivals  # noqa: E402
-import rivals_methods as methods  # noqa: E402
-import rivals_tables as stats  # noqa: E402
-from rivals_judge import GroupThresholds, Judge, Offsets, Threshold, plain  # noqa: E402
-from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
+with importable():
+    import rivals
+    import rivals_methods as methods
+    import rivals_tables as stats
+    from rivals_judge import GroupThresholds, Judge, Offsets, Threshold, plain
 
-from moew.metrics import precision_at_recall, worst_class_error  # noqa: E402
-
-sys.path.remove(str(BENCHMARKS))
-os.environ.clear()
-os.environ.update(environment)
-
-
-def _benchmark_problems():
-    """benchmarks/problems.py, whose name tests/problems.py has too."""
-    spec = importlib.util.spec_from_file_location("benchmark_problems", BENCHMARKS / "problems.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-problems = _benchmark_problems()
+problems = load_problems()
 
 
 def small_table():

@@ -1,25 +1,19 @@
 """The comparison of samplers, on two small functions; its variants against numerical oracles."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from benchmark_modules import importable
 from scipy.optimize import approx_fprime
 from scipy.stats import norm
 
-path = list(sys.path)
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from moew.samplers import Ball
+from moew.samplers._gaussian_process import Posterior
 
-import sampler_functions  # noqa: E402
-import samplers  # noqa: E402
-import tried_samplers  # noqa: E402
-from recorded_searches import TABLE, Recorded  # noqa: E402
-
-from moew.samplers import Ball  # noqa: E402
-from moew.samplers._gaussian_process import Posterior  # noqa: E402
-
-sys.path[:] = path
+with importable():
+    import sampler_functions
+    import samplers
+    import tried_samplers
+    from recorded_searches import TABLE, Recorded
 
 
 @pytest.fixture
