@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+from own_environment import in_cache, python_with
 
 from moew.types import FloatArray
 
@@ -22,8 +22,9 @@ class BoTorchSide:
     """The other process."""
 
     def __init__(self) -> None:
+        python = python_with(REQUIREMENTS, in_cache("botorch-0.18"))
         self.process = subprocess.Popen(
-            [environment(), HERE / "botorch_side.py"],
+            [python, HERE / "botorch_side.py"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -56,17 +57,3 @@ class BoTorchSide:
         if not line:
             sys.exit("the BoTorch process ended; its error stands above.")
         return np.array(json.loads(line))
-
-
-def environment() -> Path:
-    """The Python of an environment with BoTorch, made in the user's cache where it is not there yet."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "moew" / "botorch-0.18"
-    python, ready = folder / "bin" / "python", folder / "ready"
-    if not ready.exists():
-        print(f"making an environment with {', '.join(REQUIREMENTS)} in {folder} …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        for requirement in REQUIREMENTS:  # the pinned PyTorch first
-            subprocess.run([python, "-m", "pip", "install", "--quiet", requirement], check=True)
-        ready.touch()
-    return python

@@ -28,6 +28,10 @@ import joblib
 import numpy as np
 from cases import CASES, Case, alphas_of, encoder_of, features_and_labels
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from own_environment import in_cache, python_with
+
 from moew.embedding import FunctionEmbedding
 from moew.models.networks import NetworkClassifier, NetworkRegressor
 from moew.weighting import ExampleWeighting, UniformBaseWeights
@@ -97,17 +101,6 @@ class MoewSide:
         return layer
 
 
-def environment(folder: Path) -> Path:
-    """The Python of an environment with TensorFlow, made where it is not there yet."""
-    python, ready = folder / "bin" / "python", folder / "ready"
-    if not ready.exists():
-        print(f"making an environment with {', '.join(REQUIREMENTS)} in {folder} …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True)
-        ready.touch()
-    return python
-
-
 def compare(case: Case, theirs: TensorFlowSide, repetitions: int, their_steps: int, steps: int) -> None:
     """Time both sides in turn and print the medians."""
     ours = MoewSide(case, steps)
@@ -136,15 +129,14 @@ def _spread(ms: list[float]) -> str:
 
 
 def main() -> None:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--tensorflow-steps", type=int, default=300, help="in each repetition")
     parser.add_argument("--steps", type=int, default=10_000, help="of moew, in each repetition")
-    parser.add_argument("--environment", type=Path, default=cache / "moew" / "tensorflow-2.15")
+    parser.add_argument("--environment", type=Path, default=in_cache("tensorflow-2.15"))
     given = parser.parse_args()
-    theirs = TensorFlowSide(environment(given.environment))
+    theirs = TensorFlowSide(python_with(REQUIREMENTS, given.environment))
     versions = ", ".join(f"{name} {version}" for name, version in theirs.versions.items())
     print(f"jax {jax.__version__} on {jax.default_backend()}, NumPy {np.__version__}; there: {versions}")
     print(f"{joblib.cpu_count()} cores; median of {given.repetitions} interleaved runs, least and most")
