@@ -1,7 +1,8 @@
 """Errors and warnings that carry the argument they are about.
 
 A message names arguments as `Argument`s, so that Python can show them as `decision=None` and the command line
-as its option. Text that helps only in Python is marked as `InPython`.
+as its option. Text that helps only in Python is marked as `InPython`. Control characters, which names from
+files may hold, are shown as escapes, and very long messages are cut.
 
     raise InvalidInputError(Argument("radius"), " must be a positive number, got -1.", argument="radius")
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from moew._printable import printable, shortened
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,15 @@ class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
     """
 
     def __init__(self, *parts: str | Argument | InPython, argument: str | None = None) -> None:
-        super().__init__("".join(map(str, parts)))
+        super().__init__(shortened(printable("".join(map(str, parts)))))
         self.parts = parts
         self.argument = argument
 
     def worded(self, say: Callable[[Argument], str]) -> str:
         """The message with every argument written by `say`, without the parts that help only in Python."""
         kept = [part for part in self.parts if not isinstance(part, InPython)]
-        return "".join(say(part) if isinstance(part, Argument) else part for part in kept)
+        text = "".join(say(part) if isinstance(part, Argument) else part for part in kept)
+        return shortened(printable(text))
 
 
 class MoewError(_Worded):
@@ -83,6 +87,10 @@ class SearchFailedError(MoewError, ValueError, TypeError):
     """
 
 
+class TrainingFailedError(MoewError, RuntimeError):
+    """The training of a candidate ended without a model or an error: it left the program or took too long."""
+
+
 class TrainingDivergedError(MoewError, FloatingPointError):
     """Training ended with parameters that are not finite."""
 
@@ -91,8 +99,20 @@ class StateError(MoewError, ValueError):
     """A saved state cannot be written or read; the message says what to do."""
 
 
+class MissingObjectError(StateError):
+    """A state names a function or object of the user's that was not passed."""
+
+
 class DataFileError(MoewError, OSError):
     """A file of a dataset cannot be found, downloaded or verified; the message says what was tried."""
+
+
+class WriteError(MoewError, OSError):
+    """A file cannot be written; the message names it and says what to do."""
+
+
+class StorageError(MoewError, OSError):
+    """The storage of a study did not work for a while; the message says why, and what is kept."""
 
 
 class MoewWarning(_Worded, UserWarning):

@@ -1,1 +1,2 @@
-"""Helpers that all rooms share: seeds, states, threads, fingerprints, progress, margins, colours."""
+"""Helpers that all rooms share: seeds, states, threads, fingerprints, progress, margins, colours, signals,
+folders of rows, worker processes."""

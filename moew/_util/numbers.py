@@ -1,9 +1,12 @@
-"""Format numbers for people, in the same way on the terminal, in results and in the report."""
+"""Format numbers for people, the same on the terminal, in results and in the report; tell what is one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
+
+import numpy as np
 
 DASH = "–"  # in place of a missing number
 
@@ -42,3 +45,18 @@ def count(n: int, thing: str) -> str:
 
 def _is_none(value: float | None) -> bool:
     return value is None or math.isnan(value)
+
+
+def is_number(value: object) -> bool:
+    """Whether an argument is a finite real number: no truth value, no text, no array."""
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number beyond 1e308
+        return False
+
+
+def is_whole(value: object) -> bool:
+    """Whether an argument is a whole number: no truth value, and no float, be it 2.0."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

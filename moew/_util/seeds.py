@@ -35,7 +35,15 @@ def draw_seed(random_state: Any) -> int:
                 argument="random_state",
             )
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    try:
+        drawn_from = check_random_state(random_state)
+    except ValueError as error:
+        raise InvalidInputError(
+            Argument("random_state"),
+            f" must be a whole number of 0 or more, a RandomState or None, got {random_state!r}.",
+            argument="random_state",
+        ) from error
+    return int(drawn_from.randint(np.iinfo(np.int32).max))
 
 
 def _sequence(seed: int, purpose: str, number: int) -> np.random.SeedSequence:

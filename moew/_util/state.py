@@ -1,25 +1,37 @@
 """Save embeddings, weights and decision rules as JSON, and load them, without pickle.
 
 A state is a JSON-able dict whose "kind" names one of moew's own classes and whose "version" is that of its
-format. Loading imports only moew itself: the user's own functions and transformers are named in the state and
-passed in by the user.
+format. Kinds are looked up in a list, which classes join with `has_state`; nothing is imported by a name from
+a state. The user's own functions and transformers are named in the state and passed in by the user.
 """
 
 from __future__ import annotations
 
 import base64
+import math
+import zlib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from importlib import import_module
 from types import MethodType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from moew.exceptions import MoewError, StateError
+from moew.exceptions import MissingObjectError, MoewError, StateError
 
 State = dict[str, Any]
+StatefulClass = TypeVar("StatefulClass", bound="type[Stateful]")
 VERSION = 1  # of the format of states; raise it when their entries change
+
+_CLASSES: dict[str, type[Stateful]] = {}  # those that `load_state` may make, by kind
+# Modules whose classes join the list when they are imported; first those that load quickly.
+_MODULES = {
+    "moew.decision": ("moew.decision",),
+    "moew.embedding": ("moew.embedding",),
+    "moew.models": ("moew.models._ensemble", "moew.models.networks"),
+    "moew.weighting": ("moew.weighting",),
+}
 
 # The user's objects by name in the state that is being written, including those of nested parts.
 _named: ContextVar[dict[str, Any] | None] = ContextVar("_named", default=None)
@@ -38,7 +50,7 @@ class Stateful:
         finally:
             if token is not None:
                 _named.reset(token)
-        return {"kind": f"{self.state_home}:{type(self).__name__}", "version": VERSION, **content}
+        return {"kind": _kind_of(type(self)), "version": VERSION, **content}
 
     def _content(self) -> State:
         raise StateError(f"{type(self).__name__} has no state to save.")
@@ -47,6 +59,27 @@ class Stateful:
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
         """The object that `state()` described; `objects` holds the user's own objects by name."""
         raise StateError(f"{cls.__name__} cannot be loaded from a state.")
+
+
+def has_state(cls: StatefulClass) -> StatefulClass:
+    """Class decorator: `load_state` can load states of this class."""
+    _CLASSES[_kind_of(cls)] = cls
+    return cls
+
+
+def _kind_of(cls: type[Stateful]) -> str:
+    return f"{cls.state_home}:{cls.__name__}"
+
+
+def _class_of(kind: Any) -> type[Stateful]:
+    """The class of that kind in the list; modules that are imported for it are named here alone."""
+    home = kind.partition(":")[0] if isinstance(kind, str) else ""
+    for module in _MODULES.get(home, ()):
+        if kind not in _CLASSES:
+            import_module(module)
+    if not isinstance(kind, str) or kind not in _CLASSES:
+        raise StateError(f"the state's kind {kind!r} is not one that this version of moew can load.")
+    return _CLASSES[kind]
 
 
 def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
@@ -63,15 +96,7 @@ def load_state(state: State, objects: Mapping[str, Any] | None = None) -> Any:
     if not isinstance(state, Mapping):
         raise StateError(f"a state is a dict that state() gave, got {type(state).__name__}.")
     kind = state.get("kind", "")
-    home, _, name = str(kind).partition(":")
-    found = None
-    if home == "moew" or home.startswith("moew."):
-        try:
-            found = getattr(import_module(home), name, None)
-        except ImportError as error:
-            raise StateError(f"the state's kind {kind!r} is not part of this version of moew.") from error
-    if not (isinstance(found, type) and issubclass(found, Stateful)):
-        raise StateError(f"the state's kind {kind!r} is not one that moew can load.")
+    found = _class_of(kind)
     _check_version(state, kind)
     content = {name: value for name, value in state.items() if name != "version"}
     try:
@@ -114,6 +139,63 @@ def unpack_array(packed: State) -> np.ndarray[Any, Any]:
     return flat.reshape(packed["shape"]).astype(flat.dtype.newbyteorder("="))
 
 
+def pack_compact(array: np.ndarray[Any, Any]) -> tuple[State, bytes]:
+    """An array in few bytes, exact to the bit: a JSON-able head, and a body.
+
+    Labels of two kinds take a bit a row, of up to 256 kinds a byte, before compression. Numbers that float32
+    holds exactly are stored as such.
+    """
+    head: State = {"dtype": array.dtype.newbyteorder("<").str, "shape": list(array.shape)}
+    flat = array.reshape(-1)
+    if array.dtype.kind == "f":
+        if array.dtype.itemsize == 8 and _fits_float32(flat):
+            flat, head["as"] = flat.astype("<f4"), "f4"
+        little = np.ascontiguousarray(flat, dtype=flat.dtype.newbyteorder("<"))
+        # First bytes, second bytes, and so on, are each alike, and are compressed by themselves.
+        bytes_of = little.view(np.uint8).reshape(len(little), little.itemsize)
+        planes = [zlib.compress(bytes_of[:, i].tobytes()) for i in range(little.itemsize)]
+        head["planes"] = [len(plane) for plane in planes]
+        return head, b"".join(planes)
+    if array.dtype.kind not in "biuUO":
+        raise StateError(f"cannot save an array of dtype {array.dtype}; only numbers, booleans and texts.")
+    try:
+        different, codes = np.unique(flat, return_inverse=True)
+    except TypeError:  # of labels that cannot be compared
+        different, codes = flat, np.arange(len(flat))
+    head["values"] = different.tolist()
+    head["bits"] = 1 if len(different) <= 2 else 8 if len(different) <= 256 else 32
+    body = np.packbits(codes.astype(bool)) if head["bits"] == 1 else codes.astype(f"<u{head['bits'] // 8}")
+    return head, zlib.compress(body.tobytes())
+
+
+def unpack_compact(head: State, body: bytes) -> np.ndarray[Any, Any]:
+    """The array that `pack_compact` packed."""
+    dtype, shape = np.dtype(head["dtype"]), head["shape"]
+    n = math.prod(shape)
+    if dtype.kind == "f":
+        kept = np.dtype("<f4") if head.get("as") == "f4" else dtype
+        bytes_of, start = np.empty((n, kept.itemsize), dtype=np.uint8), 0
+        for i, length in enumerate(head["planes"]):
+            raw = zlib.decompress(body[start : start + length])
+            bytes_of[:, i], start = np.frombuffer(raw, dtype=np.uint8), start + length
+        return bytes_of.reshape(-1).view(kept).astype(dtype.newbyteorder("=")).reshape(shape)
+    raw = zlib.decompress(body)
+    if head["bits"] == 1:
+        codes = np.unpackbits(np.frombuffer(raw, dtype=np.uint8), count=n)
+    else:
+        codes = np.frombuffer(raw, dtype=f"<u{head['bits'] // 8}")
+    if len(codes) != n:
+        raise ValueError(f"{len(codes)} instead of {n} values")
+    values = np.empty(len(head["values"]), dtype=dtype.newbyteorder("="))
+    values[:] = head["values"]
+    return values[codes].reshape(shape)
+
+
+def _fits_float32(numbers: np.ndarray[Any, Any]) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.array_equal(numbers.astype(np.float32).astype(np.float64), numbers, equal_nan=True))
+
+
 def name_object(thing: Any) -> str:
     """The name of a user's own function or object in a state.
 
@@ -137,7 +219,7 @@ def name_object(thing: Any) -> str:
 def find_object(name: str, objects: Mapping[str, Any]) -> Any:
     """The user's own object called `name`; if it was not passed, an error says how to pass it."""
     if name not in objects:
-        raise StateError(
+        raise MissingObjectError(
             f"the state uses {name!r}, which is yours, not moew's, and is never imported by itself: "
             f"pass it as objects={{{name!r}: …}} when loading."
         )

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -73,6 +75,37 @@ def test_arrays_of_other_things_are_refused(array):
 def test_states_of_foreign_kinds_are_refused(kind):
     with pytest.raises(StateError, match="kind"):
         load_state({"kind": kind})
+
+
+@pytest.mark.parametrize("kind", ["moew.__main__:x", "moew.cli:main", "moew.models.torch:x", ["moew"], None])
+def test_no_module_is_imported_by_a_name_from_a_state(kind, monkeypatch):
+    def imported(name, *_):
+        raise AssertionError(f"{name} was imported")
+
+    monkeypatch.setattr("moew._util.state.import_module", imported)
+    with pytest.raises(StateError, match="is not one that this version of moew can load"):
+        load_state({"kind": kind, "version": 1})
+
+
+def test_every_class_with_a_state_that_rooms_export_can_be_loaded():
+    import moew.decision
+    import moew.embedding
+    import moew.models
+    import moew.weighting
+    from moew._util.state import _CLASSES
+
+    abstract = {"BaseEmbedding", "BaseWeightsEstimator"}
+    for room in (moew.decision, moew.embedding, moew.models, moew.weighting):
+        for name in [*vars(room), "ModelEnsemble", "NetworkClassifier", "NetworkRegressor"]:
+            found = getattr(room, name, None)
+            if isinstance(found, type) and issubclass(found, Stateful) and name not in abstract:
+                assert _CLASSES[f"{room.__name__}:{name}"] is found
+
+
+def test_a_state_is_loaded_in_a_process_that_has_imported_nothing_else():
+    code = "import moew; print(moew.load_state({'kind': 'moew.weighting:UniformBaseWeights', 'version': 1}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "UniformBaseWeights()\n", done.stderr
 
 
 def test_a_state_without_a_kind_is_refused():
