@@ -111,11 +111,23 @@ def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> It
         for future in as_completed(list(futures)):
             k = futures.pop(future)
             if future.status == "finished":
-                with contextlib.suppress(CancelledError):  # lost after the check above: left out
-                    yield future.result()
+                outcome = _result(future, k)
+                if outcome is not None:
+                    yield outcome
             elif future.status == "error":  # a model's own error is a result, so this one is about the worker
                 yield k, future.exception()
             future.release()
     finally:
         if futures:  # interrupted: these are no longer needed
             client.cancel(list(futures))
+
+
+def _result(future: Any, k: int) -> tuple[int, Any] | None:
+    """What a finished task gave, or (k, error) if that cannot be sent; None if it was lost meanwhile."""
+    try:
+        found: tuple[int, Any] = future.result()
+    except CancelledError:
+        return None
+    except Exception as error:
+        return k, error
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from sklearn.base import clone
 
 from moew._util.threads import one_blas_thread
 from moew.data._read_only import read_only
-from moew.exceptions import MoewError
+from moew.exceptions import MoewError, TrainingFailedError
 from moew.training._rows import SharedRows
 from moew.types import FloatArray
 
@@ -44,8 +45,11 @@ class Job:
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
 
 
-def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
-    """Train one candidate; return (k, fitted model or the exception that stopped it)."""
+def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job, *, apart: bool = False) -> tuple[int, Any]:
+    """Train one candidate; return (k, fitted model or the exception that stopped it).
+
+    `apart` says that this is not the user's process, so that nothing that the model raises is the user's.
+    """
     # The exception is returned, so that a candidate that fails does not stop the others.
     try:
         model = with_seed(job.estimator, job.seed, job.parameters, job.seeded)
@@ -55,9 +59,22 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, A
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
         with config_context(**{**job.config, **routing}), one_blas_thread():
             model.fit(read_only(X), read_only(y), **{job.weight_name: weight})
-    except Exception as error:
-        return job.k, error
+    except KeyboardInterrupt as error:
+        # A user's Ctrl-C reaches the main thread of the user's process, and nothing else.
+        if not apart and threading.current_thread() is threading.main_thread():
+            raise
+        return job.k, as_failure(error)
+    except BaseException as error:
+        return job.k, as_failure(error)
     return job.k, model
+
+
+def as_failure(error: BaseException) -> Exception:
+    """The error as one that can be recorded: exits and interruptions would end the search if raised again."""
+    if isinstance(error, Exception):
+        return error
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return TrainingFailedError(f"the model's fit raised {said}")
 
 
 def fit_job_apart(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
@@ -69,7 +86,7 @@ def fit_job_apart(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[
     threads = ThreadingBackend(nesting_level=1)
     with parallel_config(backend=threads, n_jobs=None), warnings.catch_warnings():
         _set_warning_filters(job.warning_filters)
-        k, outcome = fit_job(rows, fold, job)
+        k, outcome = fit_job(rows, fold, job, apart=True)
     if isinstance(outcome, Exception):
         try:
             pickle.loads(pickle.dumps(outcome))

@@ -7,22 +7,26 @@ the one candidate that it held.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures.process import BrokenProcessPool
 from queue import SimpleQueue
 from typing import Any
 
 from joblib import effective_n_jobs
+from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend.utils import kill_process_tree
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from moew.exceptions import InvalidInputError, MoewError
-from moew.training._jobs import Job, fit_job, fit_job_apart
+from moew._util.worker_process import begin_worker
+from moew.exceptions import Argument, InvalidInputError, MoewError, TrainingFailedError
+from moew.training._jobs import Job, as_failure, fit_job, fit_job_apart
 from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInFile
 from moew.types import IntArray, Labels, Rows
 
@@ -34,8 +38,13 @@ def train_locally(
     jobs: Sequence[Job],
     cache: SharedRowsCache,
     n_jobs: int | None,
+    timeout: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Train the jobs on this machine; yield (k, model or exception) as they finish."""
+    """Train the jobs on this machine; yield (k, model or exception) as they finish.
+
+    A training that takes more than `timeout` seconds is ended. This needs another process, also for one job:
+    Python cannot end what runs in its own threads.
+    """
     backend, _ = get_active_backend()
     name, n_workers = type(backend).__name__, effective_n_jobs(n_jobs)
     if n_workers > 1 and name == "MultiprocessingBackend":
@@ -44,9 +53,14 @@ def train_locally(
             "parallel_config(backend='loky'), which trains in processes too, or 'threading'.",
             argument="n_jobs",
         )
-    if n_workers > 1 and name == "LokyBackend":
+    if n_workers > 1 and name != "LokyBackend" and timeout is not None:
+        raise no_timeout(
+            f"joblib's backend {name} cannot end a training: use parallel_config(backend='loky')"
+        )
+    if timeout is not None or (n_workers > 1 and name == "LokyBackend"):
         shared = cache.at(SharedRowsInFile, X, y, fold, SharedRowsInFile)
-        yield from train_in_processes(backend, *shared, jobs, n_workers)
+        of_processes = backend if name == "LokyBackend" else LokyBackend()
+        yield from train_in_processes(of_processes, *shared, jobs, n_workers, timeout)
         return
     shared = cache.at(SharedRows, X, y, fold, SharedRows)
     as_they_finish = getattr(backend, "supports_return_generator", False)  # not all backends support it
@@ -54,8 +68,36 @@ def train_locally(
     yield from parallel(delayed(fit_job)(*shared, job) for job in jobs)
 
 
+def no_timeout(reason: str) -> InvalidInputError:
+    """The error for a timeout that cannot be kept."""
+    return InvalidInputError(
+        Argument("candidate_timeout"),
+        f" cannot be kept here, because {reason}, or leave it out.",
+        argument="candidate_timeout",
+    )
+
+
+_STARTING_SECONDS = 120  # most that a process may take to start and to load the rows, besides the timeout
 _TRIES = 3  # processes that may die with a candidate before it is given up
 _IDLE_SECONDS = 300  # joblib's default: after this time without work, a process ends
+
+
+_busy_workers: set[_Worker] = set()
+
+
+@atexit.register
+def _stop_all_workers() -> None:
+    """End all workers. Python has waited for idle ones before, unless the process leaves at once: then
+    multiprocessing would wait for them, for as long as they may be idle."""
+    _stop_busy_workers()
+    _stock.stop_all()
+
+
+def _stop_busy_workers() -> None:
+    """End what is still being trained, before this process waits for its workers at its end."""
+    for worker in list(_busy_workers):
+        if worker.process == os.getpid():  # a fork leaves the workers to the process that they belong to
+            worker.stop()
 
 
 class _Worker:
@@ -63,42 +105,76 @@ class _Worker:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
+        self.process = os.getpid()
+        self._begun = False  # whether its pool was given a job
         self._pool = self._new_pool()
         self._stopped = False
         self._lock = threading.Lock()  # so that `stop` does not miss a process that is just being started
 
-    def train(self, rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
-        """Return (k, model or exception); a job whose process dies is given to a new one."""
+    def train(
+        self, rows: SharedRows, fold: SharedRows | None, job: Job, timeout: float | None
+    ) -> tuple[int, Any]:
+        """Return (k, model or exception).
+
+        A job whose process dies is given to a new one; one that takes more than `timeout` seconds is not, and
+        its process is ended.
+        """
         outcome: Any = None
         for _ in range(_TRIES):
             try:
-                k, outcome = self._submit(rows, fold, job).result()
+                if timeout is not None:  # the time that a new process needs to start does not count
+                    self._submit(_load_for, rows, fold, job.estimator).result(timeout + _STARTING_SECONDS)
+                k, outcome = self._submit(fit_job_apart, rows, fold, job).result(timeout)
                 return k, outcome
             except BrokenProcessPool as error:
                 outcome = error
-            except Exception as error:  # the job could not be sent, or the model not sent back
-                return job.k, error
+            except FutureTimeoutError:
+                self._replace()
+                seconds = f"candidate_timeout={timeout:g} seconds"
+                return job.k, TrainingFailedError(f"the training took longer than {seconds} and was ended")
+            except BaseException as error:  # the job could not be sent, or the model not sent back
+                return job.k, as_failure(error)
         return job.k, outcome
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
         with self._lock:
             self._stopped = True
-            for process in list(self._pool._processes.values()):
+            self._kill()
+
+    def _replace(self) -> None:
+        with self._lock:
+            self._kill()
+            self._pool = self._new_pool()
+
+    def _kill(self) -> None:
+        for process in list(self._pool._processes.values()):
+            if process.is_alive():
                 kill_process_tree(process)
 
-    def _submit(self, *arguments: Any) -> Any:
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._lock:
             if self._stopped:
                 raise MoewError("the training was interrupted.")
             try:
-                return self._pool.submit(fit_job_apart, *arguments)
+                submitted = self._pool.submit(function, *arguments)
             except BrokenProcessPool:  # the process died in this job's last try, or ended while idle
                 self._pool = self._new_pool()
-                return self._pool.submit(fit_job_apart, *arguments)
+                submitted = self._pool.submit(function, *arguments)
+            if not self._begun:
+                self._begun = True
+                # The new pool has registered a function that waits for it, and that is called before those of
+                # `atexit`; what is registered last is called first.
+                threading._register_atexit(_stop_busy_workers)  # type: ignore[attr-defined]
+            return submitted
 
     def _new_pool(self) -> Any:
+        self._begun = False
         return ProcessPoolExecutor(max_workers=1, **self.settings)
+
+
+def _load_for(rows: SharedRows, fold: SharedRows | None, estimator: Any) -> None:
+    """Does nothing: its arguments are loaded when the process gets them."""
 
 
 class _Stock:
@@ -118,6 +194,12 @@ class _Stock:
         self.give_back(fitting[n:])
         return fitting[:n] + [_Worker(settings) for _ in range(n - len(fitting))]
 
+    def stop_all(self) -> None:
+        with self._lock:
+            free = self._free.pop(os.getpid(), [])
+        for worker in free:
+            worker.stop()
+
     def give_back(self, workers: Sequence[_Worker]) -> None:
         with self._lock:
             self._free.setdefault(os.getpid(), []).extend(workers)
@@ -127,9 +209,15 @@ _stock = _Stock()
 
 
 def train_in_processes(
-    backend: Any, rows: SharedRows, fold: SharedRows | None, jobs: Sequence[Job], n_jobs: int
+    backend: Any,
+    rows: SharedRows,
+    fold: SharedRows | None,
+    jobs: Sequence[Job],
+    n_jobs: int,
+    timeout: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (k, model or exception) as they finish, trained by `n_jobs` processes."""
+    """Yield (k, model or exception) as they finish, trained by `n_jobs` processes; a training that takes more
+    than `timeout` seconds is ended."""
     workers = _stock.take(min(n_jobs, len(jobs)), _settings(backend, n_jobs))
     waiting = deque(jobs)
     done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
@@ -140,18 +228,20 @@ def train_in_processes(
                 job = waiting.popleft()
             except IndexError:
                 return
-            done.put(worker.train(rows, fold, job))
+            done.put(worker.train(rows, fold, job, timeout))
 
-    for worker in workers:
-        threading.Thread(target=serve, args=(worker,), daemon=True).start()
     left = len(jobs)
     try:
+        _busy_workers.update(workers)
+        for worker in workers:
+            threading.Thread(target=serve, args=(worker,), daemon=True).start()
         while left:
             outcome = done.get()
             left -= 1
             yield outcome
             del outcome  # keep no reference to the model here
     finally:
+        _busy_workers.difference_update(workers)
         if left:  # interrupted: what is still being trained is not needed
             waiting.clear()
             for worker in workers:
@@ -165,7 +255,7 @@ def _settings(backend: Any, n_jobs: int) -> dict[str, Any]:
     given = getattr(backend, "backend_kwargs", {})
     return {
         "timeout": given.get("idle_worker_timeout") or _IDLE_SECONDS,
-        "initializer": given.get("initializer"),
-        "initargs": given.get("initargs", ()),
+        "initializer": begin_worker,
+        "initargs": (os.getpid(), given.get("initializer"), given.get("initargs", ())),
         "env": backend._prepare_worker_env(n_jobs=n_jobs),  # divides the cores for OpenMP and BLAS
     }

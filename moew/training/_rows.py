@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from typing import Any, Self
 import joblib
 from sklearn.utils import _safe_indexing
 
+from moew._util.row_files import new_folder
 from moew.types import IntArray, Labels, Rows
 
 
@@ -55,8 +54,7 @@ class SharedRowsInFile(SharedRows):
     def __reduce__(self) -> tuple[Callable[[str], SharedRows], tuple[str]]:
         with self._lock:
             if self._path is None:
-                # joblib's own environment variable, for a folder with enough space for the rows.
-                folder = tempfile.mkdtemp(prefix="moew-", dir=os.environ.get("JOBLIB_TEMP_FOLDER"))
+                folder = new_folder()
                 weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
                 path = str(Path(folder) / "rows")
                 joblib.dump(self.content, path)

@@ -21,8 +21,8 @@ from moew.data._read_only import read_only
 from moew.exceptions import Argument, InPython, UnsupportedEstimatorError
 from moew.training._clusters import cluster_of
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
-from moew.training._jobs import PROBE, Job, open_random_states, with_parameters
-from moew.training._local import train_locally
+from moew.training._jobs import PROBE, Job, as_failure, open_random_states, with_parameters
+from moew.training._local import no_timeout, train_locally
 from moew.training._rows import SharedRowsCache
 from moew.types import FloatArray, IntArray, Labels, Rows
 
@@ -37,6 +37,7 @@ class EstimatorTrainer:
     estimator: Any
     sample_weight_name: str = "sample_weight"
     n_jobs: int | None = None
+    timeout: float | None = None  # seconds that the training of one model may take
     _shared: SharedRowsCache = field(default_factory=SharedRowsCache, init=False, repr=False, compare=False)
     _probed: bool = field(default=False, init=False, repr=False, compare=False)
 
@@ -87,8 +88,10 @@ class EstimatorTrainer:
     ) -> Iterator[tuple[int, Any]]:
         backend, _ = get_active_backend()
         if train_there := cluster_of(backend):
+            if self.timeout is not None:
+                raise no_timeout("a cluster ends its tasks itself: set a time limit there")
             return train_there(backend, X, y, fold, jobs, self._shared)
-        return train_locally(X, y, fold, jobs, self._shared, self.n_jobs)
+        return train_locally(X, y, fold, jobs, self._shared, self.n_jobs, self.timeout)
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,26 @@ class ManyTrainer:
         self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int], parameters: Mapping[str, Any]
     ) -> Iterator[tuple[int, Any]]:
         done = set()
-        try:
-            estimator = with_parameters(self.estimator, parameters)
-            own = estimator.get_params().get("random_state")
-            chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
-            for k, model in estimator.fit_many(X, y, weights, chosen):
-                done.add(k)
-                yield k, model
-        except Exception as error:
-            yield from ((k, error) for k in range(len(weights)) if k not in done)
+        trained: Iterator[tuple[int, Any]] | None = None
+        failure: Exception
+        while True:
+            # No yield in here: what the receiver raises there is not the model's.
+            try:
+                if trained is None:
+                    estimator = with_parameters(self.estimator, parameters)
+                    own = estimator.get_params().get("random_state")
+                    chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
+                    trained = iter(estimator.fit_many(X, y, weights, chosen))
+                k, model = next(trained)
+            except StopIteration:
+                return
+            except (Exception, SystemExit, GeneratorExit) as error:
+                failure = as_failure(error)
+                break
+            done.add(k)
+            yield k, model
+            del model  # keep no reference to it here
+        yield from ((k, failure) for k in range(len(weights)) if k not in done)
 
 
 def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list[int]]:
@@ -150,10 +164,17 @@ def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list
 
 
 def resolve_trainer(
-    estimator: Any, sample_weight_name: str = "sample_weight", n_jobs: int | None = None
+    estimator: Any,
+    sample_weight_name: str = "sample_weight",
+    n_jobs: int | None = None,
+    timeout: float | None = None,
 ) -> EstimatorTrainer | ManyTrainer:
     """The trainer for `estimator`, or an error that says why it cannot be trained with weights."""
     if hasattr(estimator, "fit_many"):
+        if timeout is not None:
+            raise no_timeout(
+                f"{type(estimator).__name__} trains many candidates at once in this process: limit its steps"
+            )
         return ManyTrainer(estimator)
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise UnsupportedEstimatorError(
@@ -161,7 +182,7 @@ def resolve_trainer(
             argument="estimator",
         )
     _check_takes_weights(estimator, sample_weight_name)
-    return EstimatorTrainer(estimator, sample_weight_name, n_jobs)
+    return EstimatorTrainer(estimator, sample_weight_name, n_jobs, timeout)
 
 
 def _check_takes_weights(estimator: Any, name: str) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from problems import shifted_classes, skewed_target
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
-from moew.exceptions import InvalidInputError, MoewError
-from moew.training import EstimatorTrainer
+from moew.exceptions import InvalidInputError, MoewError, TrainingFailedError
+from moew.training import EstimatorTrainer, ManyTrainer
 
 ROWS = shifted_classes(80)
 WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
@@ -210,6 +211,124 @@ def test_warnings_count_in_processes_as_they_do_here(n_jobs):
         warnings.filterwarnings("ignore", "care", DeprecationWarning)
         for outcome in _train(_Warns(), n_jobs=n_jobs).values():
             assert isinstance(outcome, LogisticRegression)
+
+
+class _Leaves(LogisticRegression):
+    """Raises in the fit of the first and the third candidate."""
+
+    def __init__(self, ending=SystemExit):
+        super().__init__()
+        self.ending = ending
+
+    def fit(self, X, y, sample_weight=None):
+        if round(sample_weight[0] * 6) in (1, 3):
+            raise self.ending("enough")
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("ending", "n_jobs", "backend"),
+    [
+        *((ending, 2, "loky") for ending in (SystemExit, KeyboardInterrupt, GeneratorExit)),
+        *((ending, 1, "loky") for ending in (SystemExit, GeneratorExit)),
+        (KeyboardInterrupt, 2, "threading"),
+    ],
+)
+def test_a_model_that_leaves_the_program_is_a_failed_candidate(ending, n_jobs, backend):
+    trained = _train(_Leaves(ending), n_jobs=n_jobs, backend=backend)
+    for k, outcome in trained.items():
+        assert isinstance(outcome, TrainingFailedError if k in (0, 2) else LogisticRegression)
+    assert len(trained) == 6
+    assert str(trained[0]) == f"the model's fit raised {ending.__name__}: enough"
+
+
+def test_an_interruption_in_the_users_process_is_the_users():
+    with pytest.raises(KeyboardInterrupt, match="enough"):
+        _train(_Leaves(KeyboardInterrupt), n_jobs=1)
+
+
+class _ManyLeave(LogisticRegression):
+    def fit_many(self, X, y, weights, seeds):
+        yield 0, LogisticRegression().fit(X, y, weights[0])
+        raise SystemExit(3)
+
+
+def test_models_trained_together_that_leave_the_program_are_failures():
+    trained = dict(ManyTrainer(_ManyLeave()).train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+    assert isinstance(trained[0], LogisticRegression)
+    assert {str(trained[k]) for k in range(1, 6)} == {"the model's fit raised SystemExit: 3"}
+
+
+class _LeavesOnce(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        if not np.allclose(sample_weight, sample_weight[0]) and sample_weight[0] > 1:
+            raise SystemExit("enough")
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_records_why_a_model_left_the_program(n_jobs):
+    search = ExampleWeightSearch(
+        _LeavesOnce(), embedding="label", n_batches=1, batch_size=6, random_state=0, n_jobs=n_jobs
+    )
+    search.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    errors = {trial.error for trial in search.study_.trials() if trial.error}
+    assert errors == {"TrainingFailedError: the model's fit raised SystemExit: enough"}
+
+
+class _HangsInOne(LogisticRegression):
+    """Never ends for the first candidate, and says which process trained the others."""
+
+    def fit(self, X, y, sample_weight=None):
+        while round(sample_weight[0] * 6) == 1:
+            time.sleep(0.01)
+        self.pid_ = os.getpid()
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "backend"), [(1, "loky"), (2, "loky"), (1, "threading"), (1, "sequential")]
+)
+def test_a_training_that_hangs_is_ended_after_the_timeout(n_jobs, backend):
+    with parallel_config(backend=backend):
+        trainer = EstimatorTrainer(_HangsInOne(), n_jobs=n_jobs, timeout=2)
+        trained = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+    assert isinstance(trained[0], TrainingFailedError)
+    assert str(trained[0]) == "the training took longer than candidate_timeout=2 seconds and was ended"
+    for k, weights in enumerate(WEIGHTS[1:], 1):
+        alone = LogisticRegression().fit(ROWS.X, ROWS.y, sample_weight=weights)
+        assert np.array_equal(alone.coef_, trained[k].coef_)
+        assert trained[k].pid_ != os.getpid()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_with_a_timeout_that_is_not_needed_gives_the_same_bits(n_jobs):
+    found = []
+    for timeout in (None, 1000):
+        search = ExampleWeightSearch(
+            RandomForestClassifier(5),
+            embedding="label",
+            n_batches=2,
+            batch_size=2,
+            random_state=0,
+            n_jobs=n_jobs,
+            candidate_timeout=timeout,
+        )
+        found.append(search.fit(ROWS.X, ROWS.y))
+    one, two = found
+    assert [trial.value for trial in one.study_.trials()] == [trial.value for trial in two.study_.trials()]
+    assert np.array_equal(one.predict_proba(ROWS.X), two.predict_proba(ROWS.X))
+
+
+def test_a_timeout_that_cannot_be_kept_is_refused():
+    trainer = EstimatorTrainer(_NeverTrained(), n_jobs=2, timeout=2)
+    refused = pytest.raises(
+        InvalidInputError, match="candidate_timeout cannot be kept here, because joblib's"
+    )
+    with parallel_config(backend="threading"), refused:
+        dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+    with pytest.raises(InvalidInputError, match="trains many candidates at once in this process"):
+        ExampleWeightSearch(_ManyLeave(), candidate_timeout=2).fit(ROWS.X, ROWS.y)
 
 
 def test_models_that_keep_the_rows_answer_after_the_search_too():
