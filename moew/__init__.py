@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from moew.search import ExampleWeightSearch as ExampleWeightSearch
     from moew.search import WeightStudy as WeightStudy
     from moew.search import compare as compare
+    from moew.search import load as load
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ _HOMES = {
     "NetworkRegressor": "moew.models.networks",
     "WeightStudy": "moew.search",
     "compare": "moew.search",
+    "load": "moew.search",
     "load_state": "moew._util.state",
     "make_metric": "moew.metrics",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "WeightStudy",
     "__version__",
     "compare",
+    "load",
     "load_state",
     "make_metric",
 ]

@@ -13,7 +13,7 @@ import pytest
 import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import PAPER, QUICK, in_json, moew, refused, write_classes, write_module
+from tables import PAPER, QUICK, contents, in_json, moew, refused, write_classes, write_module
 
 from moew._util.plain import plain
 from moew.cli import runs
@@ -285,7 +285,7 @@ def test_every_file_is_read_once(monkeypatch):
 def test_a_run_is_written_when_all_is_done_and_replaces_the_old_one_then(monkeypatch):
     fit = (*FIT, "--model", "logistic", "--drop", "id")
     moew(*fit)
-    before = {entry.name: entry.read_bytes() for entry in Path("run").iterdir()}
+    before = contents("run")
 
     def fail(job):
         raise OSError("no more power")
@@ -294,10 +294,11 @@ def test_a_run_is_written_when_all_is_done_and_replaces_the_old_one_then(monkeyp
     with monkeypatch.context() as patch:
         patch.setattr("moew.cli.fit.run_comparison", fail)
         assert "no more power" in refused(*again, "--force", status=1).splitlines()[-1]
-    assert {entry.name: entry.read_bytes() for entry in Path("run/replaced").iterdir()} == before
-    assert {entry.name for entry in Path("run").iterdir()} == {"replaced", "settings.toml", "study.log"}
+    assert contents("run") == before
+    new = {"settings.toml", "study.log", "study.log.predictions"}
+    assert {entry.name for entry in Path("run.moew-new").iterdir()} == new
     moew(*again, "--resume")
-    assert not Path("run/replaced").exists()
+    assert not Path("run.moew-new").exists() and not Path("run.moew-old").exists()
     assert json.loads(Path("run/result.json").read_text())["comparison"]["repeats"] == 2
 
 
@@ -345,3 +346,42 @@ def test_the_package_names_what_it_has():
     assert load_run.__module__ == "moew.cli.runs._finished"
     with pytest.raises(InvalidInputError, match="not for regression"):
         built_in_model("logistic", pd.DataFrame({"a": [1.0]}), "regression")
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.feather", "rows.csv.gz"])
+def test_tables_that_are_damaged_anywhere_are_refused_by_name(name):
+    rng, frame = np.random.default_rng(0), pd.DataFrame({"a": np.arange(40.0), "b": ["x", "y"] * 20})
+    path, refused_ones = Path(name), 0
+    write_table({column: frame[column] for column in frame}, path)
+    whole = path.read_bytes()
+    for where in rng.integers(len(whole), size=60):
+        path.write_bytes(whole[:where] + b"\x00\xff" + whole[where + 2 :])
+        try:
+            read_table(path)
+        except InvalidInputError as error:
+            assert name in str(error)
+            refused_ones += 1
+    assert refused_ones > 10
+
+
+def test_a_digit_that_changed_in_a_run_is_noticed():
+    moew(*FIT, "--model", "logistic")
+    parts = Path("run/parts.json")
+    whole = parts.read_text()
+    assert set(json.loads(whole)) >= {"models", "checksum"}
+    parts.write_text(whole.replace('"log_top": -0.', '"log_top": -1.'))
+    assert parts.read_text() != whole
+    assert "not what was written" in refused("predict", "run", "test.csv", status=1)
+    parts.write_text(whole)
+    again = skops.io.load("run/model.skops", trusted=["numpy.dtype"]).set_params(model__C=3.0)
+    skops.io.dump(again, "run/model.skops")  # whole, but another one
+    assert "model.skops is not what was written" in refused("predict", "run", "test.csv", status=1)
+
+
+def test_a_run_without_checksums_is_read_as_before():
+    moew(*FIT, "--model", "logistic")
+    before = moew("predict", "run", "test.csv").stdout
+    parts = json.loads(Path("run/parts.json").read_text())
+    del parts["models"], parts["checksum"]
+    Path("run/parts.json").write_text(json.dumps(parts))
+    assert moew("predict", "run", "test.csv").stdout == before

@@ -22,8 +22,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from tables import QUICK, moew, write_classes
 
-from moew.cli.runs._trees import check_trees
 from moew.exceptions import StateError
+from moew.saving._trees import check_trees
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 FAR = 50_000_000

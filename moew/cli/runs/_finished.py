@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from moew._util.state import State, load_state
-from moew.cli.runs import _model_files
-from moew.cli.runs._damage import reading, using
-from moew.cli.runs._folder import PARTS, RunFolder
+from moew.cli.runs._folder import CHECKSUM, MODELS, RunFolder, file_digest, parts_checksum
 from moew.cli.runs._schema import Schema, TableRows
 from moew.exceptions import InvalidInputError, StateError
+from moew.saving import MODEL, UNWEIGHTED, load_model, model_files, reading, using
 from moew.search import FinalModel
+from moew.search._saved import PARTS, classes_from, rule_from
 from moew.types import DecisionRule, FloatArray
 
 _PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "classes", "pos_label"}
@@ -32,11 +32,27 @@ class FinishedRun:
     classes: np.ndarray[Any, Any] | None
     pos_label: Any
     weight_state: State
+    digests: Mapping[str, str]  # of the models' files; none in runs of versions that wrote none
 
     def model(self, trust: bool = False, *, unweighted: bool = False) -> Any:
         """The fitted model; one that only code can make again needs `trust`."""
-        name = _model_files.UNWEIGHTED if unweighted else _model_files.MODEL
-        return _model_files.load_model(self.folder, trust, name)
+        name = UNWEIGHTED if unweighted else MODEL
+        if trust:  # before any code of a file is run that is not the run's
+            self._check_files(name)
+        model = load_model(self.folder, trust, name)
+        self._check_files(name)  # after reading it, which says what is wrong in more detail
+        return model
+
+    def _check_files(self, name: str) -> None:
+        """Raise if a file of the model is not the one that the run wrote."""
+        for file in model_files(self.folder):
+            if not (file.startswith((f"{name}.", f"{name}-")) and file in self.digests):
+                continue
+            if file_digest(self.folder / file) != self.digests[file]:
+                raise StateError(
+                    f"{self.folder / file} is not what was written: damaged, edited or of another run. Take "
+                    "a copy of it, or make the run again."
+                )
 
     def rows_to_predict(self, path: Path) -> TableRows:
         """The rows of a file, with those of the metric's columns that the decision looks at."""
@@ -102,34 +118,20 @@ def load_run(folder: Path) -> FinishedRun:
     """Load the run in a folder of `moew fit` without executing anything from it."""
     parts = RunFolder(folder).read_json(PARTS)
     with reading(folder / PARTS):
-        if not (isinstance(parts, dict) and set(parts) == _PARTS):
+        if not (isinstance(parts, dict) and set(parts) in (_PARTS, _PARTS | {MODELS, CHECKSUM})):
             raise StateError(f"it must hold {', '.join(sorted(_PARTS))}, and nothing else.")
-        return FinishedRun(
+        classes = classes_from(parts["classes"], parts["pos_label"])
+        found = FinishedRun(
             folder,
             Schema.from_state(parts["schema"]),
-            _rule(parts["decision"]),
-            _rule(parts["unweighted_decision"]),
-            _classes(parts["classes"], parts["pos_label"]),
+            rule_from(parts["decision"], classes),
+            rule_from(parts["unweighted_decision"], classes),
+            classes,
             parts["pos_label"],
             parts["weight_function"],
+            dict(parts.get(MODELS, {})),
         )
-
-
-def _rule(state: State | None) -> DecisionRule | None:
-    if state is None:
-        return None
-    rule = load_state(state)
-    if not isinstance(rule, DecisionRule):
-        raise StateError(f"its decision is a {type(rule).__name__}, no decision rule.")
-    return rule
-
-
-def _classes(classes: Any, pos_label: Any) -> np.ndarray[Any, Any] | None:
-    if classes is None:
-        return None
-    kinds = {type(name) for name in classes} if isinstance(classes, list) else set()
-    if len(kinds) != 1 or not kinds <= {bool, int, float, str} or len(set(classes)) != len(classes):
-        raise StateError(f"its classes must be a list of different labels of one kind, got {classes!r}.")
-    if pos_label is not None and pos_label not in classes:
-        raise StateError(f"its positive label {pos_label!r} is none of its classes.")
-    return np.asarray(classes)
+        # Last, so that an entry that cannot be read is named. Version 0.1.0 wrote no checksum.
+        if CHECKSUM in parts and parts[CHECKSUM] != parts_checksum(parts):
+            raise StateError("it is not what was written: damaged, or edited. Take a copy of it.")
+        return found

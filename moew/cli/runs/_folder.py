@@ -4,40 +4,64 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
+import os
 import shutil
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from moew._util.plain import plain
 from moew._util.state import State
-from moew.cli.runs import _model_files
-from moew.cli.runs._damage import reading
+from moew._util.whole_files import write_whole, writing
+from moew.cli.runs._replace import check_replaceable, new_place, recover, swap
 from moew.cli.runs._schema import Schema, TableRows
 from moew.cli.runs._tables import write_table
 from moew.exceptions import InvalidInputError
+from moew.saving import (
+    UNWEIGHTED,
+    is_model_file,
+    model_files,
+    needs_trust,
+    reading,
+    save_model,
+    versions,
+)
 from moew.search import FittedSearch
-from moew.types import DecisionRule
+from moew.search._saved import PARTS, parts_of
 
-SETTINGS, RESULT, PARTS = "settings.toml", "result.json", "parts.json"
+SETTINGS, RESULT = "settings.toml", "result.json"
 STUDY, WEIGHTS = "study.log", "weights.parquet"
+PREDICTIONS = f"{STUDY}.predictions"  # a folder, which the study makes beside its file
 REPORT_DATA, REPORT = "report.json", "report.html"
-_BEFORE_MODELS = (RESULT, PARTS, STUDY, WEIGHTS, REPORT_DATA, REPORT)
-_PACKAGES = ("moew", "scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "skops")
+MODELS, CHECKSUM = "models", "checksum"  # in the parts: digests of the models' files, and of the parts
+_BEFORE_MODELS = (RESULT, PARTS, STUDY, PREDICTIONS, WEIGHTS, REPORT_DATA, REPORT)
 
 
 class RunFolder:
-    """The files of one run. Other files in the folder are left alone."""
+    """The files of one run. Other files in the folder are left alone.
+
+    A run that replaces another is written into a folder beside it, until it is complete: `work`.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._place = Path(os.path.realpath(path))  # links are followed: the folder itself is renamed
+        self.work = self._place
+        self._is_new = False
 
     @property
     def study(self) -> Path:
         """The Optuna journal."""
-        return self.path / STUDY
+        return self.work / STUDY
+
+    @property
+    def settings_of_what_is_written(self) -> Path:
+        """The settings of the run that is being written into this folder, or beside it to replace it."""
+        new = new_place(self._place)
+        self.work = new if (new / SETTINGS).exists() else self._place
+        if not (self.work / SETTINGS).exists():
+            raise InvalidInputError(f"{self.path} holds no {SETTINGS}; it is no run of `moew fit`.")
+        return self.work / SETTINGS
 
     def check(self, *, force: bool = False, resume: bool = False) -> None:
         """Raise unless the folder is empty or not there, is a run to go on with, or may be replaced."""
@@ -46,50 +70,45 @@ class RunFolder:
                 raise InvalidInputError(f"a run folder needs {package}: pip install 'moew[cli]'.")
         if force and resume:
             raise InvalidInputError("--force begins anew and --resume goes on; give one of them.")
-        holds = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
+        recover(self._place, _is_of_run)
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"--out {self.path} is a file; name a folder.")
-        if resume and holds and not (self.path / SETTINGS).exists():
-            raise InvalidInputError(f"{self.path} is no run of `moew fit`, so there is nothing to resume.")
-        if holds and not (force or resume):
+        holds = self._place.is_dir() and any(self._place.iterdir())
+        new = new_place(self._place)
+        if not (force or resume) and (holds or new.exists()):
             raise InvalidInputError(
                 f"the folder {self.path} is not empty. Name another one with --out, go on with an "
                 "interrupted run with --resume, or replace it with --force."
+                if holds
+                else f"{new} holds an interrupted run that was to replace {self.path}. Go on with it with "
+                "--resume, or begin anew with --force."
             )
+        if force and holds:
+            check_replaceable(self._place)
+        self.work = new if (force and holds) or (resume and new.exists()) else self._place
+        if resume and self.work == self._place and holds and not (self.work / SETTINGS).exists():
+            raise InvalidInputError(f"{self.path} is no run of `moew fit`, so there is nothing to resume.")
 
     def begin(self, settings: str, *, force: bool = False, resume: bool = False) -> None:
-        """Make the folder, without the files of an old run, and record the settings (TOML).
+        """Make the folder that is written to, and record the settings (TOML).
 
         What an interrupted run was begun with stays recorded until the study has accepted other settings.
         """
         self.check(force=force, resume=resume)
-        self.path.mkdir(parents=True, exist_ok=True)
-        if force:
-            self._move(self.path, self._old)
-            (self.path / f"{STUDY}.lock").unlink(missing_ok=True)  # of a process that was killed
-        if not (self.path / SETTINGS).exists():
+        if force:  # an interrupted run that was to replace this one is given up, the complete one is not
+            shutil.rmtree(new_place(self._place), ignore_errors=True)
+        with writing(self.work):
+            self.work.mkdir(0o700, parents=True, exist_ok=True)  # what it tells of the data is private
+        self._is_new = not (self.work / SETTINGS).exists()
+        if self._is_new:
             self._write(SETTINGS, settings)
 
     def take_back(self) -> None:
-        """Undo `begin`, and put an old run back."""
-        for name in self.files():
-            (self.path / name).unlink()
-        if self._old.exists():
-            self._move(self._old, self.path)
-            self._old.rmdir()
-        if not any(self.path.iterdir()):
-            self.path.rmdir()
-
-    @property
-    def _old(self) -> Path:
-        """Where the files of a run that is being replaced wait until the new one is saved."""
-        return self.path / "replaced"
-
-    @staticmethod
-    def _move(source: Path, target: Path) -> None:
-        target.mkdir(exist_ok=True)
-        for name in RunFolder(source).files():
-            (source / name).replace(target / name)
+        """Undo `begin`; what was there before stays."""
+        if self._is_new:
+            (self.work / SETTINGS).unlink()
+            if not any(self.work.iterdir()):
+                self.work.rmdir()
 
     def save(
         self,
@@ -101,31 +120,37 @@ class RunFolder:
         report: State,
         page: str,
     ) -> State:
-        """Write everything of a finished search, and then remove the run that it replaces.
+        """Write everything of a finished search, and then put it into the place of the run that it replaces.
 
         `rows` are the training rows, `settings` is TOML, `page` the report's. Returns the result as it is
         written, with what is known of the model's file.
         """
         ids = rows.ids[fitted.training_rows]
-        write_table({rows.id_name: ids, "weight": fitted.weights}, self.path / WEIGHTS)
-        self._write_json(PARTS, parts_of(fitted, schema))
+        write_table({rows.id_name: ids, "weight": fitted.weights}, self.work / WEIGHTS, private=True)
         some = rows.X.iloc[:200]
-        name = _model_files.save_model(fitted.winner.model, self.path, some)
+        name = save_model(fitted.winner.model, self.work, some)
         if fitted.unweighted is not None:
-            _model_files.save_model(fitted.unweighted.model, self.path, some, _model_files.UNWEIGHTED)
+            save_model(fitted.unweighted.model, self.work, some, UNWEIGHTED)
+        models = {model: file_digest(self.work / model) for model in model_files(self.work)}
+        parts = plain({"schema": schema.state(), **parts_of(fitted), MODELS: models})
+        self._write_json(PARTS, {**parts, CHECKSUM: parts_checksum(parts)})
         self._write_json(REPORT_DATA, report)
         self._write(REPORT, page)
         self._write(SETTINGS, settings)
-        trusted = _model_files.needs_trust(self.path)
-        result = {**result, "model": {"file": name, "needs_trust": trusted}, "versions": _versions()}
+        trusted = needs_trust(self.work)
+        result = {**result, "model": {"file": name, "needs_trust": trusted}, "versions": versions()}
         self._write_json(RESULT, result)
-        shutil.rmtree(self._old, ignore_errors=True)
+        if self.work != self._place:
+            with writing(self.path):
+                swap(self._place, _is_of_run)
+            self.work = self._place
         return result
 
     def files(self) -> list[str]:
-        """The names of the run's files that exist; last the settings, without which there is no run."""
-        names = (*_BEFORE_MODELS, *_model_files.model_files(self.path), SETTINGS)
-        return [name for name in names if (self.path / name).exists()]
+        """The names of the run's files, and of its folder of predictions, that exist; last the settings,
+        without which there is no run."""
+        names = (*_BEFORE_MODELS, *model_files(self.work), SETTINGS)
+        return [name for name in names if (self.work / name).exists()]
 
     def read_json(self, name: str) -> Any:
         """The content of a JSON file of the run; raise if the run is not finished."""
@@ -141,37 +166,21 @@ class RunFolder:
         self._write(name, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
     def _write(self, name: str, text: str) -> None:
-        (self.path / name).write_text(text, encoding="utf-8")
+        write_whole(self.work / name, lambda new: new.write_text(text, encoding="utf-8"), private=True)
 
 
-def parts_of(fitted: FittedSearch, schema: Schema) -> State:
-    """What predicting and weighting need besides the model, without pickle."""
-    winner, unweighted = fitted.winner, fitted.unweighted
-    return {
-        "schema": schema.state(),
-        "weight_function": fitted.weight_function.state(),
-        "decision": _state(winner.rule),
-        "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
-        "classes": winner.classes,
-        "pos_label": winner.pos_label,
-    }
+def _is_of_run(name: str) -> bool:
+    """Whether a file of that name belongs to a run, not to the user."""
+    return name in (*_BEFORE_MODELS, SETTINGS, f"{STUDY}.workers", f"{STUDY}.lock") or is_model_file(name)
 
 
-def _state(rule: DecisionRule | None) -> State | None:
-    return None if rule is None else rule.state()
+def parts_checksum(parts: State) -> str:
+    """A digest of what is in the parts besides their checksum, to see later whether it is the same."""
+    content = {name: value for name, value in parts.items() if name != CHECKSUM}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file, to see later whether it is the same."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from moew._util.whole_files import write_whole
 from moew.exceptions import InvalidInputError
 
 _FORMATS = {
@@ -19,6 +21,8 @@ _FORMATS = {
     ".feather": "feather",
     ".arrow": "feather",
 }
+# What may be a formula for a spreadsheet: not a sign alone, as labels have it, and not a plain number.
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?!$)(?!\d+(\.\d+)?$)")
 _PADDED = r"^\s*[+-]?0\d"  # whole numbers written with zeros in front
 
 
@@ -79,31 +83,60 @@ def _parsing(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InvalidInputError(f"there is no file {path}.") from None
-    except (OSError, MemoryError, InvalidInputError):
+    except InvalidInputError:
         raise
+    except MemoryError as error:
+        if type(error) is MemoryError:
+            raise
+        raise _unreadable(path, error) from error  # Arrow's, of a file that says it holds more than there is
+    except OSError as error:
+        if error.errno is not None:  # the disk's; others are what parsers say about the content
+            raise
+        raise _unreadable(path, error) from error
     except ImportError as error:
         raise InvalidInputError(f"reading {path} needs pyarrow: pip install 'moew[cli]'.") from error
     except _pandas().errors.EmptyDataError:
         raise _empty(path) from None
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InvalidInputError(f"{path} cannot be read as {_format(path)}: {reason}") from error
+        raise _unreadable(path, error) from error
 
 
-def write_table(columns: dict[str, Any], path: Path | None) -> str:
-    """Write the columns by the file's ending; without a file, the CSV text is given back."""
+def _unreadable(path: Path, error: Exception) -> InvalidInputError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return InvalidInputError(f"{path} cannot be read as {_format(path)}: {reason}")
+
+
+def write_table(columns: dict[str, Any], path: Path | None, *, private: bool = False) -> str:
+    """Write the columns by the file's ending; without a file, the CSV text is given back.
+
+    In a CSV, texts that a spreadsheet would run as formulas are escaped.
+    """
     frame = _pandas().DataFrame(columns)
     if path is None:
-        return str(frame.to_csv(index=False, lineterminator="\n"))
+        return str(_without_formulas(frame).to_csv(index=False, lineterminator="\n"))
     form = _format(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if form == "csv":
-        frame.to_csv(path, index=False)
-    elif form == "parquet":
-        frame.to_parquet(path, index=False)
-    else:
-        frame.to_feather(path)
+
+    def write(new: Path) -> None:
+        if form == "csv":
+            _without_formulas(frame).to_csv(new, index=False)
+        elif form == "parquet":
+            frame.to_parquet(new, index=False)
+        else:
+            frame.to_feather(new)
+
+    write_whole(path, write, private=private)
     return ""
+
+
+def _without_formulas(frame: Any) -> Any:
+    """The frame with an apostrophe before texts and names of columns that spreadsheets take for formulas."""
+
+    def escaped(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "biufmMc"]
+    frame = frame.assign(**{name: frame[name].map(escaped) for name in texts})
+    return frame.rename(columns=escaped)
 
 
 def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> Any:

@@ -10,20 +10,25 @@ import pickle
 import re
 from pathlib import Path
 from typing import Any
+from zipfile import Path as ZipPath
 
 import numpy as np
 
 from moew._util.state import State, Stateful, load_state
-from moew.cli.runs._damage import reading
-from moew.cli.runs._trees import check_trees
-from moew.exceptions import InvalidInputError, StateError
+from moew._util.whole_files import write_whole
+from moew.exceptions import Argument, InvalidInputError, StateError
 from moew.models import ModelEnsemble
 from moew.models._ensemble import member_name, member_names
+from moew.saving._damage import damaged, reading
+from moew.saving._sizes import check_unpacked_size
+from moew.saving._trees import check_trees
 
 MODEL, UNWEIGHTED = "model", "unweighted"  # the winner, and the one without learned weights
 JSON, SKOPS, PICKLE = ".json", ".skops", ".pickle"
 _ENDINGS = (JSON, SKOPS, PICKLE)
 _FILE = re.compile(rf"({MODEL}|{UNWEIGHTED})(-member-\d+)*({'|'.join(map(re.escape, _ENDINGS))})")
+
+Place = Path | ZipPath  # a folder, or what is in a saved search
 
 # Types beyond skops' own list whose content is data that their libraries read; none of them runs what a
 # file says. Anything else is the user's code, and is loaded only when trusted.
@@ -42,15 +47,21 @@ _READ_AS_DATA = (
 )
 
 
+def is_model_file(name: str) -> bool:
+    """Whether a file of that name holds a model of a run."""
+    return _FILE.fullmatch(name) is not None
+
+
 def model_files(folder: Path) -> list[str]:
     """The names of the files in a folder that hold its models."""
-    return sorted(entry.name for entry in folder.iterdir() if _FILE.fullmatch(entry.name))
+    return sorted(entry.name for entry in folder.iterdir() if is_model_file(entry.name))
 
 
 def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
     """Save the model as safely as it can be, and give the file's name, which begins with `name`.
 
-    The file is read again and asked for the rows of X: a format that gives other answers is not used.
+    The file is read again and asked for the rows of X, if there are any: a format that gives other answers,
+    be it in the last bit, is not used.
     """
     for old in model_files(folder):
         if old.startswith((f"{name}.", f"{name}-")):
@@ -59,20 +70,24 @@ def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
         for k, member in enumerate(model.models_):
             save_model(member, folder, X, _of_member(name, member_name(k)))
     if isinstance(model, Stateful):
-        (folder / f"{name}{JSON}").write_text(json.dumps(model.state()), encoding="utf-8")
+        state = json.dumps(model.state())
+        write_whole(
+            folder / f"{name}{JSON}", lambda new: new.write_text(state, encoding="utf-8"), private=True
+        )
         return f"{name}{JSON}"
     content = _skops(model, X)
     if content is not None:
-        (folder / f"{name}{SKOPS}").write_bytes(content)
+        write_whole(folder / f"{name}{SKOPS}", lambda new: new.write_bytes(content), private=True)
         return f"{name}{SKOPS}"
     try:
-        (folder / f"{name}{PICKLE}").write_bytes(pickle.dumps(model))
+        pickled = pickle.dumps(model)
     except Exception as error:
         raise StateError(f"{type(model).__name__} cannot be saved, not even as a pickle: {error}") from error
+    write_whole(folder / f"{name}{PICKLE}", lambda new: new.write_bytes(pickled), private=True)
     return f"{name}{PICKLE}"
 
 
-def load_model(folder: Path, trust: bool = False, name: str = MODEL) -> Any:
+def load_model(folder: Place, trust: bool = False, name: str = MODEL) -> Any:
     """Load a model of a run; a file that could execute code only with `trust`."""
     as_json, as_skops, as_pickle = (folder / f"{name}{ending}" for ending in _ENDINGS)
     if as_json.exists():
@@ -87,10 +102,14 @@ def load_model(folder: Path, trust: bool = False, name: str = MODEL) -> Any:
         raise _missing(folder, name)
     if not trust:
         raise InvalidInputError(
-            f"{as_pickle} is a pickle: loading it runs whatever code its maker put in. If you made "
-            "this run yourself, or trust who did, add --trust."
+            f"{as_pickle} is a pickle: loading it runs whatever code its maker put in. If you made it "
+            "yourself, or trust who did, add ",
+            Argument("trusted", True),
+            ".",
+            argument="trusted",
         )
-    return pickle.loads(as_pickle.read_bytes())
+    with reading(as_pickle):
+        return pickle.loads(as_pickle.read_bytes())
 
 
 def needs_trust(folder: Path, name: str = MODEL) -> bool:
@@ -98,7 +117,11 @@ def needs_trust(folder: Path, name: str = MODEL) -> bool:
     as_json, as_skops = folder / f"{name}{JSON}", folder / f"{name}{SKOPS}"
     if as_json.exists():
         return any(needs_trust(folder, _of_member(name, member)) for member in _read_state(as_json)[1])
-    return not as_skops.exists() or bool(_untrusted(as_skops.read_bytes(), as_skops))
+    if not as_skops.exists():
+        return True
+    content = as_skops.read_bytes()
+    check_unpacked_size(content, as_skops)
+    return bool(_untrusted(content, as_skops))
 
 
 def _of_member(name: str, member: str) -> str:
@@ -106,14 +129,14 @@ def _of_member(name: str, member: str) -> str:
     return f"{name}-{member}"
 
 
-def _read_state(path: Path) -> tuple[State, list[str]]:
+def _read_state(path: Place) -> tuple[State, list[str]]:
     """A model's state, and the names of its members, if it is an ensemble."""
     with reading(path):
         state = json.loads(path.read_text(encoding="utf-8"))
         return state, member_names(state)
 
 
-def _missing(folder: Path, name: str) -> InvalidInputError:
+def _missing(folder: Place, name: str) -> InvalidInputError:
     if name not in (MODEL, UNWEIGHTED):
         files = ", ".join(f"{name}{ending}" for ending in _ENDINGS)
         return InvalidInputError(
@@ -125,26 +148,46 @@ def _missing(folder: Path, name: str) -> InvalidInputError:
 
 def _skops(model: Any, X: Any) -> bytes | None:
     """The model in skops' format, None where that cannot hold it."""
+    import_skops()
     import skops.io
 
     try:
         content: bytes = skops.io.dumps(model)
         again = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-        alike = np.array_equal(np.asarray(again.predict(X)), np.asarray(model.predict(X)))
+        alike = X is None or all(
+            np.array_equal(getattr(again, ask)(X), getattr(model, ask)(X))
+            for ask in ("predict", "predict_proba", "decision_function")
+            if hasattr(model, ask)
+        )
     except Exception:  # skops raises many kinds of errors
         return None
     return content if alike else None
 
 
-def _load_skops(path: Path, trust: bool) -> Any:
+def import_skops() -> None:
+    """Raise an error that says how to install skops if it is not there."""
+    try:
+        import skops.io  # noqa: F401
+    except ImportError as error:
+        raise InvalidInputError("files of models need skops: pip install 'moew[cli]'.") from error
+
+
+def _load_skops(path: Place, trust: bool) -> Any:
+    import_skops()
     import skops.io
 
-    content = path.read_bytes()
+    with reading(path):  # in a saved search, it is unpacked here
+        content = path.read_bytes()
+    if not trust:
+        check_unpacked_size(content, path)
     unknown = _untrusted(content, path)
     if unknown and not trust:
         raise InvalidInputError(
             f"{path} holds {', '.join(unknown[:4])}{' …' if len(unknown) > 4 else ''}: loading it imports "
-            "and runs that code. If you made this run yourself, or trust who did, add --trust."
+            "and runs that code. If you made it yourself, or trust who did, add ",
+            Argument("trusted", True),
+            ".",
+            argument="trusted",
         )
     try:
         model = skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
@@ -156,13 +199,13 @@ def _load_skops(path: Path, trust: bool) -> Any:
             f"{path} needs the module {missing.name!r}; run from the folder that holds it, or install it."
         ) from missing
     except Exception as error:
-        raise StateError(f"{path} is damaged or of another version: {error}") from error
+        raise damaged(path, error) from error
 
 
-def _untrusted(content: bytes, path: Path) -> list[str]:
+def _untrusted(content: bytes, path: Place) -> list[str]:
     import skops.io
 
     try:
         return [name for name in skops.io.get_untrusted_types(data=content) if name not in _READ_AS_DATA]
     except Exception as error:
-        raise StateError(f"{path} is damaged: {error}") from error
+        raise damaged(path, error) from error

@@ -1,0 +1,424 @@
+"""A finished search in one file, whose loading executes nothing.
+
+The file is a zip, not compressed, of the files that a run folder has for its models and its parts, and of
+`search.json`, with the result. What is the user's own code (a metric, an embedding) is named in it and passed
+in when the file is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
+from zipfile import Path as ZipPath
+from zipfile import ZipFile
+
+import numpy as np
+from sklearn.base import clone
+
+from moew._printable import shortened
+from moew._util.state import State, find_object, load_state, name_object, pack_array, unpack_array
+from moew._util.whole_files import write_whole
+from moew.decision import ClassOffsets
+from moew.exceptions import Argument, InvalidInputError, MissingObjectError, StateError
+from moew.metrics import METRICS, FunctionMetric, accuracy, make_metric, r_squared, resolve_metric
+from moew.models import ModelEnsemble
+from moew.saving import MODEL as MODEL_FILE
+from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
+from moew.saving import (
+    check_unpacked_size,
+    import_skops,
+    load_model,
+    needs_trust,
+    reading,
+    save_model,
+    versions,
+    warn_of_other_versions,
+)
+from moew.search._evaluate import Evaluator, FinalModel, metric_columns
+from moew.search._honest_score import HonestScore
+from moew.search._result import FittedSearch, SearchResult, WayResult
+from moew.search._settings import SearchSettings
+from moew.search._stop import Stopped
+from moew.search._study import Trial, WeightStudy
+from moew.types import Array, DecisionRule, Metric
+
+if TYPE_CHECKING:
+    from moew.search._estimator import ExampleWeightSearch
+
+SEARCH, PARTS = "search.json", "parts.json"
+_FORMAT = 1  # of search.json; raise it when its entries change
+_ARRAY = "array"
+_PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True)
+class NotSaved:
+    """A parameter that a saved search does not keep; a fit with it is refused. `text` is what it was."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"<not saved: {self.text}>"
+
+
+class _NoStudy:
+    """In place of the study of a loaded search."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise InvalidInputError(
+            "a search that was loaded from a file has no study: plots and reports of the candidates are made "
+            "before it is saved.",
+            argument="search",
+        )
+
+
+def save_search(search: ExampleWeightSearch, path: Path, trusted: bool = False) -> None:
+    """Write a fitted search to a file; what only code can make again needs `trusted`."""
+    import_skops()  # before anything is written
+    fitted = search.fitted_
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = fitted.example_rows
+        models = {MODEL_FILE: fitted.winner.model}
+        if fitted.unweighted is not None:
+            models[UNWEIGHTED_FILE] = fitted.unweighted.model
+        for file, model in models.items():
+            save_model(model, folder, rows, file)
+        if not trusted and any(needs_trust(folder, file) for file in models):
+            raise InvalidInputError(
+                f"the model {type(fitted.winner.model).__name__} can only be saved as code of yours, "
+                "which loading would run. If everybody who loads it trusts you, add ",
+                Argument("trusted", True),
+                " here and when it is loaded.",
+                argument="trusted",
+            )
+        _write_json(folder / PARTS, parts_of(fitted))
+        _write_json(folder / SEARCH, _content(search))
+
+        def pack(new: Path) -> None:
+            with ZipFile(new, "w") as packed:
+                for entry in sorted(folder.iterdir()):
+                    packed.write(entry, entry.name)
+
+        write_whole(path, pack, private=True)
+
+
+def load(
+    path: str | Path, *, trusted: bool = False, objects: Mapping[str, Any] | None = None
+) -> ExampleWeightSearch:
+    """Load a search that `ExampleWeightSearch.save` wrote; it predicts as before, bit for bit.
+
+    Nothing in the file is executed. It has no study, so that plots of its candidates and reports are made
+    before saving.
+
+    Parameters
+    ----------
+    path : the file
+    trusted : bool, default False
+        Whether a model that is kept as code may be loaded: whoever made the file can then run anything on
+        your machine. Without it, such a file is refused.
+    objects : dict or None
+        Functions and objects of your own that the search used, by the names that the file has for them; an
+        error says which are missing where they are needed. `predict` needs none.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from moew import ExampleWeightSearch
+    >>> X, y = [[float(i)] for i in range(40)], [0, 0, 0, 1] * 5 + [1, 1, 1, 0] * 5
+    >>> search = ExampleWeightSearch(LogisticRegression(), n_batches=1, batch_size=2, random_state=0)
+    >>> search = search.fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     search.save(f"{folder}/search.moew")
+    ...     again = load(f"{folder}/search.moew")
+    >>> bool((again.predict_proba(X) == search.predict_proba(X)).all())
+    True
+    """
+    from moew.search._estimator import ExampleWeightSearch
+
+    path = Path(path)
+    with reading(path):
+        data = path.read_bytes()
+    if not trusted:
+        check_unpacked_size(data, path)
+    with reading(path):
+        # From memory, where whatever damage makes zipfile do is no error of the disk.
+        packed = ZipFile(BytesIO(data))
+        packed.filename = str(path)
+    with packed:
+        inside = ZipPath(packed)
+        content, parts = _read_json(inside / SEARCH), _read_json(inside / PARTS)
+        with reading(inside / SEARCH):
+            _check_format(content)
+            warn_of_other_versions(path, content["versions"])
+            names = [MODEL_FILE, *([UNWEIGHTED_FILE] if content["has_unweighted"] else [])]
+        models = [load_model(inside, trusted, name) for name in names]
+    with reading(path):
+        fitted = _fitted(content, parts, models, objects or {})
+        search = ExampleWeightSearch(**vars(fitted.settings))
+        search.n_features_in_, names = int(content["features"]["n"]), content["features"]["names"]
+        if names is not None:
+            search.feature_names_in_ = _feature_names(names, search.n_features_in_)
+        search._keep(fitted)
+    return search
+
+
+def parts_of(fitted: FittedSearch) -> State:
+    """What predicting and weighting need besides the model, without pickle."""
+    winner, unweighted = fitted.winner, fitted.unweighted
+    return {
+        "weight_function": fitted.weight_function.state(),
+        "decision": _state(winner.rule),
+        "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
+        "classes": None if winner.classes is None else winner.classes.tolist(),
+        "pos_label": winner.pos_label,
+    }
+
+
+def rule_from(state: State | None, classes: Array | None) -> DecisionRule | None:
+    """The decision rule of a state in the parts; raise if it is something else, or of other classes."""
+    if state is None:
+        return None
+    rule = load_state(state)
+    if not isinstance(rule, DecisionRule):
+        raise StateError(f"its decision is a {type(rule).__name__}, no decision rule.")
+    if isinstance(rule, ClassOffsets) and (classes is None or len(classes) != len(rule.offsets)):
+        n = 0 if classes is None else len(classes)
+        raise StateError(f"its decision is between {len(rule.offsets)} classes, and there are {n}.")
+    return rule
+
+
+def classes_from(classes: Any, pos_label: Any) -> Array | None:
+    """The classes (C,) in the parts, None in regression; raise if they are no labels."""
+    if classes is None:
+        return None
+    kinds = {type(name) for name in classes} if isinstance(classes, list) else set()
+    if len(kinds) != 1 or not kinds <= {bool, int, float, str} or len(set(classes)) != len(classes):
+        raise StateError(f"its classes must be a list of different labels of one kind, got {classes!r}.")
+    if pos_label is not None and pos_label not in classes:
+        raise StateError(f"its positive label {pos_label!r} is none of its classes.")
+    return np.asarray(classes)
+
+
+def _feature_names(names: Any, n: int) -> Array:
+    """The names of the columns (n,); raise if they are something else."""
+    if not (isinstance(names, list) and len(names) == n and all(isinstance(name, str) for name in names)):
+        raise StateError(f"its names of columns must be a list of {n} texts, got {names!r}.")
+    return np.asarray(names, dtype=object)
+
+
+def _content(search: ExampleWeightSearch) -> State:
+    """What is in search.json."""
+    fitted, names = search.fitted_, getattr(search, "feature_names_in_", None)
+    classes = fitted.winner.classes
+    return {
+        "format": _FORMAT,
+        "versions": versions(loaded_only=True),
+        "has_unweighted": fitted.unweighted is not None,
+        "task": fitted.task,
+        "features": {"n": search.n_features_in_, "names": None if names is None else list(names)},
+        "classes_dtype": None if classes is None else classes.dtype.str,
+        "parameters": {name: _parameter(value) for name, value in vars(fitted.settings).items()},
+        "metric": _metric_content(fitted),
+        "tuned": fitted.evaluator.tuned.state(),
+        "always_tuned": fitted.evaluator.always_tuned,
+        "rule": _state(fitted.evaluator.rule),
+        "result": _encoded(asdict(fitted.result)),
+        "weights": pack_array(fitted.weights),
+        "training_rows": pack_array(fitted.training_rows),
+    }
+
+
+def _parameter(value: Any) -> State:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return {"value": value} if isinstance(value, _PLAIN) else {"not saved": shortened(repr(value), 200)}
+
+
+def _metric_content(fitted: FittedSearch) -> State:
+    """How the metric is found again: by its name, as one of moew's, or as an object of the user's."""
+    metric, given = fitted.evaluator.metric, fitted.settings.metric
+    told: State = {"name": metric.name, "response": metric.response, "columns": metric_columns(metric)}
+    told |= {"greater_is_better": metric.greater_is_better, "pos_label": metric.pos_label}
+    if given is None or isinstance(given, str):
+        return {**told, "registered": given}
+    if isinstance(metric, FunctionMetric) and metric.made_with is not None and _is_plain(metric.made_with):
+        return {**told, "registered": metric.registry_name, "made_with": metric.made_with}
+    return {**told, "object": name_object(given.function if isinstance(given, FunctionMetric) else given)}
+
+
+def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mapping[str, Any]) -> FittedSearch:
+    classes = classes_from(parts["classes"], parts["pos_label"])
+    if classes is not None:
+        classes = classes.astype(np.dtype(content["classes_dtype"]))
+        if classes.tolist() != parts["classes"]:
+            raise StateError(f"its classes {parts['classes']!r} are none of {content['classes_dtype']!r}.")
+    pos_label = None
+    if classes is not None and parts["pos_label"] is not None:
+        pos_label = classes[parts["classes"].index(parts["pos_label"])]
+    metric = _metric(content["metric"], content["task"], objects)
+    tuned = load_state(content["tuned"])
+    rule, always_tuned = rule_from(content["rule"], classes), content["always_tuned"] is True
+    evaluator = Evaluator(metric, rule, classes, tuned, always_tuned)
+    rules = [rule_from(parts[name], classes) for name in ("decision", "unweighted_decision")]
+    final = [FinalModel(model, rule, classes, pos_label) for model, rule in zip(models, rules, strict=False)]
+    parameters = {name: _given(told) for name, told in content["parameters"].items()}
+    parameters["estimator"] = clone(_single(final[-1].model))
+    if "made_with" in content["metric"] or content["metric"].get("object") in objects:
+        parameters["metric"] = metric
+    if evaluator.rule is not None:
+        parameters["decision"] = evaluator.rule
+    settings = SearchSettings(**parameters)
+    return FittedSearch(
+        settings,
+        content["task"],
+        evaluator,
+        cast(WeightStudy, _NoStudy()),
+        _result(_decoded(content["result"])),
+        final[0],
+        unpack_array(content["weights"]),
+        unpack_array(content["training_rows"]),
+        final[1] if len(final) > 1 else None,
+        _weight_function(parts["weight_function"], objects),
+    )
+
+
+def _given(told: State) -> Any:
+    return told["value"] if "value" in told else NotSaved(str(told["not saved"]))
+
+
+def _single(model: Any) -> Any:
+    """A model with the estimator's class: one of an ensemble's."""
+    return model.models_[0] if isinstance(model, ModelEnsemble) else model
+
+
+def _metric(told: State, task: str, objects: Mapping[str, Any]) -> Metric:
+    if "object" in told:
+        if told["object"] in objects:
+            given = objects[told["object"]]
+            is_metric = isinstance(given, Metric) and not isinstance(given, type)
+            how = {name: told[name] for name in ("response", "greater_is_better", "pos_label")}
+            if told["response"] is None:  # a scorer, which calls the model itself
+                return resolve_metric(given)
+            return resolve_metric(given if is_metric else make_metric(given, **how, name=told["name"]))
+        return _unknown_metric(told)
+    name, made_with = told["registered"], told.get("made_with")
+    if name is None:
+        return r_squared() if task == "regression" else accuracy()
+    if made_with is None:
+        return resolve_metric(str(name))
+    if name not in METRICS:
+        raise StateError(f"its metric {name!r} is none of moew's.")
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in made_with.items()}
+    return METRICS[name].make(**given)
+
+
+def _unknown_metric(told: State) -> FunctionMetric:
+    """A metric that is the user's and was not passed: its value is an error."""
+
+    def unknown(y_true: Any, output: Any) -> float:  # noqa: ARG001
+        find_object(told["object"], {})
+        return float("nan")
+
+    how = {name: told[name] for name in ("response", "greater_is_better", "name", "pos_label")}
+    if how["response"] is None:  # a scorer asks the model by itself; this asks for nothing
+        how["response"] = "decision"
+    metric: FunctionMetric = make_metric(unknown, **how)
+    object.__setattr__(metric, "optional_columns", tuple(told["columns"]))  # it is frozen
+    return metric
+
+
+def _weight_function(state: State, objects: Mapping[str, Any]) -> Any:
+    """The weights of new rows; if they need an object of the user's that is missing, asking is an error."""
+    try:
+        return load_state(state, objects)
+    except MissingObjectError as error:
+        return _MissingWeights(error)
+
+
+class _MissingWeights:
+    """Weights that need an object of the user's, which was not passed."""
+
+    takes_columns = True
+
+    def __init__(self, error: MissingObjectError) -> None:
+        self.error = error
+
+    def __call__(self, *_: Any) -> Any:
+        raise self.error
+
+    def state(self) -> State:
+        raise self.error
+
+
+def _result(values: State) -> SearchResult:
+    scores = {name: HonestScore(**values[name]) for name in ("honest", "alpha_zero", "unweighted")}
+    stopped = values["stopped"]
+    return SearchResult(
+        **{
+            **values,
+            **scores,
+            "trials": tuple(Trial(**trial) for trial in values["trials"]),
+            "ways": tuple(WayResult(**way) for way in values["ways"]),
+            "notes": tuple(values["notes"]),
+            "stopped": None if stopped is None else Stopped(**stopped),
+        }
+    )
+
+
+def _encoded(value: Any) -> Any:
+    """Dicts, lists, numbers and texts, with arrays as dicts; numbers that are not finite stay."""
+    if isinstance(value, Mapping):
+        return {str(key): _encoded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encoded(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return {_ARRAY: pack_array(value)}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {_ARRAY}:
+            return unpack_array(value[_ARRAY])
+        return {key: _decoded(item) for key, item in value.items()}
+    return [_decoded(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    return all(map(_is_plain, value)) if isinstance(value, list | tuple) else isinstance(value, _PLAIN)
+
+
+def _state(rule: Any) -> State | None:
+    return None if rule is None else rule.state()
+
+
+def _check_format(content: Any) -> None:
+    found = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(found, int) or found < 1:
+        raise StateError("it is no search that moew saved.")
+    if found > _FORMAT:
+        raise StateError(
+            f"it has format {found}, and this moew reads up to {_FORMAT}: update moew to load it."
+        )
+
+
+def _write_json(path: Path, content: State) -> None:
+    path.write_text(json.dumps(_encoded(content), indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _read_json(path: ZipPath) -> Any:
+    if not path.exists():
+        raise StateError(f"{path.root.filename} holds no {path.name}, so it is no search that moew saved.")
+    with reading(path):
+        return json.loads(path.read_text(encoding="utf-8"))
