@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from moew._util.state import State, Stateful
+from moew._util.state import State, Stateful, has_state
 from moew.decision._common import (
     check_choice,
     check_fraction,
@@ -28,6 +28,7 @@ from moew.types import BoolArray, Columns, FloatArray
 GREEDY_MOVES = 1000  # as in the authors' script
 
 
+@has_state
 @dataclass(frozen=True)
 class EqualFalsePositiveRates(Stateful):
     """Decides by one threshold for each group, so that all groups have the same false-positive rate.

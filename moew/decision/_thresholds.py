@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from moew._util.state import State, Stateful
+from moew._util.state import State, Stateful, has_state
 from moew.decision._common import (
     check_choice,
     check_fraction,
@@ -62,6 +62,7 @@ class _OneThreshold(Stateful):
         return cls(**content)
 
 
+@has_state
 @dataclass(frozen=True)
 class FixedThreshold(_OneThreshold):
     """Decides positive above a given value of the model's score, or of the positive class's probability.
@@ -105,6 +106,7 @@ class FixedThreshold(_OneThreshold):
         return self
 
 
+@has_state
 @dataclass(frozen=True)
 class MostAccurate(_OneThreshold):
     """Decides by the threshold with the highest accuracy on the rows named by `on`.
@@ -152,6 +154,7 @@ class MostAccurate(_OneThreshold):
         return replace(self, threshold_=place(descending, best))
 
 
+@has_state
 @dataclass(frozen=True)
 class ShareSelected(_OneThreshold):
     """Decides positive for the highest-scoring `share` of the rows.
@@ -198,6 +201,7 @@ class ShareSelected(_OneThreshold):
         return decided
 
 
+@has_state
 @dataclass(frozen=True)
 class RecallReached(_OneThreshold):
     """Decides by the highest threshold that at least the share `recall` of the positive rows lies above.

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
-from moew._util.state import State, Stateful
+from moew._util.rounding import rounded_scores
+from moew._util.state import State, Stateful, has_state
 from moew.decision._common import (
     check_choice,
     check_scores,
@@ -41,6 +42,7 @@ LARGEST_STEP, SMALLEST_STEP = 1.0, 0.1  # of a class's log odds of being decided
 LARGEST_CHANGE, SMALLEST_CHANGE = 0.5, 0.005  # of predictions: in their spreads, and of the log factor
 
 
+@has_state
 @dataclass(frozen=True)
 class Tuned(Stateful):
     """Decides in the way that is best for the metric on the validation rows.
@@ -104,6 +106,7 @@ class _Fitted(Stateful):
         return self
 
 
+@has_state
 @dataclass(frozen=True)
 class TunedThreshold(_Fitted, _OneThreshold):
     """Decides positive above the threshold that `tune` found."""
@@ -126,6 +129,7 @@ class TunedThreshold(_Fitted, _OneThreshold):
         return cls(float(state["threshold"]), state["of"])
 
 
+@has_state
 @dataclass(frozen=True)
 class GroupThresholds(_Fitted):
     """Decides positive above the threshold of the row's group, found by `tune`.
@@ -181,6 +185,7 @@ class GroupThresholds(_Fitted):
         return cls(state["column"], pairs, float(state["common"]), state["of"])
 
 
+@has_state
 @dataclass(frozen=True)
 class ClassOffsets(_Fitted):
     """Decides for the class with the highest sum of score and offset (C,), found by `tune`."""
@@ -209,7 +214,8 @@ class ClassOffsets(_Fitted):
                 f"{checked.shape[1]}.",
                 argument="decision",
             )
-        return _decided_classes(checked, np.asarray(self.offsets))
+        # Offsets are tuned on rounded scores, where rows of a small tree or forest are often tied.
+        return _decided_classes(rounded_scores(checked), np.asarray(self.offsets))
 
     def _content(self) -> State:
         return {"offsets": list(self.offsets)}
@@ -220,6 +226,7 @@ class ClassOffsets(_Fitted):
         return cls(tuple(state["offsets"]))
 
 
+@has_state
 @dataclass(frozen=True)
 class AdjustedPredictions(_Fitted):
     """Predicts offset + factor·ŷ, or exp(offset + factor·log ŷ) with `log`, as found by `tune`.

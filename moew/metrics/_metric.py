@@ -52,8 +52,10 @@ class FunctionMetric:
     needs_two_classes: bool = False
     bounds: tuple[float, float] | None = None
     slow: bool = field(default=False, compare=False)  # does not change values
+    version: str = ""
     needs_classes: bool = field(default=False, compare=False)
     registry_name: str = field(default="", compare=False)
+    made_with: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     required_columns: tuple[str, ...] = field(init=False)
     optional_columns: tuple[str, ...] = field(init=False)
     takes_pos_label: bool = field(init=False)
@@ -70,6 +72,10 @@ class FunctionMetric:
             raise InvalidInputError(
                 f"response must be 'decision', 'score' or 'proba', got {self.response!r}.",
                 argument="response",
+            )
+        if not isinstance(self.version, str):
+            raise InvalidInputError(
+                f"version must be a text such as '2', got {self.version!r}.", argument="version"
             )
         check_bounds(self.bounds)
         required, optional = extra_arguments(self.function)
@@ -238,11 +244,14 @@ class FunctionMetric:
 
 
 def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]:
-    """Decorator of the functions in METRICS: the metrics they make know their name there."""
+    """Decorator of the functions in METRICS: the metrics they make know their name there and what they were
+    made with."""
 
     @wraps(factory)
     def make(*args: P.args, **kwargs: P.kwargs) -> FunctionMetric:
-        return replace(factory(*args, **kwargs), registry_name=factory.__name__)
+        bound = signature(factory).bind(*args, **kwargs)
+        made_with = dict(bound.arguments)
+        return replace(factory(*args, **kwargs), registry_name=factory.__name__, made_with=made_with)
 
     return make
 
@@ -257,6 +266,7 @@ def make_metric(
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
+    version: str = "",
 ) -> FunctionMetric: ...
 
 
@@ -269,6 +279,7 @@ def make_metric(
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
+    version: str = "",
 ) -> Callable[[Callable[..., Any]], FunctionMetric]: ...
 
 
@@ -281,6 +292,7 @@ def make_metric(
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
     slow: bool = False,
+    version: str = "",
 ) -> FunctionMetric | Callable[[Callable[..., Any]], FunctionMetric]:
     """Make a metric from `function(y_true, output, …) → number`; without a function, return a decorator.
 
@@ -290,6 +302,10 @@ def make_metric(
     `bounds` are the lowest and the highest value the metric can have, where known (infinities allowed).
     `slow` says that a call takes long (it starts a program, calls a service): error margins are then
     estimated from fewer resamples of the rows.
+
+    A stored study is only continued with the same metric. It sees the function's code, the functions it
+    calls, and the globals and objects they read. It cannot see what comes from open files, services or other
+    programs: `version` answers for that, and is to be changed with it.
 
     Further arguments are per-row columns, looked up by name in `metadata_val`: those without a default are
     required, those with one are optional. `sample_weight` gets the weights of the validation rows if
@@ -314,9 +330,17 @@ def make_metric(
             pos_label=pos_label,
             bounds=bounds,
             slow=slow,
+            version=version,
         )
     return FunctionMetric(
-        function, response, greater_is_better, name or "", pos_label, bounds=bounds, slow=slow
+        function,
+        response,
+        greater_is_better,
+        name or "",
+        pos_label,
+        bounds=bounds,
+        slow=slow,
+        version=version,
     )
 
 

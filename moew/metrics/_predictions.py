@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from moew._util.state import State, pack_array, unpack_array
-from moew.exceptions import Argument, InvalidInputError
+from moew._util.rounding import rounded_scores
+from moew._util.state import pack_compact, unpack_compact
+from moew.exceptions import Argument, InvalidInputError, StateError
 from moew.metrics._responses import own_decisions
 from moew.models._votes import checked_votes, weighted_majority, weighted_mean
 from moew.types import Array, BoolArray, FloatArray, IntArray, Task
 
+_CLASSES, _SCORES = " classes", " scores"  # names of arrays in packed predictions, which no method has
 _LABELS = ("decision", "predict")  # the arrays that hold labels in classification
 
 
@@ -48,7 +52,18 @@ class Predictions:
 
     def compact(self) -> Predictions:
         """The same predictions in less memory, for the many candidates of a long search."""
-        return replace(self, arrays=_CompactArrays(self.arrays))
+        arrays = _CompactArrays(self.arrays)
+        return _CompactPredictions(arrays, self.classes, self.estimator_type, self.scores, self.own_threshold)
+
+    def with_rounded_scores(self) -> Predictions:
+        """The same predictions with scores of 11 binary digits behind the first, as they are stored.
+
+        The order of scores stays, but for ties, and so do the decisions that the model makes by them. A
+        threshold halfway between two rounded scores decides these rows as they would be without rounding.
+        """
+        if self.scores is None:
+            return self
+        return replace(self, scores=rounded_scores(self.scores, self.own_threshold))
 
     def equals(self, other: Predictions) -> bool:
         """Whether both hold the same predictions, bit for bit."""
@@ -74,7 +89,9 @@ class Predictions:
         back = np.argsort(np.concatenate(rows), kind="stable")
         arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
         scores = [part.scores for part in parts if part.scores is not None]
-        return replace(first, arrays=arrays, scores=np.concatenate(scores)[back] if scores else None)
+        if len(scores) < len(parts):  # of some folds alone they are of no use
+            return replace(first, arrays=arrays, scores=None, own_threshold=0.0)
+        return replace(first, arrays=arrays, scores=np.concatenate(scores)[back])
 
     @classmethod
     def averaged(
@@ -114,38 +131,67 @@ class Predictions:
 
         return replace(first, arrays={name: answer(name) for name in first.arrays}, scores=scores)
 
-    def state(self) -> State:
-        """The predictions as a JSON-able dict, for a study's storage."""
-        return {
-            "arrays": {name: _pack(array) for name, array in self.arrays.items()},
-            "classes": None if self.classes is None else _pack(self.classes),
-            "estimator_type": self.estimator_type,
-            "scores": None if self.scores is None else pack_array(self.scores),
-            "own_threshold": self.own_threshold,
-        }
+    def packed(self) -> bytes:
+        """The predictions as few bytes, for a study's storage; see `unpacked`."""
+        named = {**self.arrays, _CLASSES: self.classes, _SCORES: self.scores}
+        heads, bodies = [], []
+        for name, array in named.items():
+            if array is not None:
+                head, body = pack_compact(np.asarray(array))
+                heads.append([name, head, len(body)])
+                bodies.append(body)
+        head = {"arrays": heads, "type": self.estimator_type, "own_threshold": self.own_threshold}
+        return b"".join([json.dumps(head).encode(), b"\n", *bodies])
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The predictions that `state()` described."""
-        classes, scores = state["classes"], state["scores"]
-        return cls(
-            {name: _unpack(packed) for name, packed in state["arrays"].items()},
-            None if classes is None else _unpack(classes),
-            state["estimator_type"],
-            None if scores is None else unpack_array(scores),
-            state.get("own_threshold", 0.0),  # states of before it was recorded have none
-        )
+    def unpacked(cls, content: bytes) -> Self:
+        """The predictions that `packed` packed, exact to the bit; raises `StateError` for anything else."""
+        first, _, rest = content.partition(b"\n")
+        try:
+            head, arrays, start = json.loads(first), {}, 0
+            for name, packed, length in head["arrays"]:
+                arrays[name] = unpack_compact(packed, rest[start : start + length])
+                start += length
+            classes, scores = arrays.pop(_CLASSES, None), arrays.pop(_SCORES, None)
+            return cls(arrays, classes, head["type"], scores, head["own_threshold"])
+        except (ValueError, LookupError, TypeError, zlib.error) as error:
+            raise StateError(f"these are no packed predictions ({error}).") from error
+
+
+class _CompactPredictions(Predictions):
+    """Predictions whose scores take three bytes each where that is exact, as for rounded ones."""
+
+    @property
+    def scores(self) -> FloatArray | None:
+        kept: FloatArray | tuple[Array, Array] | None = vars(self)["scores"]
+        if not isinstance(kept, tuple):
+            return kept
+        bits = (kept[0].astype(np.uint32) << 16) | (kept[1].astype(np.uint32) << 8)
+        return np.asarray(bits.view(np.float32).astype(np.float64))
+
+    @scores.setter
+    def scores(self, scores: FloatArray | None) -> None:
+        kept: Any = scores
+        if scores is not None:
+            with np.errstate(over="ignore"):
+                narrow = np.ascontiguousarray(scores, dtype=np.float32)
+            bits = narrow.view(np.uint32)
+            if np.array_equal(narrow, scores) and not (bits & 0xFF).any():  # the lowest byte of four is zero
+                kept = (bits >> 16).astype(np.uint16), (bits >> 8).astype(np.uint8)
+        vars(self)["scores"] = kept
 
 
 class _CompactArrays(Mapping[str, Array]):
-    """Arrays by name; those of up to 256 distinct labels are stored as one byte a row."""
+    """Arrays by name; those of up to 256 distinct labels are stored as a byte a row, of two as a bit."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._kept = {name: _in_bytes(array) for name, array in arrays.items()}
 
     def __getitem__(self, name: str) -> Array:
-        different, codes = self._kept[name]
-        return different if codes is None else different[codes]
+        labels, codes, n = self._kept[name]
+        if codes is None:
+            return labels
+        return labels[np.unpackbits(codes, count=n) if len(labels) <= 2 else codes]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kept)
@@ -154,13 +200,16 @@ class _CompactArrays(Mapping[str, Array]):
         return len(self._kept)
 
 
-def _in_bytes(array: Array) -> tuple[Array, Array | None]:
-    """The distinct labels and each row's index (n,) among them; or the array itself and None."""
-    if array.ndim == 1 and array.dtype.kind in "iuUS":
-        different, codes = np.unique(array, return_inverse=True)
-        if len(different) <= 256:
-            return different, codes.astype(np.uint8)
-    return array, None
+def _in_bytes(array: Array) -> tuple[Array, Array | None, int]:
+    """The distinct labels, each row's index (n,) among them, and n; or the array itself and None."""
+    if array.ndim == 1 and array.dtype.kind in "biuUS":
+        labels, found = np.unique(array, return_inverse=True)
+        codes = found.astype(np.uint8)
+        if len(labels) <= 2:
+            return labels, np.packbits(codes), len(array)
+        if len(labels) <= 256:
+            return labels, codes, len(array)
+    return array, None, len(array)
 
 
 def _check_alike(first: Predictions, other: Predictions) -> None:
@@ -208,11 +257,3 @@ def _labels(
 
 def _or_empty(classes: Array | None) -> Array:
     return np.empty(0) if classes is None else classes
-
-
-def _pack(array: Array) -> State:
-    return pack_array(array) if array.dtype.kind in "biuf" else {"values": array.tolist()}
-
-
-def _unpack(packed: State) -> Array:
-    return np.asarray(packed["values"]) if "values" in packed else unpack_array(packed)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, UserRows, two_dimensional
 from moew.data._groups import columns_of_names, copies_apart, count_groups
 from moew.data._splits import bootstrap_rows
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import Argument, InvalidInputError, MoewError
 from moew.metrics import Predictions
 from moew.search._conclude import conclude, conclude_alone
 from moew.search._estimator import ExampleWeightSearch
@@ -30,6 +31,7 @@ from moew.types import FloatArray, Labels, Rows, Weighting
 from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
 
 UNIFORM, RANDOM, MOEW = "uniform", "random", "moew"
+_MOST_REPEATS = 100_000  # more are a mistake, and their seeds alone would take the memory
 METHODS = (
     UNIFORM,
     RANDOM,
@@ -186,9 +188,17 @@ def compare(
     >>> table.gain.shape
     (2,)
     """
-    if repeats < 2:
+    if not isinstance(repeats, Integral) or isinstance(repeats, bool) or repeats < 2:
         raise InvalidInputError(
-            f"an error margin needs at least 2 repeats, got {repeats}.", argument="repeats"
+            Argument("repeats"),
+            f" must be a whole number, and an error margin needs at least 2 repeats, got {repeats!r}.",
+            argument="repeats",
+        )
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise InvalidInputError(
+            Argument("random_state"),
+            f" must be a whole number of 0 or more, got {random_state!r}.",
+            argument="random_state",
         )
     if not isinstance(search, ExampleWeightSearch):
         raise InvalidInputError(
@@ -217,6 +227,12 @@ def compare_settings(
     random_state: int = 0,
 ) -> Comparison:
     """As `compare`, from the settings of a search and records of rows."""
+    if repeats > _MOST_REPEATS:
+        raise InvalidInputError(
+            Argument("repeats"),
+            f" must be at most {_MOST_REPEATS:,}, since each trains many models, got {repeats!r}.",
+            argument="repeats",
+        )
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
     prepared = _prepare_repeats(settings, training, validation, test, seeds)
     choices = choices_of_all(METHODS, prepared)
@@ -357,6 +373,7 @@ def _search(prepared: Sequence[Prepared], searches: list[Search], note: str = ""
         n_batches=settings.n_batches,
         batch_size=settings.batch_size,
         show_progress=settings.show_progress,
+        most_failures=settings.most_failures,
     )
     return _Runs(searches, outcomes, len(outcomes[0].trials), note)
 
@@ -380,6 +397,7 @@ def _moew(prepared: Sequence[Prepared]) -> list[Choice]:
             n_batches=settings.n_batches,
             batch_size=settings.batch_size,
             show_progress=settings.show_progress,
+            most_failures=settings.most_failures,
         )
     )
     made = []
@@ -409,7 +427,14 @@ def _choice(
     n_models: int,
     note: str,
 ) -> Choice:
-    on_test = prepared.evaluator.predictions_on(model, _test(prepared))
+    try:
+        on_test = prepared.evaluator.predictions_on(model, _test(prepared))
+    except MoewError:
+        raise
+    except (ValueError, TypeError) as error:  # the model's own, of rows that it does not take
+        raise InvalidInputError(
+            f"the model cannot predict the test rows: {error}", argument="X_test"
+        ) from error
     value = prepared.evaluator.value_as_decided(on_test, _test(prepared))
     return Choice(best, honest, n_models, value, on_test, weight_function, note)
 
@@ -433,7 +458,11 @@ def _is_deterministic(prepared: Prepared, fixed: FixedWeighting) -> bool:
     seeds = [integer_seed(prepared.seed, "twin", k) for k in (0, 1)]
     twins = train_folds(prepared.trainer, prepared.data, fixed.training_weights(np.zeros((2, 1))), seeds)
     evaluator, data = prepared.evaluator, prepared.data
-    made = [evaluator.predictions(models, data) for _, models in twins if not isinstance(models, Exception)]
+    trained = [models for _, models in twins if not isinstance(models, Exception)]
+    try:
+        made = [evaluator.predictions(models, data) for models in trained]
+    except Exception:  # the search records why a model cannot predict
+        return False
     return len(made) == 2 and made[0].equals(made[1])
 
 

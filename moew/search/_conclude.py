@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from moew._printable import shortened
 from moew._util.seeds import generator
-from moew.data import SearchData
+from moew.data import LabelledRows, SearchData
 from moew.data._splits import strata_of
 from moew.exceptions import SearchFailedError
 from moew.metrics import Predictions
@@ -35,6 +36,7 @@ from moew.weighting import AveragedWeights
 _EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
 _TIMING = 0.5  # seconds of calls of the metric that show how slow it is
 _SLOW = (0.003, 0.015, 0.06)  # seconds of a call of the metric from which on the next of EFFORTS is made
+_EXAMPLE_ROWS = 200  # that stay with the result
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,13 @@ def conclude(
         prepared.data.training_rows,
         plain,
         final.weight_function,
+        _example_rows(prepared.data.training),
     )
+
+
+def _example_rows(rows: LabelledRows) -> Any:
+    """A few rows of X, which stay when the rest is forgotten."""
+    return rows.take(np.arange(min(_EXAMPLE_ROWS, len(rows)))).X
 
 
 @dataclass(frozen=True)
@@ -176,8 +184,8 @@ def _unweighted_error(
     prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> str:
     """Why the unweighted model has no value."""
-    trial = outcomes[_holder_of_unweighted(prepared, searches)].trials[0]
-    return trial.error or "its metric is undefined"
+    first = outcomes[_holder_of_unweighted(prepared, searches)].trials[0]
+    return first.error or "its metric is undefined"
 
 
 def _holder_of_unweighted(prepared: Prepared, searches: Mapping[str, Search]) -> str:
@@ -264,7 +272,18 @@ class _Finalists:
         evaluator = self.prepared.evaluator
         final = Judge(evaluator, data.validation, data.task, predictions, None, judge.effort)
         place = {member: k for k, member in enumerate(members)}
-        return final, {name: self._moved(final, choice, place) for name, choice in chosen.items()}
+        moved = {name: self._moved(final, choice, place) for name, choice in chosen.items()}
+        for name, choice in chosen.items():  # what is handed out must have a score
+            if math.isnan(final.value(moved[name], final.every)) and self._has_value(choice):
+                self.notes.append(
+                    f"the finalists are judged by the search's folds: by theirs, the metric of {name!r} is "
+                    "no finite number."
+                )
+                return judge, dict(chosen)
+        return final, moved
+
+    def _has_value(self, choice: Choice) -> bool:
+        return not math.isnan(self.judge.value(choice, self.judge.every))
 
     def _moved(self, final: Judge, choice: Choice, place: Mapping[int, int]) -> Choice:
         if not choice.members:
@@ -358,7 +377,8 @@ def _constant(prepared: Prepared, choice: Choice) -> _Final:
     training, evaluator = prepared.data.training, prepared.evaluator
     classifies = prepared.data.task == "classification"
     dummy = DummyClassifier if classifies else DummyRegressor
-    model = dummy(strategy="constant", constant=choice.constant).fit(training.X, training.y)
+    # As a list: scikit-learn takes no single float for a label.
+    model = dummy(strategy="constant", constant=[choice.constant]).fit(training.X, training.y)
     ones = unweighted_function(prepared)
     return _Final(FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones)
 
@@ -400,7 +420,7 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
             "score."
         )
         if score.failure is not None:
-            reason += f" The first failure: {type(score.failure).__name__}: {score.failure}"
+            reason += shortened(f" The first failure: {type(score.failure).__name__}: {score.failure}")
     low, high = metric.bounds or (-math.inf, math.inf)
     value = value if math.isnan(value) else min(max(value, low), high)
     return HonestScore(
@@ -437,7 +457,7 @@ def _on_holdout(
             value = evaluator.value_as_decided(there[-1], rows)
             scored.append(HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0))
         except Exception as error:  # must not lose the result of the search
-            scored.append(no_honest_score(best, f"undefined on the rows set aside: {error}"))
+            scored.append(no_honest_score(best, shortened(f"undefined on the rows set aside: {error}")))
     spread = 0.0 if chosen is unweighted else math.nan
     if chosen is not unweighted and len(there) == 2:
         rng = generator(prepared.seed, "gain")

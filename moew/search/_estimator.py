@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -14,18 +16,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from moew._util.seeds import generator
+from moew._util.signals import sigterm_like_ctrl_c
 from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_rows, two_dimensional
 from moew.data._rows import columns_from, n_rows, without_columns
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
 from moew.search._conclude import conclude
 from moew.search._evaluate import metric_columns
-from moew.search._loop import search_side_by_side
+from moew.search._loop import Outcome, Search, search_side_by_side
 from moew.search._paper import paper_settings
 from moew.search._prepare import Prepared, fit_weighting, prepare
 from moew.search._result import FittedSearch
+from moew.search._saved import save_search
 from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
+from moew.search._ways import WEIGHTS
 from moew.types import Array, FloatArray, IntArray, Labels, Rows
 from moew.weighting import (
     LabelShift,
@@ -42,18 +47,37 @@ if TYPE_CHECKING:
 
 def run_search(prepared: Prepared) -> FittedSearch:
     """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores."""
+    searches, outcomes = train_candidates(prepared)
+    try:
+        return conclude(prepared, searches, outcomes)
+    finally:
+        for search in searches.values():
+            search.study.close()
+
+
+def train_candidates(prepared: Prepared) -> tuple[dict[str, Search], dict[str, Outcome]]:
+    """Train all candidates of a prepared search, with others that join it; returns the searches of all ways,
+    and their outcomes."""
     settings = prepared.settings
     searches = list_searches(prepared, fit_weighting(prepared))
-    outcomes = search_side_by_side(
-        list(searches.values()),
-        n_batches=settings.n_batches,
-        batch_size=settings.batch_size,
-        show_progress=settings.show_progress,
-    )
-    fitted = conclude(prepared, searches, dict(zip(searches, outcomes, strict=True)))
-    for search in searches.values():
-        search.study.close()
-    return fitted
+    crew = None if settings.storage is None else searches[WEIGHTS].study.crew(joins=settings.join)
+    try:
+        with nullcontext() if crew is None else crew.at_work():
+            outcomes = search_side_by_side(
+                list(searches.values()),
+                n_batches=settings.n_batches,
+                batch_size=settings.batch_size,
+                show_progress=settings.show_progress,
+                most_failures=settings.most_failures,
+                crew=crew,
+            )
+        for search in searches.values():
+            search.study.tidy()
+    except BaseException:
+        for search in searches.values():
+            search.study.close()
+        raise
+    return searches, dict(zip(searches, outcomes, strict=True))
 
 
 class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
@@ -122,13 +146,24 @@ or one of Optuna's
         (0.3 of the validation rows, or the given share) that the search does not use; or not at all.
     storage : None, path, URL or Optuna storage, default None
         Where the study is stored. With a storage and an integer `random_state` an interrupted fit
-        continues where it stopped. Only one fit at a time may use a study; several processes can share
-        one through `WeightStudy`.
+        continues where it stopped. A study that another fit works on is refused.
     study_name : str, default "moew"
+    join : bool, default False
+        Whether this fit works on its study together with others that have `join=True`: any number of
+        processes, on any machines that reach the storage, with the same data and settings. All of them end
+        with the same result, the one that a single process would have. Needs a journal, SQLite or
+        PostgreSQL.
     sample_weight_name : str, default "sample_weight"
         The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
     n_jobs : int or None, default None
         How many models are trained in parallel, through joblib.
+    candidate_timeout : float or None, default None
+        Seconds that the training of one model may take. One that takes longer is ended, and its candidate is
+        a failure. Models are then trained in worker processes, with one job too, and must be picklable. Not
+        for models with `fit_many`, for threads and for clusters, where nothing can end a training.
+    most_failures : float, default 0.9
+        The share of failed candidates above which the search ends with the reasons, after a batch and from
+        ten candidates on. 1 goes on as long as one candidate works.
     show_progress : bool or None, default None
         None shows a bar on a terminal and nothing elsewhere.
     random_state : int, RandomState or None, default None
@@ -198,8 +233,11 @@ or one of Optuna's
         honest: Literal["halves", "holdout"] | float | None = "halves",
         storage: Storage = None,
         study_name: str = "moew",
+        join: bool = False,
         sample_weight_name: str = "sample_weight",
         n_jobs: int | None = None,
+        candidate_timeout: float | None = None,
+        most_failures: float = 0.9,
         show_progress: bool | None = None,
         random_state: Any = None,
     ) -> None:
@@ -221,8 +259,11 @@ or one of Optuna's
         self.honest = honest
         self.storage = storage
         self.study_name = study_name
+        self.join = join
         self.sample_weight_name = sample_weight_name
         self.n_jobs = n_jobs
+        self.candidate_timeout = candidate_timeout
+        self.most_failures = most_failures
         self.show_progress = show_progress
         self.random_state = random_state
 
@@ -287,14 +328,18 @@ or one of Optuna's
         groups, groups_val : (n,) and (m,), numbers or texts: the query, patient or customer of each row. Rows
             of one group are never cut apart: not by held-out rows, folds, or the halves of the honest score
         """
+        settings = self.settings
+        settings.check()  # before scikit-learn looks at the rows, for which it asks the estimator
         X = self._check_rows(X, y)
         X_val = None if X_val is None else two_dimensional(X_val)
         prepared = prepare(
-            self.settings,
+            settings,
             UserRows(X, y, sample_weight, metadata, groups),
             UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val),
         )
-        self._keep(run_search(prepared))
+        # Without a storage there is nothing that could be kept.
+        with nullcontext() if settings.storage is None else sigterm_like_ctrl_c():
+            self._keep(run_search(prepared))
         return self
 
     @property
@@ -364,8 +409,9 @@ or one of Optuna's
         columns of X.
 
         On the training rows these are `sample_weight_`, with two exceptions: they do not include the user's
-        own weights, and with `base_weights="covariate_shift"` the model was trained with cross-fitted π,
-        while here π comes from the average of the folds' classifiers.
+        own weights, and with `base_weights="covariate_shift"`, or where importance weights are handed out,
+        the model was trained with cross-fitted π, while here π comes from the average of the folds'
+        classifiers.
         """
         check_is_fitted(self)
         if X is not None and _num_samples(X) != len(y):
@@ -482,6 +528,16 @@ or one of Optuna's
             weight = partial(self.example_weights, metadata=columns)
             yield expected_weights(self.best_estimator_, weight, self._check_fitted_rows(X))
         parts.check_end()
+
+    def save(self, path: str | Path, *, trusted: bool = False) -> None:
+        """Write the fitted search to one file, for `moew.load`, which executes nothing of it.
+
+        The file holds the models, the decisions, the weights and the result, not the rows and not the study.
+        A model that only code can make again (a class of your own, a pickle) is refused unless `trusted`;
+        loading it then needs the same.
+        """
+        check_is_fitted(self)
+        save_search(self, Path(path), trusted)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -163,9 +163,11 @@ class Evaluator:
         self.metric.check_columns(rows.columns, len(rows), argument, weighted=weighted)
 
     def predictions(self, models: Sequence[Any], data: SearchData) -> Predictions:
-        """Predictions of the models, one for each fold, on the validation rows of their folds."""
+        """Predictions of the models, one for each fold, on the validation rows of their folds, as a storage
+        keeps them: scores that only tuned decisions look at are rounded."""
         parts = [self._ask(model, data, fold) for model, fold in zip(models, data.folds, strict=True)]
-        return Predictions.pooled(parts, [fold.scored for fold in data.folds])
+        pooled = Predictions.pooled(parts, [fold.scored for fold in data.folds])
+        return pooled.with_rounded_scores() if self.rule is None else pooled
 
     def value(
         self,
@@ -334,7 +336,20 @@ class Evaluator:
                     " or another model.",
                     argument="decision",
                 )
+        if scores is not None and self.rule is None and not self._knows_all_classes(model):
+            # Scores of other classes than those of the final model: nothing that is tuned on them is for it.
+            if self.always_tuned:
+                raise InvalidInputError(
+                    Argument("decision", "tuned"),
+                    " needs models of all classes, but a fold lacks one; use folds that hold every class, "
+                    "such as a stratified splitter.",
+                    argument="validation",
+                )
+            scores, own = None, 0.0
         return replace(answered, scores=scores, own_threshold=own)
+
+    def _knows_all_classes(self, model: Any) -> bool:
+        return self.classes is None or np.array_equal(model_classes(model), self.classes)
 
     def _fitted(self, scores: FloatArray, rows: LabelledRows) -> DecisionRule:
         if self.rule is None:

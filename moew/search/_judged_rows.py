@@ -133,7 +133,7 @@ def _why_not(data: SearchData, evaluator: Evaluator, n_given: int) -> str | None
         return f"the training rows do not have {', '.join(map(repr, missing))}"
     if given.sample_weight is not None and training.sample_weight is None:
         return "the training rows do not have sample weights"
-    if evaluator.classes is not None and len(np.setdiff1d(given.y, evaluator.classes)):
+    if evaluator.classes is not None and not set(given.y.tolist()) <= set(evaluator.classes.tolist()):
         return "their labels are not those of the training rows"
     if _fewest_of_a_class(data) < SEARCH_FOLDS:
         return "a class has fewer training rows than there are folds"

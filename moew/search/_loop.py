@@ -6,25 +6,36 @@ a model that trains many weightings at once gets them together. A single search 
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from moew._util.progress import progress
 from moew.data import SearchData, huge_columns
-from moew.exceptions import InvalidInputError, SearchFailedError
+from moew.exceptions import Argument, InvalidInputError, SearchFailedError, StateError
 from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator
 from moew.search._stop import Stopped, reason_to_stop
-from moew.search._study import Trial, WeightStudy
+from moew.search._study import Told, Trial, WeightStudy
+from moew.search._workers import Crew
 from moew.types import FloatArray, Trainer, Weighting
 from moew.weighting._normalise import over_fold
 
+_SAMPLE = 5  # stored predictions that a slow metric scores again
+_TELL_EVERY = 1.0  # seconds
+_SLOW = 0.1  # seconds of a call of the metric from which on it is slow
+_SAME_SCORE = 1e-9  # relative and absolute difference of scores that are the same
+_ENOUGH_TO_JUDGE = 10  # candidates that were trained before the share of failures says anything
+_MOST_REASONS = 3  # of failures that a message shows
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between looks at what other processes do
 _MOST_WEIGHTS = 2**27  # most weights to train in one call: a gigabyte
 
 
@@ -77,6 +88,7 @@ class Outcome:
     greater_is_better: bool
     models: dict[int, list[Any]]  # of the best trial and of number 0, if kept; one for each fold
     stopped: Stopped | None = None  # if it stopped before its last batch
+    n_trained_here: int = 0  # by this process, not by others or before
 
     @property
     def values(self) -> dict[int, float]:
@@ -84,7 +96,8 @@ class Outcome:
         return {trial.number: trial.value for trial in self.trials}
 
 
-TrainBatch = Callable[[int, Sequence[Sequence[Trial]]], Iterator[tuple[int, Trial, list[Any] | Exception]]]
+TrainedTrials = Generator[tuple[int, Trial, list[Any] | Exception], None, None]
+TrainBatch = Callable[[int, Sequence[Sequence[Trial]]], TrainedTrials]
 """(number of the batch from 0, the trials of each search) → (index of the search, trial, its models, one for
 each fold, or the exception that stopped it), as they finish."""
 OnTrial = Callable[[int, Trial, list[Any], Predictions], None]
@@ -113,6 +126,8 @@ def search_side_by_side(
     on_batch: Callable[[int], None] | None = None,
     keep: bool = True,
     n_jobs: int = 1,
+    most_failures: float = 1.0,
+    crew: Crew | None = None,
 ) -> list[Outcome]:
     """Run Algorithm 1 for several searches, batch by batch; each gives the same bits as it would alone.
 
@@ -128,9 +143,14 @@ def search_side_by_side(
     on_batch : called after each batch with the number of batches done; an exception ends the searches
     keep : whether the outcomes hold predictions and models
     n_jobs : processes that propose alphas for studies in memory
+    most_failures : the share of failed candidates of all searches above which they end with an error
+    crew : the processes on these searches; those that join train each batch together
     """
-    ledgers = [_Ledger(search, keep) for search in searches]
+    joined = crew is not None and crew.joins
+    ledgers = [_Ledger(search, keep, joined) for search in searches]
     train = train or partial(_train_with_trainers, ledgers)
+    if crew is not None and crew.joins:
+        train = partial(_train_together, ledgers, train, crew)
     ends = [search.n_until(n_batches, batch_size) for search in searches]
     total = sum(search.study.alpha_zero_repeats for search in searches) + sum(ends)
     with progress(total, n_batches, show_progress, sum(ledger.n_done for ledger in ledgers)) as report:
@@ -139,15 +159,23 @@ def search_side_by_side(
                 _suggest(ledgers, batch_size)
             goals = [ledger.n_until(batch + 1, batch_size) for ledger in ledgers]
             asked = _ask([search.study for search in searches], goals, n_jobs)
-            if any(asked):
-                for place, trial, models in train(batch, asked):
-                    scored = ledgers[place].enter(trial, models)
-                    if on_trial is not None and scored is not None and not isinstance(models, Exception):
-                        value, predictions = scored
-                        on_trial(place, replace(trial, value=value, pending=False), models, predictions)
-                    report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
+            if any(asked) or joined:
+                try:
+                    # Closed at once when interrupted, so that what is still being trained ends.
+                    with contextlib.closing(train(batch, asked)) as trained:
+                        for place, trial, models in trained:
+                            scored = ledgers[place].enter(trial, models)
+                            if on_trial is not None and scored is not None:
+                                on_trial(place, *scored)
+                            report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
+                            if crew is not None:
+                                crew.check()
+                finally:  # also what was trained before an interruption
+                    for ledger in ledgers:
+                        ledger.tell_rest()
                 for ledger in ledgers:
                     ledger.raise_if_nothing_works()
+                _raise_if_most_fail(ledgers, most_failures)
                 if on_batch is not None:
                     on_batch(batch + 1)
             for ledger, goal, end in zip(ledgers, goals, ends, strict=True):
@@ -168,6 +196,29 @@ def _suggest(ledgers: Sequence[_Ledger], batch_size: int) -> None:
             search.study.suggest(search.study.alpha_zero_repeats + search.n_until(1, batch_size), alphas)
 
 
+def _raise_if_most_fail(ledgers: Sequence[_Ledger], most_failures: float) -> None:
+    """Raise if a larger share of the candidates failed, with the most frequent reasons."""
+    n_done = sum(ledger.n_done for ledger in ledgers)
+    n_failed = n_done - sum(ledger.n_scored for ledger in ledgers)
+    if n_done < _ENOUGH_TO_JUDGE or n_failed <= most_failures * n_done:
+        return
+    errors = [trial.error for ledger in ledgers for trial in ledger.study.trials() if trial.error]
+    counts = Counter(_without_trace(error) for error in errors).most_common(_MOST_REASONS)
+    reasons = "; ".join(f"{count} times: {error}" for error, count in counts)
+    first = next((ledger.first_error for ledger in ledgers if ledger.first_error), None)
+    raise SearchFailedError(
+        f"{n_failed} of {n_done} candidates failed, more than ",
+        Argument("most_failures", most_failures),
+        " allows; mend their reasons, or allow more failures. ",
+        reasons,
+        argument="most_failures",
+    ) from first
+
+
+def _without_trace(error: str) -> str:
+    return error.split("Stack trace")[0].rstrip()  # traces of other languages are long
+
+
 def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> list[list[Trial]]:
     """The trials of each study that are not yet told, up to the number `ends` after those of α = 0."""
     last = [study.alpha_zero_repeats + end for study, end in zip(studies, ends, strict=True)]
@@ -183,7 +234,7 @@ def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> li
 
 def _train_with_trainers(
     ledgers: Sequence[_Ledger], _batch: int, asked: Sequence[Sequence[Trial]]
-) -> Iterator[tuple[int, Trial, list[Any] | Exception]]:
+) -> TrainedTrials:
     """Train the candidates of all searches; those on the same rows in one call of their trainer."""
     waiting = [place for place, trials in enumerate(asked) if trials]
     while waiting:
@@ -204,6 +255,46 @@ def _train_with_trainers(
         seeds, parameters = zip(*((trial.seed, trial.parameters) for _, trial in members), strict=True)
         for k, models in train_folds(first.trainer, first.data, weights, seeds, parameters):
             yield *members[k], models
+
+
+def _train_together(
+    ledgers: Sequence[_Ledger],
+    train: TrainBatch,
+    crew: Crew,
+    batch: int,
+    asked: Sequence[Sequence[Trial]],
+) -> TrainedTrials:
+    """Train those of the batch that no other process trains, until all of it is told.
+
+    Each time a process takes half of its share of what is left, so that those who are fast, and those who
+    come later, find something to do. What a process held that died is left again.
+    """
+    ends = [max((trial.number for trial in trials), default=-1) + 1 for trials in asked]
+    pause = _FIRST_PAUSE
+    while True:
+        left = [ledger.catch_up(end) for ledger, end in zip(ledgers, ends, strict=True)]
+        n_left = sum(map(len, left))
+        if not n_left:
+            return
+        most = max(_n_at_once(ledgers[0].search.trainer), math.ceil(n_left / (2 * len(crew.alive()) or 1)))
+        mine: list[list[Trial]] = []
+        for ledger, trials in zip(ledgers, left, strict=True):
+            numbers = ledger.study.claim([trial.number for trial in trials], crew, most) if most else []
+            mine.append([trial for trial in trials if trial.number in numbers])
+            most -= len(numbers)
+        if any(mine):
+            yield from train(batch, mine)
+            for ledger in ledgers:
+                ledger.tell_rest()
+            pause = _FIRST_PAUSE
+        else:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _n_at_once(trainer: Trainer | None) -> int:
+    """How many models a trainer trains at a time."""
+    return int(effective_n_jobs(getattr(trainer, "n_jobs", 1)))
 
 
 def training_weights(search: Search, trials: Sequence[Trial]) -> FloatArray:
@@ -246,29 +337,97 @@ def train_one(
     return models
 
 
+def _unpacked(search: Search, scored: Sequence[Trial]) -> dict[int, Predictions]:
+    """The stored predictions of trials that have a value, by number."""
+    study, n_rows = search.study, len(search.data.validation)
+    kept = study.kept([trial.number for trial in scored])
+    found: dict[int, Predictions] = {}
+    for trial in scored:
+        if trial.number not in kept:
+            raise study.refuse(f"candidate {trial.number} has a score, but no predictions")
+        try:
+            found[trial.number] = Predictions.unpacked(kept[trial.number]).compact()
+            if any(len(array) != n_rows for array in found[trial.number].arrays.values()):
+                raise StateError(f"they are not of the {n_rows} judged rows")
+        except StateError as error:
+            raise study.refuse(f"the predictions of candidate {trial.number} are damaged: {error}") from error
+    return found
+
+
+def _kept_predictions(search: Search, scored: Sequence[Trial]) -> dict[int, Predictions]:
+    """The stored predictions of trials that have a value, by number; raises unless the metric still gives
+    these values."""
+    study, evaluator, rows = search.study, search.evaluator, search.data.validation
+    if not study.keeps_predictions or not scored:
+        return {}
+    found = _unpacked(search, scored)
+    checked, is_slow = list(scored), evaluator.metric.slow
+    while checked:
+        if is_slow and len(checked) > _SAMPLE:
+            checked = [checked[i] for i in np.linspace(0, len(checked) - 1, _SAMPLE).astype(int)]
+        trial, begun = checked.pop(0), time.perf_counter()
+        try:
+            value = evaluator.value(found[trial.number], rows)
+        except Exception as error:
+            now = f"{type(error).__name__}: {error}"
+            raise _other_score(study, trial, now) from error
+        if not math.isclose(value, trial.value, rel_tol=_SAME_SCORE, abs_tol=_SAME_SCORE):
+            raise _other_score(study, trial, repr(value))
+        if time.perf_counter() - begun > _SLOW:
+            is_slow = True
+    return found
+
+
+def _other_score(study: WeightStudy, trial: Trial, now: str) -> InvalidInputError:
+    return study.refuse(
+        f"the metric gives the stored predictions of candidate {trial.number} {now}, but {trial.value!r} was "
+        "stored: the metric or the rows have changed, or it gives other values each time, or the score was "
+        "edited"
+    )
+
+
 class _Ledger:
     """Tells one search's study the values, and keeps all predictions and the models of the best trial."""
 
-    def __init__(self, search: Search, keep: bool) -> None:
-        self.search, self.study, self.keep = search, search.study, keep
+    def __init__(self, search: Search, keep: bool, joined: bool = False) -> None:
+        self.search, self.study, self.keep, self.joined = search, search.study, keep, joined
+        self._untold: list[Told] = []
+        self._told_at = time.monotonic()
         self.stopped: Stopped | None = None
-        trials = self.study.trials()
-        scored = {trial.number for trial in trials if math.isfinite(trial.value)}
-        kept = self.study.kept().items()
-        self.predictions = {n: Predictions.from_state(s).compact() for n, s in kept if n in scored}
-        self.n_done = sum(not trial.pending for trial in trials)
-        self.n_scored = len(scored)
-        self.best_models: list[Any] | None = None
+        self.n_trained_here = 0
         self.first_models: list[Any] | None = None
         self.first_error: Exception | None = None
+        self._of_best: tuple[int, list[Any]] | None = None  # number and models of the best trained here
         self._sign = 1.0 if self.study.greater_is_better else -1.0
-        values = [(self._sign * trial.value, -trial.number) for trial in trials if trial.number in scored]
+        trials = self.study.trials()
+        self._count(trials)
+        self.predictions = _kept_predictions(search, [t for t in trials if math.isfinite(t.value)])
+
+    def _count(self, trials: Sequence[Trial]) -> None:
+        """Look at all trials of the study: how many are done and have a value, and which is best."""
+        scored = [trial for trial in trials if math.isfinite(trial.value)]
+        self.n_done = sum(not trial.pending for trial in trials)
+        self.n_scored = len(scored)
+        values = [(self._sign * trial.value, -trial.number) for trial in scored]
         self._best = max(values, default=(-math.inf, 0))  # among equals the lowest number
 
-    def enter(self, trial: Trial, models: list[Any] | Exception) -> tuple[float, Predictions] | None:
-        """Score the candidate and tell the study; returns its value and predictions, or None for a failure,
-        which is recorded with its message."""
+    def catch_up(self, end: int) -> list[Trial]:
+        """Take in what other processes have told; returns the pending trials below the number `end`."""
+        trials = self.study.trials()
+        self._count(trials)
+        if self.keep:
+            scored = [trial for trial in trials if math.isfinite(trial.value)]
+            new = [trial for trial in scored if trial.number not in self.predictions]
+            self.predictions.update(_unpacked(self.search, new) if new else {})
+        return [trial for trial in trials if trial.pending and trial.number < end]
+
+    def enter(
+        self, trial: Trial, models: list[Any] | Exception
+    ) -> tuple[Trial, list[Any], Predictions] | None:
+        """Score the candidate and tell the study; returns it with its value, models and predictions, or None
+        for a failure, which is recorded with its message."""
         self.n_done += 1
+        self.n_trained_here += 1
         evaluator, data = self.search.evaluator, self.search.data
         try:
             if isinstance(models, Exception):
@@ -277,21 +436,36 @@ class _Ledger:
             value = evaluator.value(predictions, data.validation)
         except Exception as error:
             self.first_error = self.first_error or error
-            self.study.tell(trial.number, error=f"{type(error).__name__}: {error}")
+            self._tell(Told(trial.number, error=f"{type(error).__name__}: {error}"))
             return None
-        self.study.keep(trial.number, predictions.state)
-        self.study.tell(trial.number, value)
+        content = predictions.packed() if self.study.keeps_predictions else None
+        self._tell(Told(trial.number, value, content=content))
+        scored = replace(trial, value=value, pending=False), models, predictions
         if not math.isfinite(value):
-            return value, predictions
+            return scored
         self.n_scored += 1
         new = (self._sign * value, -trial.number)
         if new > self._best:
             self._best = new
-            self.best_models = models if self.keep else None
+            self._of_best = (trial.number, models) if self.keep else None
         if self.keep:
             self.predictions[trial.number] = predictions.compact()
             self.first_models = models if trial.number == 0 else self.first_models
-        return value, predictions
+        return scored
+
+    def _tell(self, told: Told) -> None:
+        """Tell the study. A storage is told at most once a second, since each write takes a while; what a
+        process that is killed had not told yet is trained again."""
+        self._untold.append(told)
+        if not self.study.keeps_predictions or time.monotonic() - self._told_at >= _TELL_EVERY:
+            self.tell_rest()
+
+    def tell_rest(self) -> None:
+        """Tell the study what it was not told yet."""
+        told, self._untold = self._untold, []
+        for number in self.study.tell_all(told, joined=self.joined):
+            self.predictions.pop(number, None)  # another process has told it: its record counts
+        self._told_at = time.monotonic()
 
     def n_until(self, batch: int, batch_size: int) -> int:
         """As of its search; no more than it has after it stopped."""
@@ -336,15 +510,20 @@ class _Ledger:
         where = (
             f" ({', '.join(huge[:5])}: infinite or huge values, which not every model takes)" if huge else ""
         )
-        words = first.split("Stack trace")[0].rstrip()  # traces of other languages are long
-        message = f"every candidate so far failed{where}; the first: {words}"
+        message = f"every candidate so far failed{where}; the first: {_without_trace(first)}"
         raise SearchFailedError(message) from self.first_error
 
     def outcome(self) -> Outcome:
         """The outcome of the search."""
         self.raise_if_nothing_works()
-        at_hand = {0: self.first_models, -self._best[1]: self.best_models}
-        models = {number: found for number, found in at_hand.items() if found is not None}
+        models = {} if self.first_models is None else {0: self.first_models}
+        if self._of_best is not None and self._of_best[0] == -self._best[1]:
+            models[self._of_best[0]] = self._of_best[1]
         return Outcome(
-            self.study.trials(), self.predictions, self.study.greater_is_better, models, self.stopped
+            self.study.trials(),
+            self.predictions,
+            self.study.greater_is_better,
+            models,
+            self.stopped,
+            self.n_trained_here,
         )

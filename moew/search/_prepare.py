@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
-from moew._util.fingerprint import fingerprint
+from moew._util.fingerprint import fingerprint, unseen
 from moew._util.seeds import draw_seed, generator, integer_seed
 from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
 from moew.data._groups import coded_groups, count_groups
@@ -17,7 +18,7 @@ from moew.data._rows import check_training_labels, with_shared_groups
 from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
-from moew.exceptions import Argument, InvalidInputError, MoewWarning, UnsupportedEstimatorError
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.metrics import accuracy, r_squared, resolve_metric
 from moew.samplers import Ball
 from moew.search._evaluate import Evaluator, column_names, metric_columns
@@ -54,7 +55,8 @@ def prepare(
     settings.check()
     seed = draw_seed(settings.random_state)
     task = task_of(settings.estimator)
-    trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
+    timeout = None if settings.candidate_timeout is None else float(settings.candidate_timeout)
+    trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs, timeout)
     space = resolve_space(
         settings.search_space, settings.estimator, settings.sample_weight_name, settings.ball_radius / 2
     )
@@ -236,6 +238,7 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
         "rule": evaluator.tuned if evaluator.always_tuned else evaluator.rule,
         "weight name": settings.sample_weight_name,
     }
+    _check_all_seen(compared)
     folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]
     of_rows = [
         array
@@ -250,6 +253,25 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
     ]
     of_weighting = [weighting.Z_, weighting.pi_] if isinstance(weighting, ExampleWeighting) else []
     return fingerprint(compared, [*of_weighting, *folds, *of_rows], [training.X, validation.X])
+
+
+def _check_all_seen(compared: Mapping[str, Any]) -> None:
+    """Raise if a stored study could not tell whether model, metric and rule are the same another time."""
+    versioned = {"metric"} if getattr(compared["metric"], "version", "") else set()
+    hidden = unseen({name: part for name, part in compared.items() if name not in versioned})
+    if not hidden:
+        return
+    raise InvalidInputError(
+        "a stored study is only continued with the same model, metric and decision, but moew cannot look "
+        f"into {'; '.join(hidden[:3])}. Answer for it with a version, which you change when it changes: ",
+        InPython(
+            "make_metric(…, version='1') for a metric, or an attribute __version__ = '1' of your function or "
+            "class; or do without "
+        ),
+        Argument("storage"),
+        ".",
+        argument="metric" if hidden[0].startswith("metric") else "estimator",
+    )
 
 
 def _seeded(part: Any, seed: int) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from moew.exceptions import Argument, InvalidInputError
-from moew.search._loop import Search, TrainBatch, training_weights
+from moew.search._loop import Search, TrainBatch, TrainedTrials, training_weights
 from moew.search._study import Trial
 from moew.types import Array
 
@@ -37,7 +37,7 @@ def train_repeats(
             argument="stop_when",
         )
 
-    def train(batch: int, asked: Sequence[Sequence[Trial]]) -> Iterator[tuple[int, Trial, list[Any]]]:
+    def train(batch: int, asked: Sequence[Sequence[Trial]]) -> TrainedTrials:
         n = len(searches[0].data.training)
         weights = np.empty((len(searches), len(asked[0]), n), dtype=np.float32)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from moew._printable import printable
 from moew._util.margins import TWO_SIDED
 from moew._util.numbers import number, signed
 from moew.search._evaluate import Evaluator, FinalModel
@@ -147,7 +148,7 @@ class SearchResult:
             low, high = map(signed, self.gain_interval)
             sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
             lines.append(f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}.")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return printable("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ class FittedSearch:
     training_rows: IntArray  # (n,), the numbers of those rows in X
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
+    example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
 
     @property
     def weighting(self) -> Any:

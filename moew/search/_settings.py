@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sized
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from moew._util.numbers import is_number, is_whole
 from moew.exceptions import Argument, InvalidInputError
 from moew.samplers import GpBucb
 from moew.search._stop import check_stop_when
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_RADIUS = 4.0  # chosen on the problems of DEVELOPMENT in benchmarks/problems.py
 FINAL = ("ensemble", "average", "best")
 _HOLDOUT_SHARE = 0.3
+_RADII = (1e-12, 1e12)  # beyond these, weights are all alike, or products overflow
 
 
 @dataclass(frozen=True)
@@ -43,25 +47,54 @@ class SearchSettings:
     honest: Literal["halves", "holdout"] | float | None
     storage: Storage
     study_name: str
+    join: bool
     sample_weight_name: str
     n_jobs: int | None
+    candidate_timeout: float | None
+    most_failures: float
     show_progress: bool | None
     random_state: Any
 
     def check(self) -> None:
         """Raise on a value that cannot work with any data."""
+        check_is_estimator(self.estimator)
         for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            if not is_whole(value := getattr(self, name)) or value < 1:
                 raise _refused(name, "must be a whole number of at least 1", value)
-        if self.radius is not None and not (np.isfinite(self.radius) and self.radius > 0):
-            raise _refused("radius", "must be a positive number", self.radius)
+        if self.radius is not None and not (is_number(self.radius) and _RADII[0] <= self.radius <= _RADII[1]):
+            wanted = f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}, or None"
+            raise _refused("radius", wanted, self.radius)
+        if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs != 0):
+            wanted = "must be None or a whole number other than 0 (-1 for all cores)"
+            raise _refused("n_jobs", wanted, self.n_jobs)
+        timeout = self.candidate_timeout
+        if timeout is not None and not (is_number(timeout) and timeout > 0):
+            raise _refused("candidate_timeout", "must be a positive number of seconds, or None", timeout)
+        if not (is_number(self.most_failures) and 0 <= self.most_failures <= 1):
+            raise _refused("most_failures", "must be a share from 0 to 1", self.most_failures)
+        if not isinstance(self.sample_weight_name, str) or not self.sample_weight_name:
+            wanted = (
+                "must be the name of the weights in the estimator's fit, such as 'sample_weight', or "
+                "'step__sample_weight' for a Pipeline"
+            )
+            raise _refused("sample_weight_name", wanted, self.sample_weight_name)
+        check_storage(self.storage)
         if self.storage is not None and not isinstance(self.random_state, Integral):
             raise InvalidInputError(
                 "with a storage, ",
                 Argument("random_state"),
                 " must be an integer, so that the search can be continued.",
                 argument="random_state",
+            )
+        if not isinstance(self.join, bool):
+            raise _refused("join", "must be True or False", self.join)
+        if self.join and self.storage is None:
+            raise InvalidInputError(
+                Argument("join", True),
+                " needs a storage that the processes share: set ",
+                Argument("storage"),
+                ".",
+                argument="join",
             )
         check_stop_when(self.stop_when, self.sampler)
         repeated = isinstance(self.sampler, GpBucb) and self.sampler.noise == "repeats"
@@ -79,7 +112,8 @@ class SearchSettings:
             raise _refused("guard", "must be True or False", self.guard)
         self._check_validation()
         is_share = isinstance(self.honest, float) and 0 < self.honest < 1
-        if not (is_share or self.honest is None or self.honest in ("halves", "holdout")):
+        named = isinstance(self.honest, str) and self.honest in ("halves", "holdout")
+        if not (is_share or self.honest is None or named):
             wanted = "must be 'halves', 'holdout', a share between 0 and 1 or None"
             raise _refused("honest", wanted, self.honest)
 
@@ -88,6 +122,8 @@ class SearchSettings:
         if isinstance(given, bool | np.bool_) or (isinstance(given, str) and given != "auto"):
             wanted = "must be 'auto', None, a share, a number of folds or a splitter"
             raise _refused("validation", wanted, given)
+        if isinstance(given, Sized) and not isinstance(given, str) and len(given) == 0:
+            raise _refused("validation", "as a list of splits must hold at least one", given)
         if isinstance(given, Integral) and given < 2:
             raise _refused("validation", "as a number of folds must be at least 2", given)
         if isinstance(given, float | np.floating) and not 0 < given < 1:
@@ -104,6 +140,29 @@ class SearchSettings:
         if self.honest in (None, "halves"):
             return None
         return _HOLDOUT_SHARE if self.honest == "holdout" else float(self.honest)
+
+
+def check_is_estimator(estimator: Any) -> None:
+    """Raise unless `estimator` is an object with the methods of a scikit-learn estimator."""
+    if isinstance(estimator, type):
+        wanted = f"must be an estimator, not a class: write {estimator.__name__}()"
+    elif not (hasattr(estimator, "get_params") and any(hasattr(estimator, f) for f in ("fit", "fit_many"))):
+        wanted = (
+            "must be an estimator as scikit-learn's, with fit and get_params, such as LogisticRegression()"
+        )
+    else:
+        return
+    raise _refused("estimator", wanted, estimator)
+
+
+def check_storage(storage: Any) -> None:
+    """Raise unless `storage` is None, a path, a URL or a storage of Optuna's."""
+    named = isinstance(storage, str | os.PathLike) and bool(os.fspath(storage))
+    if not (storage is None or named or hasattr(storage, "create_new_study")):
+        wanted = (
+            "must be None, the path of a file, a URL such as 'sqlite:///study.db' or a storage of Optuna's"
+        )
+        raise _refused("storage", wanted, storage)
 
 
 def _refused(name: str, wanted: str, got: Any) -> InvalidInputError:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
-import numpy as np
-
-from moew._util.numbers import number
+from moew._util.numbers import is_number, number
 from moew.exceptions import Argument, InvalidInputError
 from moew.samplers import resolve_sampler
 from moew.types import Outlook, SamplerWithModel
@@ -53,8 +50,7 @@ def check_stop_when(stop_when: Any, sampler: Any) -> None:
     """Raise unless `stop_when` is None or a positive number, and the sampler has a model to ask."""
     if stop_when is None:
         return
-    is_number = isinstance(stop_when, Real) and not isinstance(stop_when, bool | np.bool_)
-    if not (is_number and np.isfinite(stop_when) and stop_when > 0):
+    if not (is_number(stop_when) and stop_when > 0):
         raise InvalidInputError(
             Argument("stop_when"),
             " must be a positive number in the metric's units, or None to train all candidates; got "

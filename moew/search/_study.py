@@ -1,10 +1,9 @@
 """The study: ask for candidates, train them anywhere, tell their values.
 
-A candidate gets its number first and its alpha second, in the order of the numbers, whichever process asks:
-before a number gets its alpha, every lower number has one, and those still in training count as pretended
-observations (Algorithm 2). An alpha depends only on lower numbers and their values, and every random choice
-derives from (seed, purpose, number). So results do not depend on how many models are trained at a time or on
-an interruption.
+Candidates have numbers, and alphas in the order of the numbers, whichever process asks: an alpha depends only
+on lower numbers and their values, where those still in training count as pretended observations (Algorithm
+2), and every random choice derives from (seed, purpose, number). So results do not depend on how many models
+are trained at a time or on an interruption.
 
 A study is a plain object in memory. With a storage, Optuna keeps the same records in files and databases, for
 several processes and dashboards; see `_storage`.
@@ -12,22 +11,23 @@ several processes and dashboards; see `_storage`.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from moew._printable import shortened
 from moew._util.seeds import generator, integer_seed
-from moew._util.state import State
-from moew.exceptions import Argument, InPython, InvalidInputError, SearchFailedError
+from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.samplers import resolve_sampler
+from moew.search._settings import check_storage
+from moew.search._workers import Crew, MarkStore, WorkerRecord
 from moew.types import Domain, FloatArray, Labels, Outlook, Rows, Sampler, SamplerWithModel
 
 if TYPE_CHECKING:
@@ -62,47 +62,54 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What a store holds for one number; `alpha` is None until the number gets its alpha. With a space, it is
-    the whole point: alpha and the coordinates of the parameters."""
+    """What a store holds for one number. With a space, `alpha` is the whole point: alpha and the coordinates
+    of the parameters."""
 
     number: int
-    alpha: FloatArray | None
+    alpha: FloatArray
     value: float = math.nan
     error: str | None = None
     finished: bool = False
+    worker: str = ""  # who trains it, where that is recorded
 
 
-class TrialStore(Protocol):
+@dataclass(frozen=True)
+class Told:
+    """The end of a trial: its finite value, or the error that prevented one; and content to keep with it."""
+
+    number: int
+    value: float | None = None
+    error: str | None = None
+    content: bytes | None = None
+
+
+class TrialStore(MarkStore, Protocol):
     """Stores a study's records: in memory, or through Optuna."""
 
-    patience: float  # seconds to wait for a lower number's alpha before its process counts as dead
     keeps_predictions: bool
     optuna_study: Any  # None in memory
 
-    def asking(self) -> contextlib.AbstractContextManager[Any]:
-        """Context in which a process draws numbers and writes their alphas."""
-
-    def draw_numbers(self, k: int) -> list[int]:
-        """Draw the next k numbers, which no other process gets."""
-
     def records(self) -> Sequence[TrialRecord]:
-        """The records of all numbers so far, in order."""
+        """The records of all numbers so far: record i is that of number i."""
 
-    def written_alphas(self, first: int, k: int) -> FloatArray | None:
-        """Alphas (k, d) that an interrupted process wrote for the k numbers from `first` on, None if there
-        are none."""
+    def append(self, first: int, alphas: FloatArray, domain: Domain, worker: str = "") -> bool:
+        """Make candidates of the alphas (k, d), with the numbers from `first` on, all or none of them, that
+        `worker` trains. False if there is a candidate `first`, because another process was faster."""
 
-    def write_alphas(self, first: int, alphas: FloatArray, domain: Domain) -> None:
-        """Write the alphas (k, d) of the k numbers from `first` on, all or none of them."""
+    def claim(
+        self, numbers: Sequence[int], worker: str, marks: MarkStore, dead: Collection[str], most: int
+    ) -> list[int]:
+        """Let `worker` train those of the numbers that are not finished, but no more than `most`; returns
+        them. Numbers stay with another worker that has a mark in `marks` and is not among the `dead`."""
 
-    def finish(self, number: int, value: float | None, error: str | None) -> None:
-        """End a trial with a finite value, or with the error that prevented one."""
+    def finish(self, told: Sequence[Told]) -> list[int]:
+        """End trials, each as a whole; if some have ended otherwise, end none and return their numbers."""
 
-    def keep(self, number: int, content: State) -> None:
-        """Keep a JSON-able dict with a trial."""
+    def kept(self, numbers: Sequence[int] | None = None) -> dict[int, bytes]:
+        """The contents that trials were ended with, by number: of these numbers, or of all."""
 
-    def kept(self) -> dict[int, State]:
-        """What was kept with `keep`, by number."""
+    def tidy(self) -> None:
+        """Remove files that no record refers to."""
 
     def close(self) -> None:
         """Release connections; they are opened again when needed."""
@@ -112,37 +119,57 @@ class TrialStore(Protocol):
 class MemoryTrials:
     """A `TrialStore` in memory."""
 
-    patience: float = 0.0
     keeps_predictions: bool = False
+    can_be_shared: bool = False
     optuna_study: None = None
     _records: list[TrialRecord] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.RLock)
 
-    def asking(self) -> contextlib.AbstractContextManager[Any]:
-        lock: contextlib.AbstractContextManager[Any] = self._lock
-        return lock
-
-    def draw_numbers(self, k: int) -> list[int]:
-        return list(range(len(self._records), len(self._records) + k))
-
     def records(self) -> Sequence[TrialRecord]:
         return self._records
 
-    def written_alphas(self, first: int, k: int) -> FloatArray | None:
-        return None
+    def append(self, first: int, alphas: FloatArray, domain: Domain, worker: str = "") -> bool:
+        with self._lock:
+            if len(self._records) != first:
+                return False
+            self._records += [TrialRecord(first + i, alpha) for i, alpha in enumerate(alphas)]
+            return True
 
-    def write_alphas(self, first: int, alphas: FloatArray, domain: Domain) -> None:
-        self._records += [TrialRecord(first + i, alpha) for i, alpha in enumerate(alphas)]
+    def claim(
+        self, numbers: Sequence[int], worker: str, marks: MarkStore, dead: Collection[str], most: int
+    ) -> list[int]:
+        return [number for number in numbers if not self._records[number].finished][:most]
 
-    def finish(self, number: int, value: float | None, error: str | None) -> None:
-        ended = math.nan if value is None else value
-        self._records[number] = replace(self._records[number], value=ended, error=error, finished=True)
+    def finish(self, told: Sequence[Told]) -> list[int]:
+        with self._lock:
+            if ended := [one.number for one in told if self._records[one.number].finished]:
+                return ended
+            for one in told:
+                value = math.nan if one.value is None else one.value
+                record = replace(self._records[one.number], value=value, error=one.error, finished=True)
+                self._records[one.number] = record
+            return []
 
-    def keep(self, number: int, content: State) -> None:
-        """Does nothing: the owner of a study in memory has the content."""
+    def kept(self, numbers: Sequence[int] | None = None) -> dict[int, bytes]:
+        return {}  # the owner of a study in memory has the contents
 
-    def kept(self) -> dict[int, State]:
+    def workers(self) -> dict[str, WorkerRecord]:
         return {}
+
+    def register(self, name: str, record: WorkerRecord, beside: set[str] | None) -> bool:
+        return True
+
+    def renew(self, name: str, record: WorkerRecord) -> bool:
+        return True
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Does nothing."""
+
+    def refuse(self, what: str) -> InvalidInputError:
+        return InvalidInputError(f"{what}.")
+
+    def tidy(self) -> None:
+        """Does nothing."""
 
     def close(self) -> None:
         """Does nothing."""
@@ -178,6 +205,10 @@ or one of Optuna's
     name : str
         The study's name in the storage; an existing study of that name is continued.
     seed : int
+    leases : bool
+        Whether a candidate is given out again by `ask` when the process that asked for it has ended without
+        a `tell`; only with a journal, SQLite or PostgreSQL. False if candidates outlive who asks for them,
+        as with a queue of jobs.
     fingerprint : str
         Of the data and settings; a stored study with another fingerprint is refused.
     space : ParameterSpace or None
@@ -209,16 +240,16 @@ or one of Optuna's
         storage: Storage = None,
         name: str = "moew",
         seed: int = 0,
+        leases: bool = True,
         fingerprint: str = "",
         space: ParameterSpace | None = None,
     ) -> None:
-        if n_initial < 0:
-            raise InvalidInputError(f"n_initial must be at least 0, got {n_initial}.", argument="n_initial")
-        if alpha_zero_repeats < 0:
-            raise InvalidInputError(
-                f"alpha_zero_repeats must be at least 0, got {alpha_zero_repeats}.",
-                argument="alpha_zero_repeats",
-            )
+        counts = {"n_initial": n_initial, "alpha_zero_repeats": alpha_zero_repeats, "seed": seed}
+        for argument, count in counts.items():
+            if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
+                raise InvalidInputError(
+                    f"{argument} must be a whole number of at least 0, got {count!r}.", argument=argument
+                )
         self.weighting = weighting
         self.domain = domain
         self.space = space
@@ -229,8 +260,11 @@ or one of Optuna's
         self.alpha_zero_repeats = int(alpha_zero_repeats)
         self.seed = int(seed)
         self._suggested: dict[int, FloatArray] = {}
+        self._leases = bool(leases)
+        self._crew: Crew | None = None
         self._store: TrialStore = MemoryTrials()
         if storage is not None:
+            check_storage(storage)
             from moew.search._storage import open_trials  # loads Optuna
 
             settings: dict[str, Any] = {
@@ -248,22 +282,31 @@ or one of Optuna's
 
     def ask(self, k: int = 1) -> list[Trial]:
         """The next `k` trials; the first ones have α = 0."""
-        if k < 1:
-            raise InvalidInputError(f"ask for at least one candidate, got k={k}.", argument="k")
-        with self._store.asking():
-            return self._fill(self._store.draw_numbers(k))
+        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+            raise InvalidInputError(
+                f"ask for at least one candidate, as a whole number; got k={k!r}.", argument="k"
+            )
+        crew = self._entered_crew()
+        trials = [] if crew is None else self._left_by_the_dead(k, crew)
+        while len(trials) < k:
+            records = self._store.records()
+            first, n_new = len(records), k - len(trials)
+            alphas = self._alphas(first, n_new, [self._trial(record) for record in records])
+            if self._store.append(first, alphas, self.domain, "" if crew is None else crew.name):
+                trials += self._trials_of(range(first, first + n_new))
+        return trials
 
     def ask_until(self, end: int) -> list[Trial]:
         """Every pending trial below the number `end`, asking for those not asked for yet.
 
-        For a study with a single owner: after an interruption at any moment, it gets the candidates it would
-        have got without it. Other processes on the same study would train the same candidates again.
+        For a search that asks when all lower numbers are told: after an interruption at any moment, and
+        whichever process asks, it gets the candidates it would have got without.
         """
-        with self._store.asking():
-            asked = self._store.records()[:end]  # later ones get their alphas with a later batch
-            without = [record.number for record in asked if record.alpha is None and not record.finished]
-            self._fill(without + self._store.draw_numbers(max(0, end - self.n_asked)))
-        return [trial for trial in self.pending() if trial.number < end]
+        while len(records := self._store.records()) < end:
+            first = len(records)
+            alphas = self._alphas(first, end - first, [self._trial(record) for record in records])
+            self._store.append(first, alphas, self.domain)
+        return [trial for trial in self._pending(records) if trial.number < end]
 
     def suggest(self, first: int, alphas: FloatArray) -> None:
         """Let the numbers from `first` on have these alphas (k, d), if they are not asked for yet; those of
@@ -271,28 +314,31 @@ or one of Optuna's
         self._suggested.update({first + k: point for k, point in enumerate(self.domain.project(alphas))})
 
     def tell(self, number: int, value: float | None = None, *, error: str | None = None) -> None:
-        """Record the metric of a candidate, or the error why it has none. A non-finite value is a failure."""
+        """Record the metric of a candidate, or the error why it has none. A non-finite value is a failure.
+
+        Of an error of more than 4,000 characters the beginning and the end are kept.
+        """
         if (value is None) == (error is None):
             raise InvalidInputError(
                 f"tell candidate {number} either a value or an error, not both or neither.", argument="value"
             )
         record = self._record(number)
-        if record.finished:
+        if record.finished or self._store.finish([_told(number, value, error)]):
             raise InvalidInputError(
                 f"candidate {number} was already told {record.value}; tell it once.", argument="number"
             )
-        if value is None:
-            self._store.finish(number, None, error)
-            return
-        values = np.asarray(value, dtype=np.float64).reshape(-1).tolist()
-        if len(values) != 1:
-            raise InvalidInputError(
-                f"candidate {number} needs one value, got {len(values)}: {value!r}.", argument="value"
-            )
-        if math.isfinite(values[0]):
-            self._store.finish(number, values[0], None)
-        else:
-            self._store.finish(number, None, f"the metric is {values[0]}, not a finite number")
+
+    def tell_all(self, told: Sequence[Told], *, joined: bool = False) -> list[int]:
+        """Record several candidates at once, with what is to be kept with them. In a search that others have
+        `joined`, those that another process has told in the meantime stay as they are, and are returned."""
+        checked = [_told(t.number, t.value, t.error, t.content) for t in told]
+        told_by_others: list[int] = []
+        while checked and (ended := self._store.finish(checked)):
+            if not joined:
+                raise self.refuse(f"candidate {ended[0]} was told by another process at the same time")
+            told_by_others += ended
+            checked = [one for one in checked if one.number not in ended]
+        return told_by_others
 
     def next_alphas(self, k: int) -> FloatArray:
         """The alphas (k, d) that the next k numbers would get, with a space the whole points; nothing is
@@ -302,12 +348,15 @@ or one of Optuna's
     def ask_with(self, alphas: FloatArray) -> list[Trial]:
         """The next trials, with given alphas (k, d), or with a space whole points."""
         given = np.asarray(alphas, dtype=np.float64)
-        with self._store.asking():
-            numbers = self._store.draw_numbers(len(given))
-            alpha_of = dict(zip(numbers, given, strict=True))
-            for run in _consecutive(numbers):
-                self._store.write_alphas(run[0], np.stack([alpha_of[n] for n in run]), self.domain)
-        return self._trials_of(numbers)
+        if given.ndim != 2 or given.shape[1] != self.domain.n_dims or not np.isfinite(given).all():
+            raise InvalidInputError(
+                f"alphas must be finite numbers of shape (k, {self.domain.n_dims}), got shape {given.shape}.",
+                argument="alphas",
+            )
+        while True:
+            first = self.n_asked
+            if self._store.append(first, given, self.domain):
+                return self._trials_of(range(first, first + len(given)))
 
     def outlook(self) -> Outlook | None:
         """What the sampler's model promises of alphas that were not tried, in units of the told values; None
@@ -323,13 +372,15 @@ or one of Optuna's
         )
 
     def trials(self) -> list[Trial]:
-        """All trials that have an alpha, in the order of their numbers."""
-        return [self._trial(r, r.alpha) for r in self._store.records() if r.alpha is not None]
+        """All trials, in the order of their numbers."""
+        return [self._trial(record) for record in self._store.records()]
 
     def pending(self) -> list[Trial]:
         """Trials asked for and not yet told."""
-        records = self._store.records()
-        return [self._trial(r, r.alpha) for r in records if r.alpha is not None and not r.finished]
+        return self._pending(self._store.records())
+
+    def _pending(self, records: Sequence[TrialRecord]) -> list[Trial]:
+        return [self._trial(record) for record in records if not record.finished]
 
     def best(self) -> Trial:
         """The trial with the best value; among equals the one with the lowest number."""
@@ -353,28 +404,25 @@ or one of Optuna's
             )
         return self._store.optuna_study
 
-    def keep(self, number: int, content: Callable[[], State]) -> None:
-        """Store a JSON-able dict with a candidate that is not yet told; does nothing in memory."""
-        if not self._store.keeps_predictions:
-            return
-        if self._record(number).finished:
-            raise InvalidInputError(
-                f"candidate {number} was told by another process: only one fit at a time may use a study. "
-                "Use another ",
-                InPython("study_name or "),
-                Argument("storage"),
-                InPython(", or share the study through WeightStudy"),
-                ".",
-                argument="storage",
-            )
-        self._store.keep(number, content())
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether contents that are told are kept: with a storage."""
+        return self._store.keeps_predictions
 
-    def kept(self) -> dict[int, State]:
-        """What `keep` stored, by candidate number."""
-        return self._store.kept()
+    def kept(self, numbers: Sequence[int] | None = None) -> dict[int, bytes]:
+        """The contents that candidates were told with, by number: of these numbers, or of all."""
+        return self._store.kept(numbers)
+
+    def refuse(self, what: str) -> InvalidInputError:
+        """The error for stored records that cannot be used; it names the storage and what to do."""
+        return self._store.refuse(what)
 
     def close(self) -> None:
-        """Release connections to a database; they are opened again when needed."""
+        """Release connections to a database, which are opened again when needed, and let others have the
+        candidates that were asked for here and not told."""
+        if self._crew is not None:
+            self._crew.leave()
+            self._crew = None
         self._store.close()
 
     def weights(
@@ -398,6 +446,9 @@ or one of Optuna's
         weights: FloatArray = self._fitted_weighting.training_weights(trial.alpha[None])[0]
         return weights
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_crew": None}  # another process is another member of the crew
+
     @property
     def _fitted_weighting(self) -> Any:
         if self.weighting is None:
@@ -412,13 +463,19 @@ or one of Optuna's
 
     def _record(self, number: int) -> TrialRecord:
         records = self._store.records()
-        if not 0 <= number < len(records):
+        if not isinstance(number, Integral) or not 0 <= number < len(records):
             raise InvalidInputError(
-                f"there is no candidate {number}; {len(records)} were asked for.", argument="number"
+                f"there is no candidate {number!r}; {len(records)} were asked for.", argument="number"
             )
         return records[number]
 
-    def _trial(self, record: TrialRecord, point: FloatArray) -> Trial:
+    def _trial(self, record: TrialRecord) -> Trial:
+        point = record.alpha
+        if point.shape != (self.domain.n_dims,):
+            raise self.refuse(
+                f"the stored alpha of candidate {record.number} has the shape {point.shape}, not "
+                f"({self.domain.n_dims},)"
+            )
         seed = integer_seed(self.seed, "model", record.number)
         trial = Trial(record.number, point, seed, record.value, record.error, not record.finished)
         if self.space is None:
@@ -428,33 +485,41 @@ or one of Optuna's
         parameters = dict(self.space.own) if is_own else self.space.values(coordinates)
         return replace(trial, alpha=alpha, parameters=parameters, coordinates=coordinates)
 
-    def _fill(self, numbers: list[int]) -> list[Trial]:
-        """Give these numbers alphas, a run of consecutive ones at a time, once every lower number has one."""
-        for run in _consecutive(numbers):
-            known = self._wait_for_lower_numbers(run[0])
-            alphas = self._store.written_alphas(run[0], len(run))
-            if alphas is None:
-                alphas = self._alphas(run[0], len(run), known)
-            self._store.write_alphas(run[0], alphas, self.domain)
-        return self._trials_of(numbers)
-
-    def _trials_of(self, numbers: list[int]) -> list[Trial]:
+    def _trials_of(self, numbers: Iterable[int]) -> list[Trial]:
         records = self._store.records()
-        return [self._trial(records[n], np.asarray(records[n].alpha)) for n in numbers]
+        return [self._trial(records[n]) for n in numbers]
 
-    def _wait_for_lower_numbers(self, first: int) -> list[Trial]:
-        """All trials with lower numbers. A number that gets no alpha in time is a failure."""
-        deadline = time.monotonic() + self._store.patience
-        while True:
-            lower = self._store.records()[:first]
-            waiting = [record for record in lower if record.alpha is None and not record.finished]
-            if not waiting:
-                return [self._trial(record, record.alpha) for record in lower if record.alpha is not None]
-            if time.monotonic() > deadline:
-                reason = f"asked for, but got no alpha within {self._store.patience:.0f} s"
-                for record in waiting:
-                    self._store.finish(record.number, None, reason)
-            time.sleep(0.01)
+    def crew(self, *, joins: bool) -> Crew:
+        """The processes on this study, of which this one works together with others or must be alone."""
+        return Crew(self._store, joins)
+
+    def claim(self, numbers: Sequence[int], crew: Crew, most: int) -> list[int]:
+        """Those of the numbers, at most so many, that this process of the crew is to train."""
+        if not numbers:
+            return []
+        return self._store.claim(numbers, crew.name, crew.store, crew.dead(), most)
+
+    def tidy(self) -> None:
+        """Remove files that processes which died have left; for a study of which all candidates are told."""
+        self._store.tidy()
+
+    def _entered_crew(self) -> Crew | None:
+        """The processes that ask this study, if candidates have leases: this one belongs to them from its
+        first question on."""
+        if not self._leases or not self._store.can_be_shared:
+            return None
+        if self._crew is None or not self._crew.is_of_this_process:
+            self._crew = Crew(self._store, joins=True)
+            self._crew.enter()
+            weakref.finalize(self, self._crew.leave)
+        return self._crew
+
+    def _left_by_the_dead(self, k: int, crew: Crew) -> list[Trial]:
+        """Up to k trials that processes asked for which have ended."""
+        alive = crew.alive()
+        held = [record for record in self._store.records() if not record.finished and record.worker]
+        left = [record.number for record in held if record.worker not in alive]
+        return self._trials_of(self.claim(left, crew, k)) if left else []
 
     def _alphas(self, first: int, k: int, known: list[Trial]) -> FloatArray:
         """Points (k, d) of the numbers first … first + k − 1, given the lower numbers."""
@@ -487,13 +552,22 @@ or one of Optuna's
     def _propose(self, first: int, k: int, known: list[Trial], ahead: list[FloatArray]) -> FloatArray:
         none = np.empty((0, self.domain.n_dims))
         out = [trial.point[None] for trial in known if trial.pending] + ahead
-        return self.sampler.propose(
+        proposed = self.sampler.propose(
             *self._known([trial for trial in known if not trial.pending]),
             pending=np.concatenate([none, *out]),
             k=k,
             domain=self.domain,
             rng=generator(self.seed, "alpha", first),
         )
+        points = np.asarray(proposed, dtype=np.float64)
+        if points.shape != (k, self.domain.n_dims) or not np.isfinite(points).all():
+            raise InvalidInputError(
+                f"the sampler {self.sampler!r} must propose finite numbers of shape ({k}, "
+                f"{self.domain.n_dims}), got shape {points.shape}.",
+                argument="sampler",
+            )
+        inside = np.asarray(self.domain.project(points))
+        return points if np.allclose(inside, points, rtol=1e-9, atol=1e-9 * self.domain.size) else inside
 
     def _known(self, done: list[Trial]) -> tuple[FloatArray, FloatArray]:
         """The points (n, d) of finished trials and their scores (n,), of which higher ones are better."""
@@ -502,9 +576,22 @@ or one of Optuna's
         return points, self._sign * np.array([trial.value for trial in done], dtype=np.float64)
 
 
-def _consecutive(numbers: list[int]) -> Iterator[list[int]]:
-    """Split into runs of consecutive numbers: other processes may hold the numbers in between."""
-    breaks = [i for i, (a, b) in enumerate(pairwise(numbers), 1) if b != a + 1]
-    for start, stop in pairwise([0, *breaks, len(numbers)]):
-        if start < stop:
-            yield numbers[start:stop]
+def _told(number: int, value: Any, error: str | None, content: bytes | None = None) -> Told:
+    """The end of a trial, whose value must be one number; one that is not finite is an error."""
+    if value is None:
+        return Told(number, error=shortened(str(error)))
+    try:
+        if isinstance(value, str | bytes) or np.iscomplexobj(value):
+            raise TypeError(f"{type(value).__name__} is no number")
+        values = np.asarray(value, dtype=np.float64).reshape(-1).tolist()
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise InvalidInputError(
+            f"candidate {number} needs a real number as its value, got {value!r}.", argument="value"
+        ) from wrong
+    if len(values) != 1:
+        raise InvalidInputError(
+            f"candidate {number} needs one value, got {len(values)}: {value!r}.", argument="value"
+        )
+    if math.isfinite(values[0]):
+        return Told(number, values[0], content=content)
+    return Told(number, error=f"the metric is {values[0]}, not a finite number")

@@ -47,8 +47,11 @@ def theorem_class_weights(
             if len(there) != len(classes):  # a class does not occur, or is none that can be predicted
                 return None
             shares = np.bincount(codes, counted) / counted.sum()
+            trained = _training_shares(prepared, order)
+            if not (trained > 0).all():  # a class whose training rows have no weight
+                return None
             found = optimal_class_weights(measure(shares), y, scores, sample_weight=rows.sample_weight)
-            return _alpha(weighting, order, found.weights / _training_shares(prepared, order))
+            return _alpha(weighting, order, found.weights / trained)
         except InvalidInputError:  # no finite scores, or a class without weight: there is nothing to suggest
             return None
 

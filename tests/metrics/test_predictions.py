@@ -1,6 +1,5 @@
 """Recorded predictions of several models, averaged, are those that an ensemble of the models records."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, StateError
 from moew.metrics import (
     Predictions,
     decision_basis,
@@ -240,10 +239,9 @@ def test_the_own_threshold_stays_with_the_predictions():
         np.array([0.1, 0.7, 0.4]),
         0.5,
     )
-    state = json.loads(json.dumps(predictions.state()))
     rows = [np.array([0, 1]), np.array([2])]
     for same in (
-        Predictions.from_state(state),
+        Predictions.unpacked(predictions.packed()),
         predictions.compact(),
         predictions.take(np.arange(3)),
         Predictions.pooled([predictions.take(some) for some in rows], rows),
@@ -251,5 +249,85 @@ def test_the_own_threshold_stays_with_the_predictions():
         assert same.own_threshold == 0.5
         assert predictions.equals(same) and same.equals(predictions)
     assert not predictions.equals(replace(predictions, own_threshold=0.0))
-    del state["own_threshold"]
-    assert Predictions.from_state(state).own_threshold == 0.0
+
+
+@pytest.mark.parametrize(
+    ("array", "most_bytes"),
+    [
+        (np.arange(8000) % 2, 1100),
+        (np.where(np.arange(8000) % 3 == 0, "yes", "no"), 1100),
+        (np.array(["yes", "no"] * 4000, dtype=object), 1100),
+        (np.arange(8000) % 200, 8100),
+        (np.arange(8000), 80_000),
+        (np.arange(8000) % 2 == 0, 1100),
+        (np.linspace(0, 1, 8000, dtype=np.float32), 32_100),
+        (np.linspace(0, 1, 8000, dtype=np.float32).astype(float), 32_100),
+        (np.linspace(0, 1, 8000), 64_100),
+        (np.array([[0.1, np.nan], [np.inf, -0.0]]), 300),
+        (np.array(["a", 1, None], dtype=object), 200),
+        (np.empty(0), 200),
+    ],
+)
+def test_packed_predictions_are_small_and_exact(array, most_bytes):
+    content = Predictions({"decision": array}, scores=np.array([1.5])).packed()
+    found = Predictions.unpacked(content)
+    assert found.arrays["decision"].dtype == array.dtype
+    np.testing.assert_array_equal(found.arrays["decision"], array)
+    if array.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(found.arrays["decision"]), np.signbit(array))
+    assert len(content) < most_bytes + 200
+    for damaged in (content[:-3], b"", b"{}", content[5:]):
+        with pytest.raises(StateError, match="no packed predictions"):
+            Predictions.unpacked(damaged)
+
+
+@pytest.mark.parametrize("own", [0.0, 0.5])
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1.0, 1e20])
+def test_rounded_scores_keep_order_and_decisions(own, scale):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=4000) * scale if own == 0 else rng.beta(0.3, 0.3, size=4000)
+    scores[:3] = [own, np.nextafter(own, 1), np.nextafter(own, -1)]
+    given = Predictions({"decision": scores > own}, scores=scores, own_threshold=own)
+    found = given.with_rounded_scores()
+    np.testing.assert_array_equal(found.scores > own, scores > own)
+    assert (np.diff(found.scores[np.argsort(scores)]) >= 0).all()
+    np.testing.assert_allclose(found.scores, scores, rtol=2.0**-12, atol=1e-38)
+    distinct = np.unique(found.scores)
+    for k in rng.integers(1, len(distinct), 50):
+        threshold = distinct[k - 1] / 2 + distinct[k] / 2
+        np.testing.assert_array_equal(found.scores > threshold, scores > threshold)
+    np.testing.assert_array_equal(Predictions.unpacked(found.packed()).scores, found.scores)
+    np.testing.assert_array_equal(found.with_rounded_scores().scores, found.scores)
+    assert len(found.packed()) < 2.4 * len(scores)
+
+
+def test_rounded_scores_of_several_classes_keep_decisions():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(5000, 3)) * [1, 1, 1e-6]
+    scores[:, 1] = scores[:, 0] + rng.normal(size=5000) * 1e-5
+    found = Predictions({"decision": scores.argmax(axis=1)}, scores=scores).with_rounded_scores()
+    np.testing.assert_array_equal(found.scores.argmax(axis=1), scores.argmax(axis=1))
+    np.testing.assert_allclose(found.scores, scores, rtol=2.0**-11)
+
+
+@pytest.mark.parametrize("strange", [np.inf, np.nan, 1e300])
+def test_scores_that_cannot_be_rounded_stay(strange):
+    scores = np.array([0.1, strange])
+    given = Predictions({}, scores=scores)
+    assert given.with_rounded_scores().scores is scores
+
+
+@pytest.mark.parametrize("n_columns", [None, 3])
+@pytest.mark.parametrize("special", [0.0, np.nan, 1e300, 0.1])
+def test_compact_predictions_are_the_same_to_the_bit(n_columns, special):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=200 if n_columns is None else (200, n_columns))
+    scores.flat[0] = special
+    for labels in (2, 5):
+        of = {"decision": rng.integers(labels, size=200), "predict_proba": rng.random((200, 2))}
+        one = Predictions(of, scores=scores).with_rounded_scores()
+        small = one.compact()
+        assert small.scores.dtype == np.float64 and small.scores.tobytes() == one.scores.tobytes()
+        assert all(np.array_equal(small.arrays[name], one.arrays[name]) for name in of)
+        some = small.take(np.arange(5))
+        assert np.array_equal(some.scores, one.scores[:5], equal_nan=True)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
@@ -12,6 +13,7 @@ from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer, m
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.utils.fixes import parse_version
 
 from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError
@@ -160,6 +162,7 @@ def test_weights_go_only_to_scorers_that_take_them(binary):
         assert metric.value(outputs, X, y, {}, sample_weight=weight) == pytest.approx(expected)
 
 
+@pytest.mark.skipif(parse_version(sklearn.__version__) < parse_version("1.8"), reason="it takes no notice")
 def test_routing_without_a_request_is_an_error_that_says_how(binary):
     X, y = binary
     model = LogisticRegression().fit(X, y)

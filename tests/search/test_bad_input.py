@@ -5,16 +5,18 @@ import pandas as pd
 import pytest
 from problems import mixed_frame, shifted_classes, skewed_target
 from scipy.sparse import csr_array
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from moew import ExampleWeightSearch, NetworkClassifier
+from moew import ExampleWeightSearch, NetworkClassifier, compare
 from moew.decision import EqualFalsePositiveRates, MostAccurate, ShareSelected
 from moew.exceptions import InvalidInputError, MoewError, SearchFailedError
 from moew.metrics import fpr_gap, precision_at_recall, value_per_harm
-from moew.samplers import GpBucb
+from moew.samplers import Ball, GpBucb
+from moew.search import WeightStudy
 
 ROWS = shifted_classes(60)
 VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
@@ -27,9 +29,9 @@ class Untrained(LogisticRegression):
         pytest.fail("a model was trained before the input was checked")
 
 
-def fit(X=ROWS.X, y=ROWS.y, *, settings=None, estimator=None, **data):
+def fit(X=ROWS.X, y=ROWS.y, *, settings=None, estimator=..., **data):
     search = ExampleWeightSearch(
-        Untrained() if estimator is None else estimator,
+        Untrained() if estimator is ... else estimator,
         **{"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0, **(settings or {})},
     )
     return search.fit(X, y, **data)
@@ -97,7 +99,7 @@ def test_settings():
     refused("radius must be a positive", settings={"radius": 0.0})
     refused("honest must be", settings={"honest": "surely"})
     refused("random_state must be an integer", settings={"storage": "run.log", "random_state": None})
-    refused("gp_bucb", settings={"sampler": "hill climbing"})
+    refused("gp_bucb", settings={"sampler": "no such sampler"})
     refused("autoencoder", settings={"embedding": "umap"})
     refused("covariate_shift", settings={"base_weights": "balanced"}, **VALIDATION)
     refused("get_scorer_names", settings={"metric": "no such scorer"})
@@ -214,3 +216,143 @@ def test_a_metric_cannot_write_into_the_rows():
     with pytest.raises(MoewError, match="read-only"):
         search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     np.testing.assert_array_equal(rows.y_val, before)
+
+
+NUMBERS = skewed_target(50)
+RAGGED = [[1.0, 2.0], [3.0]] * 33
+SAME_NAMES = pd.DataFrame(ROWS.X, columns=["a", "a"])
+PIPELINE = make_pipeline(StandardScaler(), Untrained())
+
+
+@pytest.mark.parametrize(
+    ("match", "given"),
+    [
+        ("estimator must be an estimator as .* got None", {"estimator": None}),
+        (r"not a class: write Untrained\(\)", {"estimator": Untrained}),
+        ("estimator must be an estimator as .* got 'lightgbm'", {"estimator": "lightgbm"}),
+        ("sample_weight must hold a value for each of the 66 rows, got 1.0", {"sample_weight": 1.0}),
+        ("sample_weight must hold a value for each", {**VALIDATION, "sample_weight_val": 2}),
+        ("sample_weight must be numbers", {"sample_weight": ["a"] * 66}),
+        ("more than one column named ..a.", {"X": SAME_NAMES}),
+        ("more than one column named ..a.", {"X_val": SAME_NAMES, "y_val": ROWS.y}),
+        ("metadata has more than one column", {**VALIDATION, "metadata_val": SAME_NAMES}),
+        ("gives? no splits", {"settings": {"validation": iter([])}}),
+        ("as a list of splits must hold at least one", {"settings": {"validation": []}}),
+        ("as a list of splits must hold at least one", {"settings": {"validation": []}, **VALIDATION}),
+        ("cannot split these rows", {"settings": {"validation": [1]}}),
+        ("a number of folds or a splitter", {"settings": {"validation": object()}}),
+        (
+            "must be numbers for a regressor, got 'a'",
+            {"X": NUMBERS.X, "y": ["a", "b"] * 25, "estimator": Ridge()},
+        ),
+        ("one value for each row: Complex", {"X": NUMBERS.X, "y": NUMBERS.y * 1j, "estimator": Ridge()}),
+        ("its rows have different lengths", {"X": RAGGED}),
+        ("its rows have different lengths", {"X_val": RAGGED, "y_val": ROWS.y}),
+        ("labels y must be one value for each row", {"y": RAGGED}),
+        ("sample_weight must hold a value|sample_weight must be numbers", {"sample_weight": RAGGED}),
+        ("column 'cost' must have one value", {"metadata": {"cost": RAGGED}}),
+        (
+            "sample_weight_name must be the name",
+            {"estimator": PIPELINE, "settings": {"sample_weight_name": None}},
+        ),
+        ("sample_weight_name must be the name", {"settings": {"sample_weight_name": 3}}),
+        ("storage must be None, the path of a file", {"settings": {"storage": 3}}),
+        ("storage must be None, the path of a file", {"settings": {"storage": ""}}),
+        *(
+            ("radius must be a positive number between", {"settings": {"radius": radius}})
+            for radius in ("4", [4.0], np.array([1.0, 2.0]), True, 1j, 1e-300, 1e300, np.nan)
+        ),
+        *(
+            ("n_jobs must be None or a whole number", {"settings": {"n_jobs": n_jobs}})
+            for n_jobs in ("2", 1.5, 0, True)
+        ),
+        *(
+            ("candidate_timeout must be a positive number", {"settings": {"candidate_timeout": seconds}})
+            for seconds in ("5", 0, -1.0, np.inf, True, [5])
+        ),
+        *(
+            ("most_failures must be a share from 0 to 1", {"settings": {"most_failures": share}})
+            for share in ("0.5", -0.1, 1.5, None, True)
+        ),
+        *(
+            ("random_state must be a whole number", {"settings": {"random_state": random_state}})
+            for random_state in ("0", 1.5, [1])
+        ),
+        *(
+            ("embedding as a function is called as function.X, y.", {"settings": {"embedding": function}})
+            for function in (lambda X: X, lambda X, y, z: X, lambda: 0, lambda *, X, y: X)
+        ),
+        (
+            "base_weights as a function is called as",
+            {"settings": {"base_weights": lambda y: y}, **VALIDATION},
+        ),
+    ],
+)
+def test_wrong_arguments_of_fit_are_named_with_what_was_got(match, given):
+    with pytest.raises(InvalidInputError, match=match):
+        fit(**given)
+
+
+@pytest.mark.parametrize(
+    ("match", "given"),
+    [
+        ("repeats must be a whole number", {"repeats": "2"}),
+        ("repeats must be a whole number", {"repeats": 2.0}),
+        ("at least 2 repeats, got 1", {"repeats": 1}),
+        ("random_state must be a whole number of 0 or more, got -1", {"random_state": -1}),
+        ("random_state must be a whole number of 0 or more, got '0'", {"random_state": "0"}),
+    ],
+)
+def test_wrong_arguments_of_a_comparison_are_named(match, given):
+    search = ExampleWeightSearch(Untrained(), embedding="label", n_batches=1, batch_size=2)
+    with pytest.raises(InvalidInputError, match=match):
+        compare(search, ROWS.X, ROWS.y, X_test=ROWS.X_test, y_test=ROWS.y_test, **VALIDATION, **given)
+
+
+@pytest.mark.parametrize("k", ["2", 1.5, 0, True, None])
+def test_a_study_is_asked_for_a_whole_number_of_candidates(k):
+    with pytest.raises(InvalidInputError, match="ask for at least one candidate, as a whole number; got k="):
+        WeightStudy(None, Ball(2, 3.0)).ask(k)
+
+
+@pytest.mark.parametrize("value", [1j, "0.5", "good", {}, object()])
+def test_a_study_is_told_real_numbers(value):
+    study = WeightStudy(None, Ball(2, 3.0))
+    study.ask(1)
+    with pytest.raises(InvalidInputError, match="candidate 0 needs a real number as its value, got"):
+        study.tell(0, value)
+    study.tell(0, 0.5)  # it was not told yet
+    with pytest.raises(InvalidInputError, match="there is no candidate '0'"):
+        study.tell("0", 0.5)
+
+
+def test_a_study_needs_a_storage_that_can_be_opened():
+    with pytest.raises(InvalidInputError, match="storage must be None, the path of a file"):
+        WeightStudy(None, Ball(2, 3.0), storage=3)
+
+
+def test_what_is_right_is_taken_as_before():
+    for settings in ({"radius": np.float32(2.0)}, {"n_jobs": np.int64(1)}, {"radius": 3}):
+        fit(settings=settings, estimator=LogisticRegression())
+    study = WeightStudy(None, Ball(2, 3.0))
+    for trial in study.ask(np.int64(3)):
+        study.tell(np.int64(trial.number), [np.array(0.5), np.float32(0.5), [1]][trial.number])
+
+
+def test_labels_that_cannot_be_classes_are_refused_as_input():
+    refused("Unknown label type", y=np.random.default_rng(0).normal(size=len(ROWS.y)))
+    refused("bytes", y=ROWS.y.astype(bytes))
+    mixed = np.array([1, "x"] * (len(ROWS.y_val) // 2), dtype=object)
+    refused("cannot be compared", X_val=ROWS.X_val[: len(mixed)], y_val=mixed)
+
+
+def test_settings_of_other_types_are_refused_as_input():
+    for odd in (np.array([1.0, 2.0]), {}, object()):
+        refused("honest must be", settings={"honest": odd})
+    refused("radius must be a positive", settings={"radius": 10**400})
+    refused("stop_when must be a positive", settings={"stop_when": 10**400})
+
+
+def test_a_transformer_that_cannot_take_the_rows_is_named():
+    X, y = mixed_frame()
+    refused(r"embedding: PCA.* cannot take these rows: .*Pipeline", X, y, settings={"embedding": PCA(1)})

@@ -188,3 +188,12 @@ def test_rare_classes_gain_from_the_theorem_s_weights():
     # The others, four of them random and one by the Gaussian process, are not better.
     others = [trial.value for trial in outcomes[CLASS_WEIGHTS].trials if trial.number != 2]
     assert by_theorem >= max(others) - 0.01
+
+
+def test_a_class_whose_training_rows_have_no_weight_gets_no_suggestion():
+    rows = shifted_classes(60)
+    settings = {"base_weights": "uniform", "embedding": [0], "honest": None, "random_state": 0}
+    search = ExampleWeightSearch(LogisticRegression(), metric="balanced_accuracy", **settings)
+    own = (rows.y == 0).astype(float)
+    search.set_params(n_batches=2, batch_size=2).fit(rows.X, rows.y, own, X_val=rows.X_val, y_val=rows.y_val)
+    assert all(trial.error is None for trial in search.result_.trials)

@@ -104,6 +104,12 @@ def test_margin_is_the_half_width_of_students_interval():
 def test_mistakes():
     with pytest.raises(InvalidInputError, match="at least 2 repeats"):
         compare(LogisticRegression(), repeats=1)
+    with pytest.raises(InvalidInputError, match=r"repeats must be at most 100,000.*got 10{30}"):
+        compare(LogisticRegression(), repeats=10**30)
+    search = ExampleWeightSearch(LogisticRegression(), n_batches=1, batch_size=2, embedding="label")
+    infinite = {**DATA, "X_test": np.where(ROWS.X_test > 1, np.inf, ROWS.X_test)}
+    with pytest.raises(InvalidInputError, match="cannot predict the test rows: Input X contains infinity"):
+        moew.compare(search, ROWS.X, ROWS.y, **infinite, repeats=2)
     with pytest.raises(InvalidInputError, match="without a storage"):
         compare(LogisticRegression(), storage="run.log", random_state=0)
 

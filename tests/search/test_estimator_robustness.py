@@ -217,6 +217,31 @@ def test_rows_that_were_held_out_can_be_told():
     assert np.array_equal(again.coef_, search.best_estimator_.coef_)
 
 
+def test_splits_may_be_lists_ranges_or_masks():
+    n = len(ROWS.y)
+    first = np.arange(n) % 2 == 0
+    numbers = np.flatnonzero(first), np.flatnonzero(~first)
+    ways = [numbers, [side.tolist() for side in numbers], (range(0, n, 2), range(1, n, 2)), (first, ~first)]
+    scores = [small(validation=[(a, b), (b, a)]).fit(ROWS.X, ROWS.y).best_score_ for a, b in ways]
+    assert scores == scores[:1] * len(ways)
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (([0, 1], [10**9]), r"numbers of rows from 0 to \d+, got \[1000000000\]"),
+        (([0.5], [1.0]), r"numbers of rows.*got \[0\.5\]"),
+        ((1, 2), "numbers of rows.*got 1"),
+        (([[0, 1], [2]], [3]), "numbers of rows"),
+        (([], [1, 2]), "one side of a split without rows"),
+        ((np.arange(5), np.arange(0)), "one side of a split without rows"),
+    ],
+)
+def test_splits_that_name_no_rows_are_refused(split, message):
+    with pytest.raises(InvalidInputError, match=message):
+        small(validation=[split]).fit(ROWS.X, ROWS.y)
+
+
 def test_splitters_that_cannot_work_are_explained():
     with pytest.raises(InvalidInputError, match="more than once"):
         small(validation=RepeatedStratifiedKFold(n_splits=2, n_repeats=2)).fit(ROWS.X, ROWS.y)

@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from moew import ExampleWeightSearch, make_metric
 from moew._util.state import load_state
@@ -206,13 +207,13 @@ def test_two_jobs_give_the_same_bits_as_one(guard):
 
 
 class Interrupted(LogisticRegression):
-    """Is interrupted once, at the fit of that number."""
+    """Is interrupted once, after as many fits as are left."""
 
-    fits, at = 0, None
+    left = 0
 
     def fit(self, X, y, sample_weight=None):
-        Interrupted.fits += 1
-        if Interrupted.fits == Interrupted.at:
+        Interrupted.left -= 1
+        if Interrupted.left == 0:
             raise KeyboardInterrupt
         return super().fit(X, y, sample_weight)
 
@@ -224,12 +225,9 @@ def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path, storage, at):
     pytest.importorskip("optuna")
     whole = fitted(Interrupted())
     where = tmp_path / "run.journal" if storage == "journal" else f"sqlite:///{tmp_path / 'run.db'}"
-    Interrupted.fits, Interrupted.at = 0, at
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            fitted(Interrupted(), storage=where)
-    finally:
-        Interrupted.at = None
+    Interrupted.left = at
+    with pytest.raises(KeyboardInterrupt):
+        fitted(Interrupted(), storage=where)
     continued = fitted(Interrupted(), storage=where)
     assert repr(summary(continued)) == repr(summary(whole))
 
@@ -393,3 +391,32 @@ def test_class_weights_that_all_fail_do_not_end_the_search():
     search = search_of(Uneven(), n_batches=1, batch_size=5, embedding=[0, 1], radius=0.1).fit(ROWS.X, ROWS.y)
     assert "class weights" not in [way.name for way in search.result_.ways]
     assert search.predict(ROWS.X).shape == ROWS.y.shape
+
+
+def test_a_constant_is_handed_out_for_labels_of_every_kind():
+    rng = np.random.default_rng(0)
+    X, rare = rng.normal(size=(200, 2)), rng.random(200) < 0.2  # noise, which a tree learns by heart
+    for labels in (rare.astype(float), rare, np.where(rare, "b", "a"), rare.astype(np.uint8)):
+        search = search_of(DecisionTreeClassifier(), metric=None, n_batches=1).fit(X, labels)
+        assert search.chosen_ == "constant"
+        assert set(search.predict(X).tolist()) == {labels.tolist()[int(np.argmin(rare))]}
+
+
+def test_decisions_are_not_tuned_on_scores_of_folds_that_lack_a_class():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], 20)
+    X = rng.normal(size=(80, 2)) + 2 * np.eye(4)[y][:, :2]
+    without = [np.flatnonzero(y < 2), np.flatnonzero(y >= 2)]  # each fold's model knows two classes
+    folds = [(without[0], without[1]), (without[1], without[0])]
+    search = search_of(metric=None, validation=folds, n_batches=1).fit(X, y)
+    assert "tuned" not in search.chosen_ and not any("tuned" in way.name for way in search.result_.ways)
+    assert set(search.predict(X)) <= {0, 1, 2, 3}
+    some = np.flatnonzero(y != 3)
+    folds = [
+        (some, np.flatnonzero(y == 3)),
+        (np.arange(80), some[:30]),
+    ]  # one knows all classes
+    search = search_of(metric=None, validation=folds, n_batches=1).fit(X, y)
+    assert set(search.predict(X)) <= {0, 1, 2, 3}
+    with pytest.raises((InvalidInputError, SearchFailedError), match="needs models of all classes"):
+        search_of(metric=None, validation=folds, n_batches=1, decision="tuned").fit(X, y)

@@ -283,3 +283,34 @@ def test_a_splitter_is_used_without_validation_rows():
     search = search_of(validation=splitter, base_weights="uniform").fit(ROWS.X, ROWS.y)
     decided = cross_val_predict(LogisticRegression(), ROWS.X, ROWS.y, cv=splitter)
     assert search.unweighted_score_ == pytest.approx(np.mean(decided == ROWS.y))
+
+
+def test_labels_of_another_kind_are_not_those_of_the_training_rows():
+    rng = np.random.default_rng(0)
+    dates = np.repeat(np.arange("2020-01-01", "2020-01-25", dtype="datetime64[D]"), 2)
+    training = UserRows(rng.normal(size=(48, 2)), dates)
+    given = UserRows(rng.normal(size=(8, 2)), np.arange(8, dtype=np.float32))
+    with pytest.raises(InvalidInputError, match="their labels are not those of the training rows"):
+        judged(training, given, validation=2, base_weights="uniform", embedding=[0])
+
+
+class ConstantOfManyRows(LogisticRegression):
+    """Decides for one class once it has seen most of the rows."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.most_ = len(y) > 0.6 * len(ROWS.y)
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X)) if self.most_ else super().predict(X)
+
+
+def undefined_for_one_class(y, decided):
+    return np.mean(y == decided) if len(np.unique(decided)) > 1 else np.nan
+
+
+def test_finalists_without_a_value_are_judged_by_the_folds_of_the_search():
+    search = search_of(ConstantOfManyRows(), metric=undefined_for_one_class, guard=False, final="best")
+    search.set_params(honest=None).fit(ROWS.X, ROWS.y)
+    assert search.best_score_ == max(trial.value for trial in search.result_.trials)
+    assert "judged by the search's folds: by theirs, the metric of" in str(search.result_)
