@@ -44,6 +44,10 @@ def read_config(path: Path, command: click.Command) -> dict[str, Any]:
             content = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"{path} is no TOML: {error}") from error
+    except RecursionError as error:
+        raise InvalidInputError(
+            f"{path} has lists or tables nested too deeply; a setting is one value or a list of values."
+        ) from error
     folder = path.parent.resolve()
     known = {parameter.name: parameter for parameter in command.params if parameter.name != "config"}
     found: dict[str, Any] = {"folder": str(folder)} if "folder" in known else {}
@@ -66,12 +70,15 @@ def _value(value: Any, parameter: click.Parameter, where: str) -> Any:
         return value
     if getattr(parameter, "multiple", False):
         if isinstance(value, dict):
-            return [f"{name}={_text(item)}" for name, item in value.items()]
-        return [_text(item) for item in (value if isinstance(value, list) else [value])]
+            return [_text(f"{name}={_text(item, where)}", where) for name, item in value.items()]
+        return [_text(item, where) for item in (value if isinstance(value, list) else [value])]
     if isinstance(value, list | dict):
         raise InvalidInputError(f"{where} takes one value, got {value!r}.")
-    return _text(value)
+    return _text(value, where)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+def _text(value: Any, where: str) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if "\0" in text:  # no file can be named so, and no command line can hold it
+        raise InvalidInputError(f"{where} holds a NUL character, got {text!r}.")
+    return text

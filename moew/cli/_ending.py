@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +13,12 @@ from typing import Any
 
 import click
 
+from moew._printable import printable
 from moew.cli._messages import message_of
 from moew.cli._status import FAILED, INTERRUPTED, WRONG_USAGE
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
+
+_SOON = 0.1  # seconds
 
 
 @contextmanager
@@ -32,7 +39,8 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
         warnings.simplefilter("default", MoewWarning)
         warnings.showwarning = show_warning  # type: ignore[assignment]  # the filters' text is not needed
         try:
-            yield
+            with _ended_like_ctrl_c():
+                yield
         except KeyboardInterrupt:
             _end(INTERRUPTED, " ".join(["interrupted;", after_interruption or "nothing was written"]))
         except (InvalidInputError, UnsupportedEstimatorError) as error:
@@ -41,6 +49,43 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
             raise
         except (MoewError, OSError, MemoryError) as error:
             _end(FAILED, message_of(error))
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, by which other programs end this one, do what Ctrl-C does.
+
+    Python ignores exceptions in functions that it calls when an object goes. An interruption there would be
+    lost, and programs send SIGTERM once: so it comes again.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are for the main thread alone
+        return
+    before, hook = signal.signal(signal.SIGTERM, signal.default_int_handler), sys.unraisablehook
+    timers: list[threading.Timer] = []
+
+    def interrupt_later(ignored: Any) -> None:
+        if ignored.exc_type is KeyboardInterrupt:
+            timers.append(threading.Timer(_SOON, _interrupt_main_thread))
+            timers[-1].start()
+        else:
+            hook(ignored)
+
+    sys.unraisablehook = interrupt_later
+    try:
+        yield
+    finally:
+        for timer in timers:
+            timer.cancel()
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt_main_thread() -> None:
+    if hasattr(signal, "pthread_kill"):  # wakes it up, too
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    else:
+        _thread.interrupt_main(signal.SIGTERM)
 
 
 class _WrongUsage(click.UsageError):
@@ -65,7 +110,7 @@ def one_line_usage() -> Iterator[None]:
 
 def tell(line: str) -> None:
     """Write a line for a person to standard error; standard output is for results."""
-    click.echo(f"moew: {' '.join(line.split())}", err=True)
+    click.echo(printable(f"moew: {' '.join(line.split())}"), err=True)
 
 
 def _end(status: int, line: str) -> None:

@@ -23,7 +23,7 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "pos_label": "--positive",
     "random_state": "--seed",
-    "storage": "--out",
+    "storage": "--out or --storage",
     "validation": "--validation-share",
     "width": "--kernel-width",
 }
@@ -47,6 +47,8 @@ def say(argument: Argument) -> str:
     name, value = argument.name, argument.value
     if name == "on":
         return f"@{value}" if argument.has_value else "@train, @validation or @each"
+    if name == "trusted":
+        return "--trust"
     if name == "greater_is_better":
         return "--higher-is-better" if value is True else "--lower-is-better"
     if name == "validation" and argument.has_value and not isinstance(value, float):

@@ -17,7 +17,7 @@ _COUNT = click.IntRange(min=1)
 _PERCENT = click.FloatRange(min=0, max=100)
 _SHARE = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
 # Options that do not change the result are not recorded.
-NOT_RECORDED = ("config", "out", "force", "resume", "json")
+NOT_RECORDED = ("config", "out", "force", "resume", "join", "json")
 
 
 def training_parameters(
@@ -248,6 +248,20 @@ def training_parameters(
                 help="Models trained at a time.",
             ),
             option(
+                "candidate-timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                help="A model whose training takes longer is a failed candidate.",
+            ),
+            option(
+                "most-failures",
+                type=click.FloatRange(min=0, max=1),
+                default=0.9,
+                metavar="SHARE",
+                show_default=True,
+                help="Of candidates; with more, the search ends and tells the reasons.",
+            ),
+            option(
                 "seed",
                 type=click.IntRange(min=0),
                 default=0,
@@ -275,6 +289,21 @@ def training_parameters(
         *section(
             "Output",
             *output,
+            option(
+                "storage",
+                metavar="URL",
+                hidden=not offers_comparison,
+                help="A database for candidates and their scores, as postgresql+psycopg://user@host/name; "
+                "default: a file in the run folder.",
+            ),
+            option(
+                "study-name",
+                default="moew",
+                metavar="NAME",
+                show_default=True,
+                hidden=not offers_comparison,
+                help="Of this search in the database.",
+            ),
             config_option(SectionOption),
             option(
                 "folder",
@@ -367,6 +396,7 @@ def run_parameters() -> list[click.Parameter]:
         ),
         option("force", is_flag=True, help="Replace a run that is there."),
         option("resume", is_flag=True, help="Go on with an interrupted run."),
+        option("join", is_flag=True, help="Let other processes train candidates, too: `moew worker FOLDER`."),
         json_option(),
     ]
 

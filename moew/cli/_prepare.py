@@ -41,8 +41,9 @@ class Job:
 
 
 @users_code()
-def prepare_job(settings: dict[str, Any], storage: Path | None = None) -> Job:
-    """Read the files and prepare the search, with its study in `storage`; raise on what cannot work."""
+def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: bool = False) -> Job:
+    """Read the files and prepare the search, with its study in the database of the settings or in the file
+    `storage`; raise on what cannot work."""
     for name in ("train", "label"):
         if settings[name] is None:
             how = (
@@ -80,7 +81,7 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None) -> Job:
     # Where validation rows are given, training rows without the metric's columns are only trained on.
     training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), together=True)
     model = _parts.model_from(settings, training.X, training.y)
-    search = _search_settings(settings, model, metric, rule, validation_by, schema, storage)
+    search = _search_settings(settings, model, metric, rule, validation_by, schema, storage, join)
     validation = _other(schema, settings["validation"], "validation")
     test = _other(schema, settings["test"], "test")
     return Job(
@@ -191,6 +192,7 @@ def _search_settings(
     validation: Any,
     schema: Schema,
     storage: Path | None,
+    join: bool,
 ) -> SearchSettings:
     from moew.search import ExampleWeightSearch
 
@@ -210,9 +212,13 @@ def _search_settings(
         final=settings["final"],
         guard=settings["guard"],
         honest=_parts.honest_from(settings["honest"]),
-        storage=storage,
+        storage=storage if storage is None else settings["storage"] or storage,
+        study_name=settings.get("study_name", "moew"),
+        join=join,
         sample_weight_name=_parts.weight_name_of(model),
         n_jobs=settings["jobs"],
+        candidate_timeout=settings["candidate_timeout"],
+        most_failures=settings["most_failures"],
         show_progress=True if storage is not None else None,
         random_state=settings["seed"],
     ).settings

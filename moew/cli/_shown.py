@@ -1,14 +1,17 @@
-"""Show results on a terminal with rich; texts from data are not read as markup."""
+"""Show results on a terminal; texts from files are neither obeyed as escape sequences nor read as markup."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from moew._printable import printable
 from moew._util.numbers import count, number, signed
+from moew._util.whole_files import writing
 
 if TYPE_CHECKING:
     from moew.search._result import SearchResult
@@ -19,16 +22,34 @@ _WORDS = {
     "settings.toml": "all settings, for --config",
     "weights.parquet": "row id and weight of each training row, as the model was trained",
     "study.log": "every candidate (an Optuna journal, for optuna-dashboard)",
+    "study.log.predictions": "what the candidates predicted, for --resume",
     "parts.json": "weights and decision as functions of new rows",
     "report.json": "what the report is made from",
 }
+
+
+def show(text: str) -> None:
+    """Write text for a person to standard output."""
+    _write(printable(text))
+
+
+def _write(text: str, **how: Any) -> None:
+    with writing("standard output"):
+        click.echo(text, **how)
+
+
+def show_csv(text: str) -> None:
+    """Write a CSV to standard output: as it is for a program, with escapes on a terminal."""
+    # click.echo would take escape sequences out of what a program reads.
+    _write(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
 
 
 def show_json(content: Any) -> None:
     """Write one JSON object to standard output."""
     from moew._util.plain import plain
 
-    click.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))
+    text = json.dumps(plain(content), ensure_ascii=False, allow_nan=False)
+    _write("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> None:
@@ -39,13 +60,14 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int 
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for place, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if place < texts else "right", overflow="fold")
+        table.add_column(Text(printable(name)), justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(highlight=False)
     with console.capture() as captured:
         console.print(table)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    # Not through `show`: rich's own styles are escape sequences.
+    _write("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
@@ -54,7 +76,7 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     held = f", {result.n_holdout:,} set aside" if result.n_holdout else ""
     tested = report["tested"]
     test = "" if tested is None else f", {tested['n_rows']:,} test rows"
-    click.echo(f"\n{result.metric} on {result.rows_judged}{held}{test} ({better} is better)\n")
+    show(f"\n{result.metric} on {result.rows_judged}{held}{test} ({better} is better)\n")
     rows = [
         [
             way["name"],
@@ -68,13 +90,13 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     ]
     heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
     show_table(heads, rows)
-    click.echo(
+    show(
         f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Handed out: "
         f"{result.chosen}, {result.reason}.\n"
         "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
     for note in report["notes"]:
-        click.echo(f"Note: {note}")
+        show(f"Note: {note}")
 
 
 def _tested(tested: Mapping[str, Any], way: Mapping[str, Any]) -> float | None:
@@ -99,7 +121,7 @@ def show_verdict(report: Mapping[str, Any]) -> None:
     from moew.report import advice, told
 
     headline, *more = told(report)
-    click.echo(f"\n{headline}\n{fill(' '.join(more), 80)}\n{fill(advice(report), 80)}")
+    show(f"\n{headline}\n{fill(' '.join(more), 80)}\n{fill(advice(report), 80)}")
 
 
 def show_comparison(comparison: Any) -> None:
@@ -107,7 +129,7 @@ def show_comparison(comparison: Any) -> None:
     from moew._util.margins import margin
 
     better = "higher" if comparison.greater_is_better else "lower"
-    click.echo(
+    show(
         f"\n{comparison.metric}, {better} is better; {comparison.repeats} repeats, "
         f"{comparison.n_test:,} test rows\n"
     )
@@ -123,19 +145,19 @@ def show_comparison(comparison: Any) -> None:
         for row in comparison.rows
     ]
     show_table(("way", "models", "best", "honest", "test", "± 95 %"), rows)
-    click.echo(
+    show(
         f"\nmoew − uniform on test: {signed(comparison.difference.mean(), 4)} ± "
         f"{number(margin(comparison.gain), 2)} over the repeats,\n"
         f"± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
     )
     for row in comparison.rows:
         if row.note:
-            click.echo(f"{row.method}: {row.note}")
+            show(f"{row.method}: {row.note}")
 
 
 def show_files(folder: Any, names: Sequence[str]) -> None:
     """List the files of the run folder."""
-    click.echo(f"\nEverything is in {folder}:")
+    show(f"\nEverything is in {folder}:")
     order = [name for name in _WORDS if name in names]
     width = max(map(len, names))
     for name in [*order, *(name for name in names if name not in order)]:
@@ -144,4 +166,4 @@ def show_files(folder: Any, names: Sequence[str]) -> None:
             if name.startswith("model")
             else "the model without learned weights, for `moew predict --unweighted`"
         )
-        click.echo(f"  {name:{width}}  {words}")
+        show(f"  {name:{width}}  {words}")

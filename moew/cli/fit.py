@@ -50,7 +50,7 @@ def _fit(settings: dict[str, Any]) -> None:
     folder = RunFolder(settings["out"])
     how = {"force": settings["force"], "resume": settings["resume"]}
     folder.check(**how)  # before large files are read
-    job = prepare_job(settings, folder.study)
+    job = prepare_job(settings, folder.study, join=settings["join"])
     recorded_settings = recorded(settings)
     text = toml_text(recorded_settings, f"Settings of `moew fit`, for: moew fit --config {SETTINGS}")
     folder.begin(text, **how)
@@ -63,7 +63,7 @@ def _fit(settings: dict[str, Any]) -> None:
         raise
     with users_code():
         comparison = run_comparison(job) if settings["compare"] else None
-        report = _report_data(job, fitted, comparison, recorded_settings)
+        report = _report_data(job, fitted, comparison, _without_password(recorded_settings))
         page = render(report)
         result = folder.save(
             fitted, job.schema, job.training, text, _result(job, fitted, report), report, page
@@ -81,6 +81,15 @@ def _fit(settings: dict[str, Any]) -> None:
         click.echo("The model can only be kept as code: `moew predict` will ask for --trust.")
 
 
+def _without_password(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings for the report, which others read."""
+    if settings.get("storage") is None:
+        return settings
+    from moew.search._storage import storage_name
+
+    return {**settings, "storage": storage_name(settings["storage"])}
+
+
 @users_code()
 def run_comparison(job: Job) -> Comparison:
     """Compare all methods with the settings and the rows of the command."""
@@ -88,7 +97,7 @@ def run_comparison(job: Job) -> Comparison:
 
     repeats, seed = job.settings["repeats"], job.settings["seed"]
     tell(f"comparing all ways to the metric, each {repeats} times")
-    settings = replace(job.search.settings, storage=None, show_progress=None)
+    settings = replace(job.search.settings, storage=None, join=False, show_progress=None)
     training, validation, test = map(job.rows, (job.training, job.validation, job.test))
     return compare_settings(settings, training, validation, test, repeats, seed)
 

@@ -77,6 +77,6 @@ def deliver(columns: dict[str, Any], out: Path | None, as_json: bool, what: str)
     elif as_json:
         _shown.show_json({"rows": n_rows, "out": str(out)})
     elif out is None:
-        click.echo(write_table(columns, None), nl=False)
+        _shown.show_csv(write_table(columns, None))
     else:
-        click.echo(f"{n_rows:,} {what} are in {out}")
+        _shown.show(f"{n_rows:,} {what} are in {out}")

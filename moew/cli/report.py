@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from moew.cli import _shown
 from moew.cli._ending import one_line_errors
 from moew.cli.predict import _FOLDER
 
@@ -16,15 +17,16 @@ def command() -> click.Command:
     def report(run: Path) -> None:
         """Make the report of a run again, from report.json in its folder."""
         with one_line_errors():
+            from moew._util.whole_files import write_whole
             from moew.cli.runs import RunFolder
-            from moew.cli.runs._damage import reading
             from moew.cli.runs._folder import REPORT, REPORT_DATA
             from moew.report import render
+            from moew.saving import reading
 
             data = RunFolder(run).read_json(REPORT_DATA)
             with reading(run / REPORT_DATA):
                 page = render(data)
-            (run / REPORT).write_text(page, encoding="utf-8")
-            click.echo(f"The report: {run / REPORT}")
+            write_whole(run / REPORT, lambda new: new.write_text(page, encoding="utf-8"), private=True)
+            _shown.show(f"The report: {run / REPORT}")
 
     return report

@@ -43,10 +43,10 @@ def command() -> click.Command:
 def _users_function(run: Path, state: dict, trust: bool) -> dict[str, object]:  # type: ignore[type-arg]
     """The user's own embedding by its name in the state; it is imported only with trust."""
     from moew.cli._objects import find_object
-    from moew.cli.runs._damage import reading
     from moew.cli.runs._finished import embeddings_in
-    from moew.cli.runs._folder import PARTS
     from moew.exceptions import InvalidInputError
+    from moew.saving import reading
+    from moew.search._saved import PARTS
 
     with reading(run / PARTS):
         named = {fitted["function"] for fitted in embeddings_in(state) if "function" in fitted}

@@ -1,7 +1,9 @@
 """The command line: what it says and which exit status it ends with."""
 
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from tables import moew, refused
@@ -46,6 +48,20 @@ def test_wrong_usage_ends_with_2(arguments):
     line = refused(*arguments)
     assert line.startswith("moew: ") and line.count("\n") == 1
     assert "?." not in line
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_an_interruption_where_python_ignores_exceptions_is_not_lost(monkeypatch, own_folder):
+    class Ended:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    def end_an_object(*_):
+        Ended()
+        time.sleep(60)
+
+    monkeypatch.setattr("moew.cli.demo._draw_figure_1", end_an_object)
+    assert "interrupted" in refused("demo", status=130)
 
 
 @pytest.mark.parametrize(

@@ -99,3 +99,15 @@ def test_programs_that_are_not_in_their_folder_are_said(project):
     assert "score.awk" in line and line.count("\n") == 1
     program = ("--metric-command", "awk -F, -f score.awk {predictions}", "--folder", project)
     assert in_json("fit", *data, "--drop", "id", *program)["moew"]["best"] > 0.5
+
+
+def test_settings_that_are_nested_too_deeply_are_refused(project):
+    (project / "deep.toml").write_text("batches = " + "[" * 50_000 + "]" * 50_000)
+    assert "deep.toml has lists or tables nested too deeply" in refused(
+        "fit", "--config", str(project / "deep.toml")
+    )
+
+
+def test_a_nul_character_in_settings_is_refused(project):
+    (project / "nul.toml").write_text('label = "a\\u0000b"\n')
+    assert "label holds a NUL character" in refused("fit", "--config", str(project / "nul.toml"))

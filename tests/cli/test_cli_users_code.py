@@ -94,7 +94,6 @@ def test_what_the_users_code_prints_is_no_result(jobs):
     [
         (("--metric", "ending:leaves", "--model", "logistic"), "with SystemExit: I am done ("),
         (("--metric", "ending:stops", "--model", "logistic"), "with Stop: no more ("),
-        (("--metric", "accuracy", "--model", "ending:Leaving"), "with SystemExit: 0 ("),
     ],
 )
 def test_code_that_wants_to_end_the_program_is_a_failure(own, words):
@@ -102,6 +101,27 @@ def test_code_that_wants_to_end_the_program_is_a_failure(own, words):
     assert line.startswith("moew: code of yours wanted to end the program") and words in line
     assert "ending.py, line " in line
     assert not Path("run/result.json").exists()
+
+
+def test_a_model_that_wants_to_end_the_program_is_a_failed_candidate():
+    line = refused("fit", *DATA, "--metric", "accuracy", "--model", "ending:Leaving", status=1)
+    assert "every candidate so far failed; the first: TrainingFailedError: the model's fit raised" in line
+    assert "SystemExit: 0" in line
+    assert not Path("run/result.json").exists()
+
+
+def test_a_model_that_hangs_is_a_failed_candidate(folder):
+    text = "import time\nfrom sklearn.linear_model import LogisticRegression\n\n"
+    text += "class Hanging(LogisticRegression):\n    def fit(self, X, y, sample_weight=None):\n"
+    text += "        time.sleep(1000)\n"
+    write_module(folder, "hanging", text)
+    few = ("--batches", "1", "--batch-size", "1", "--folds", "none", "--no-guard")
+    timeout = ("--candidate-timeout", "0.2")
+    line = refused(
+        "fit", *DATA, *few, "--metric", "accuracy", "--model", "hanging:Hanging", *timeout, status=1
+    )
+    assert "the training took longer than candidate_timeout=0.2 seconds" in line
+    assert "candidate-timeout = 0.2" in Path("run/settings.toml").read_text()
 
 
 def test_what_was_trained_before_the_end_is_kept(folder):

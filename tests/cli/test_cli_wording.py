@@ -190,9 +190,9 @@ def test_what_helps_only_in_python_is_left_out():
 
 
 def test_the_library_names_arguments_that_are_options_here():
-    """What a message calls an argument is an option of `moew fit`, but for what only Python users set."""
-    fit = cli.commands().commands["fit"]
-    options = {name for p in fit.params for name in (*p.opts, *p.secondary_opts)}
+    """What a message calls an argument is an option of a command, but for what only Python users set."""
+    commands = cli.commands().commands.values()
+    options = {name for one in commands for p in one.params for name in (*p.opts, *p.secondary_opts)}
     rooms = [path for path in Path(package.__file__).parent.rglob("*.py") if path.parts[-2] != "paper"]
     calls = [node for path in rooms for node in ast.walk(ast.parse(path.read_text())) if _is_argument(node)]
     names = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}

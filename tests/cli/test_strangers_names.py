@@ -1,0 +1,82 @@
+"""Names in a stranger's files reach the terminal as text, never as escape sequences."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from tables import QUICK, moew, refused, write_classes
+
+FIT = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", *QUICK)
+REWRITE = "\x1b[1A\x1b[2K\x9b2K\u202eall is well"  # goes up a line and deletes it
+
+
+@pytest.fixture(autouse=True)
+def folder(own_folder):
+    write_classes(own_folder)
+    return own_folder
+
+
+def assert_harmless(text):
+    assert not any(odd in text for odd in ("\x1b", "\x9b", "\u202e"))
+
+
+def rename_the_models_class(path, name):
+    with zipfile.ZipFile(path) as packed:
+        content = {entry: packed.read(entry) for entry in packed.namelist()}
+    schema = json.loads(content["schema.json"])
+    schema["__class__"] = name
+    content["schema.json"] = json.dumps(schema).encode()
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as packed:
+        for entry, data in content.items():
+            packed.writestr(entry, data)
+    path.write_bytes(written.getvalue())
+
+
+def test_the_question_whether_to_trust_cannot_be_rewritten():
+    moew(*FIT, "--model", "logistic")
+    rename_the_models_class(Path("run/model.skops"), REWRITE)
+    line = refused("predict", "run", "test.csv")
+    assert "add --trust" in line and "\\x1b[1A\\x1b[2K" in line
+    assert_harmless(line)
+
+
+def test_a_folders_own_name_cannot_either():
+    odd = Path(f"run{REWRITE}")
+    moew(*FIT, "--model", "logistic", "--out", odd)
+    (odd / "model.skops").rename(odd / "model.pickle")
+    line = refused("predict", odd, "test.csv")
+    assert "add --trust" in line
+    assert_harmless(line)
+
+
+def test_names_of_classes_and_settings_are_shown_as_escapes():
+    for name in ("train.csv", "valid.csv", "test.csv"):
+        Path(name).write_text(Path(name).read_text().replace(",yes", f",yes{REWRITE}"))
+    shown = moew(*FIT[:-6], *QUICK, "--metric", "fpr_gap", "--metric-column", "group=id", status=None)
+    assert_harmless(shown.stdout + shown.stderr)
+    done = moew(*FIT, "--model", "logistic")
+    assert_harmless(done.stdout + done.stderr)
+    as_json = moew("predict", "run", "test.csv", "--json").stdout
+    assert_harmless(as_json)
+    assert f"yes{REWRITE}" in json.loads(as_json)["predictions"]["prediction"]
+    Path("odd.toml").write_text(json.dumps(f"a{REWRITE}", ensure_ascii=True) + " = 1\n")
+    assert_harmless(refused("fit", "--config", "odd.toml"))
+
+
+def test_a_csv_is_escaped_on_a_terminal_only(monkeypatch, capsys):
+    from moew.cli import _shown
+
+    _shown.show_csv(f"a\n{REWRITE}\n")
+    assert capsys.readouterr().out == f"a\n{REWRITE}\n"
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    seen = Terminal()
+    monkeypatch.setattr("sys.stdout", seen)
+    _shown.show_csv(f"a\n{REWRITE}\n")
+    assert_harmless(seen.getvalue())
