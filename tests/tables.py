@@ -73,3 +73,9 @@ def write_module(folder: Path, name: str, text: str) -> None:
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     sys.modules.pop(name, None)
     invalidate_caches()  # a folder's listing may be older than the file
+
+
+def contents(folder):
+    """The bytes of every file in a folder and its folders, by path."""
+    files = [path for path in Path(folder).rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

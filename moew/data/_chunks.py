@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -125,21 +126,38 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
             argument="source",
         ) from error
     for file in files:
-        try:
+        with _as_parquet(file):
             opened = ParquetFile(file, pre_buffer=False)  # otherwise everything that was read stays in memory
-        except (OSError, ValueError) as error:
-            raise InvalidInputError(
-                f"{file} cannot be read as a Parquet file ({error}). Read other files yourself and pass a "
-                "function, such as lambda: pandas.read_csv(path, chunksize=100_000).",
-                argument="source",
-            ) from error
         with opened:
-            for batch in opened.iter_batches(batch_size=chunk_rows):
-                yield batch.to_pandas()
+            with _as_parquet(file):
+                batches = opened.iter_batches(batch_size=chunk_rows)
+            while True:
+                with _as_parquet(file):  # what is damaged may lie in the middle
+                    batch = next(batches, None)
+                    rows = None if batch is None else batch.to_pandas()
+                if rows is None:
+                    break
+                yield rows
+
+
+@contextmanager
+def _as_parquet(file: Path) -> Iterator[None]:
+    """Turn whatever a reader says about a file into an error that names it."""
+    try:
+        yield
+    except Exception as error:
+        if type(error) is MemoryError:  # not Arrow's, of a file that says it holds more than there is
+            raise
+        raise InvalidInputError(
+            f"{file} cannot be read as a Parquet file ({error}). Read other files yourself and pass a "
+            "function, such as lambda: pandas.read_csv(path, chunksize=100_000).",
+            argument="source",
+        ) from error
 
 
 def _iterable_pieces(chunks: Any, chunk_rows: int) -> Iterator[Any]:
-    if not isinstance(chunks, Iterable):
+    single = isinstance(chunks, np.ndarray) and chunks.ndim == 0  # has __iter__ all the same
+    if single or not isinstance(chunks, Iterable):
         raise InvalidInputError(
             "rows come from a Parquet or .npy file, an array, a data frame, a pair (X, y), an iterable of "
             f"those, or a function that returns one; got {type(chunks).__name__}.",
@@ -198,7 +216,9 @@ def _is_npy(thing: Any) -> bool:
 def _mapped(path: str | os.PathLike[str]) -> Any:
     try:
         array = np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # of a damaged header NumPy raises what its parser does
         raise InvalidInputError(
             f"{path} cannot be mapped as a .npy file: {error}.", argument="source"
         ) from error

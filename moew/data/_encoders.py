@@ -6,7 +6,7 @@ How the rows are cut into chunks changes means and deviations only by rounding.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from moew.data._columns import (
     too_large,
 )
 from moew.data._table import check_same_columns, column_names, columns_of, marked_as_categories
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, StateError
 from moew.types import FloatArray, Labels, Rows, Task
 
 
@@ -284,7 +284,7 @@ class TargetEncoder:
     def from_state(cls, state: State) -> Self:
         """The encoder that `state()` described."""
         self = cls(scale=state["scale"])
-        self.column_ = _column_of(state["column"])
+        self.column_ = _column_of(state["column"], least=1)  # labels of one class
         self.block_ = _blocks([self.column_])[0]
         return self
 
@@ -293,8 +293,14 @@ def _state_of(column: Column) -> State:
     return {**asdict(column), "levels": list(column.levels)}
 
 
-def _column_of(state: State) -> Column:
-    return Column(**{**state, "levels": tuple(state["levels"])})
+def _column_of(state: State, least: int = 2) -> Column:
+    """The column that a state describes; a binary one has two levels, or the `least` number of them."""
+    column = Column(**{**state, "levels": tuple(state["levels"])})
+    if column.kind not in get_args(Kind):
+        raise StateError(f"a column must be one of {', '.join(get_args(Kind))}, not {column.kind!r}.")
+    if column.kind == "binary" and not least <= len(column.levels) <= 2:
+        raise StateError(f"a column of two values has the values {list(column.levels)!r}.")
+    return column
 
 
 def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> FloatArray:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from moew.data._columns import is_missing
 from moew.data._groups import check_groups, group_codes
-from moew.data._table import check_same_columns, column_names
+from moew.data._table import check_distinct_columns, check_same_columns, column_names
 from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.types import Columns, FloatArray, IntArray, Labels, Rows, Task
 
@@ -120,11 +120,27 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
     """
     columns = columns_from(given.metadata, given.X, names)
     n = _num_samples(given.X)
-    labels = column_or_1d(np.asarray(given.y), warn=True)
+    try:
+        labels = column_or_1d(np.asarray(given.y), warn=True)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"the {what} labels y must be one value for each row: {error}", argument="y"
+        ) from error
     groups = None if given.groups is None else group_codes(check_groups(given.groups, what))
     of_rows = [("y", labels), ("sample_weight", given.sample_weight), ("groups", groups), *columns.items()]
     for name, values in of_rows:
-        if values is not None and (got := _num_samples(values)) != n:
+        if values is None:
+            continue
+        try:
+            got = _num_samples(values)
+        except TypeError as error:
+            raise InvalidInputError(
+                f"the {what} rows' ",
+                Argument(name),
+                f" must hold a value for each of the {n} rows, got {values!r}.",
+                argument=name,
+            ) from error
+        if got != n:
             raise InvalidInputError(
                 f"the {what} rows have inconsistent numbers of samples: X has {n}, {name} has {got}.",
                 argument=name,
@@ -187,15 +203,25 @@ def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[st
             f"metadata must be a dict of columns or a data frame, got {type(metadata).__name__}.",
             argument="metadata",
         )
+    if hasattr(metadata, "columns"):
+        check_distinct_columns(metadata, "metadata")
     found: dict[str, Any] = {} if metadata is None else {name: metadata[name] for name in metadata}
     for name, values in found.items():
-        if np.ndim(values) != 1:
+        if _n_dimensions(values) != 1:
             raise InvalidInputError(
                 f"the column {name!r} must have one value for each row, got {values!r}.", argument="metadata"
             )
     in_X = getattr(X, "columns", ())
     found.update({name: X[name] for name in names if name not in found and name in in_X})
     return {name: np.asarray(values) for name, values in found.items()}
+
+
+def _n_dimensions(values: Any) -> int:
+    """The number of dimensions; -1 for lists of different lengths."""
+    try:
+        return int(np.ndim(values))
+    except ValueError:
+        return -1
 
 
 def without_columns(X: Rows, features: Sequence[str] | None, names: Sequence[str]) -> Rows:
@@ -218,13 +244,21 @@ def two_dimensional(X: Rows) -> Rows:
     """X (n, D) with rows that can be indexed: lists become arrays, sparse matrices CSR; others stay."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    try:
+        X = X if hasattr(X, "shape") else np.asarray(X)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), but its rows have different lengths ({error}). "
+            "Give each row a value for every column.",
+            argument="X",
+        ) from error
     if len(X.shape) != 2:
         raise InvalidInputError(
             f"X must have two dimensions (rows, columns), got shape {X.shape}. Reshape your data, or turn "
             "text and other single values into columns first.",
             argument="X",
         )
+    check_distinct_columns(X)
     return X
 
 
@@ -282,23 +316,52 @@ def _n_columns(X: Rows) -> int:
 
 def _check_labels(labels: Labels, task: Task, what: str) -> Labels:
     if task == "regression":
-        labels = np.asarray(labels, dtype=np.float64)
+        try:
+            labels = np.asarray(labels, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"the {what} labels y must be numbers for a regressor, got {labels.tolist()[0]!r} ({error}). "
+                "Turn them into numbers, or use a classifier.",
+                argument="y",
+            ) from error
     if labels.dtype.kind == "O":
         missing = is_missing(labels)
     else:
         missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind == "O" and task == "classification" and not missing.any():
+        try:
+            np.unique(labels)
+        except TypeError as error:
+            raise InvalidInputError(
+                f"the {what} labels y are of kinds that cannot be compared ({error}); make all of them "
+                "texts, or all of them numbers.",
+                argument="y",
+            ) from error
     if missing.any():
         raise InvalidInputError(
             f"the {what} labels y hold NaN or infinity in {int(missing.sum())} rows: drop those rows.",
             argument="y",
         )
     if task == "classification" and what == "training":
-        check_classification_targets(labels)
+        try:
+            check_classification_targets(labels)
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(
+                f"the training labels y cannot be classes: {error}", argument="y"
+            ) from error
     return labels
 
 
 def _check_sample_weight(sample_weight: Any, what: str) -> FloatArray:
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the {what} rows' ",
+            Argument("sample_weight"),
+            f" must be numbers, one for each row: {error}.",
+            argument="sample_weight",
+        ) from error
     if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise InvalidInputError(
             f"the {what} rows' ",

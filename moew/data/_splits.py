@@ -131,19 +131,34 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
     validation = splitter
     if rows.groups is not None and (splitter is None or isinstance(splitter, Integral)):
         splitter = _group_splitter(splitter, task, rows.groups)
-    splitter = check_cv(splitter, rows.y, classifier=task == "classification")
+    try:
+        splitter = check_cv(splitter, rows.y, classifier=task == "classification")
+    except ValueError as error:
+        raise InvalidInputError(
+            Argument("validation"),
+            f" must be 'auto', None, a share, a number of folds or a splitter, got {validation!r}.",
+            argument="validation",
+        ) from error
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter = copy(splitter)  # a splitter without a random_state gets a seed, as models do
         splitter.random_state = int(rng.integers(2**31))
     try:
         splits = _splits(splitter, rows)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InvalidInputError(
             Argument("validation", validation),
             f" cannot split these rows: {error}.",
             InPython(" A splitter that needs groups gets them from fit(X, y, groups=…)."),
             argument="validation",
         ) from error
+    if not splits:
+        raise InvalidInputError(
+            Argument("validation", validation),
+            " gives no splits; use a number of folds, or a splitter with at least one split.",
+            argument="validation",
+        )
+    n = len(rows)
+    splits = [(_row_numbers(a, n, validation), _row_numbers(b, n, validation)) for a, b in splits]
     if rows.groups is not None:
         _check_whole(splits, rows.groups, validation)
     tested = np.concatenate([test for _, test in splits])
@@ -388,8 +403,33 @@ def _splits(splitter: Any, rows: LabelledRows) -> list[tuple[IntArray, IntArray]
         return list(splitter.split(rows.X, rows.y, rows.groups))
 
 
+def _row_numbers(side: Any, n: int, validation: Any) -> IntArray:
+    """The rows (m,) of one side of a split, which may be given as a list or as a mask (n,)."""
+    try:
+        numbers = np.asarray(side)
+    except ValueError:  # lists of different lengths
+        numbers = np.asarray("")
+    if numbers.dtype == np.bool_ and numbers.shape == (n,):
+        numbers = np.flatnonzero(numbers)
+    if numbers.shape == (0,):
+        raise InvalidInputError(
+            Argument("validation", validation),
+            " leaves one side of a split without rows; use fewer folds, or other splits.",
+            argument="validation",
+        )
+    whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+    if not whole or numbers.min() < -n or numbers.max() >= n:
+        raise InvalidInputError(
+            Argument("validation", validation),
+            f" cannot split these rows: each side of a split must be numbers of rows from 0 to {n - 1}, got "
+            f"{side!r}.",
+            argument="validation",
+        )
+    return np.asarray(numbers, dtype=np.intp) % n
+
+
 def _check_whole(splits: list[tuple[IntArray, IntArray]], groups: IntArray, validation: Any) -> None:
-    """Raise if a fold is empty, or has rows of one group on both sides."""
+    """Raise if a fold has rows of one group on both sides."""
     for train, test in splits:
         cut = len(np.intersect1d(groups[train], groups[test]))
         if cut:
@@ -397,12 +437,6 @@ def _check_whole(splits: list[tuple[IntArray, IntArray]], groups: IntArray, vali
                 Argument("validation", validation),
                 f" cuts {cut} groups apart, so that models would be scored on groups that they were trained "
                 "on; use a number of folds, or a splitter that keeps groups whole, such as GroupKFold.",
-                argument="validation",
-            )
-        if not (len(train) and len(test)):
-            raise InvalidInputError(
-                Argument("validation", validation),
-                " leaves a fold without rows, because groups are not cut apart; use fewer folds.",
                 argument="validation",
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,16 @@ from moew.types import Rows
 def column_names(X: Rows) -> list[str] | None:
     """The column names of a data frame, None for an array."""
     return [str(name) for name in X.columns] if hasattr(X, "columns") else None
+
+
+def check_distinct_columns(X: Rows, argument: str = "X") -> None:
+    """Raise if two columns of a data frame have the same name."""
+    counts = Counter(column_names(X) or [])
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
+        raise InvalidInputError(
+            f"{argument} has more than one column named {repeated}; give each its own name.",
+            argument=argument,
+        )
 
 
 def check_same_columns(X: Rows, names: list[str] | None, n_columns: int, what: str) -> None:
@@ -52,11 +63,7 @@ def columns_of(X: Rows) -> list[tuple[str, np.ndarray[Any, Any]]]:
     """Name and values (n,) of every column; categories are objects, with None for missing values."""
     _refuse_sparse(X)
     if hasattr(X, "columns"):
-        names = column_names(X) or []
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise InvalidInputError(
-                f"X has more than one column named {repeated}; give each its own name.", argument="X"
-            )
+        check_distinct_columns(X)
         return [(f"column {name!r}", _frame_column(X[name])) for name in X.columns]
     values = np.asarray(X)
     if values.dtype.kind in "mM":

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from moew._util.seeds import draw_seed
-from moew._util.state import State, pack_array, unpack_array
+from moew._util.state import State, has_state, pack_array, unpack_array
 from moew.data import TabularEncoder, TargetEncoder
 from moew.data._chunks import CHUNK_ROWS, Column
 from moew.embedding._base import BaseEmbedding, side_by_side
@@ -21,6 +21,7 @@ from moew.types import FloatArray, Labels, Rows, Task
 _MOST_DIMS = 8  # the paper uses 3 to 10; each dimension more makes the search over alpha harder
 
 
+@has_state
 class AutoencoderEmbedding(BaseEmbedding):
     """Embeds (x, y), encoded, by the middle layer of an autoencoder D → h → d → h → D, trained on
 

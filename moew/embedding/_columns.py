@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from moew._util.state import State
+from moew._util.state import State, has_state
 from moew.data import TabularEncoder, TargetEncoder, check_same_columns, column_names
 from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
 
+@has_state
 class ColumnsEmbedding(BaseEmbedding):
     """Embeds by chosen columns of X as numbers, and by the label unless `label=False`.
 

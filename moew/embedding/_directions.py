@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
-from moew._util.state import State, pack_array, unpack_array
+from moew._util.state import State, has_state, pack_array, unpack_array
 from moew._util.threads import one_blas_thread
 from moew.data import TabularEncoder, is_missing, label_levels, label_positions, number_labels
 from moew.data._columns import Column, are_numbers, encode, in_order, plain
@@ -31,6 +31,7 @@ _HUGE = 1e300  # constant targets have no finite deviation, which JSON could not
 _SPECK = 1e-10  # what varies by less than this share of its largest value is constant up to rounding
 
 
+@has_state
 class DirectionsEmbedding(BaseEmbedding):
     """Embeds by the label, the metric's columns, a linear discriminant and principal components.
 

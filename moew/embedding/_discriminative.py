@@ -8,13 +8,14 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from moew._util.seeds import draw_seed
-from moew._util.state import State, load_state
+from moew._util.state import State, has_state, load_state
 from moew.data import TargetEncoder, check_same_columns
 from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
 
+@has_state
 class DiscriminativeEmbedding(BaseEmbedding):
     """Embeds by the last hidden layer of a network trained to predict y from x, and by the label.
 

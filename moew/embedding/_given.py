@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from moew._util.state import State, find_object, name_object
+from moew._util.state import State, find_object, has_state, name_object
 from moew.data import TargetEncoder
 from moew.data._read_only import read_only
 from moew.embedding._base import BaseEmbedding, side_by_side
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import Labels, Rows, Task
 
 
+@has_state
 class TransformerEmbedding(BaseEmbedding):
     """Embeds by a scikit-learn transformer of X, which gets X unchanged, and by the label.
 
@@ -28,15 +31,32 @@ class TransformerEmbedding(BaseEmbedding):
         self.standardize = standardize
 
     def _learn(self, X: Rows, y: Labels, task: Task) -> None:
-        self.transformer_ = clone(self.transformer).fit(read_only(X), read_only(y))
+        with self._taking_rows():
+            self.transformer_ = clone(self.transformer).fit(read_only(X), read_only(y))
         self.target_ = TargetEncoder().fit(y, task)
 
     def _embed(self, X: Rows, y: Labels) -> Any:
-        raw = self.transformer_.transform(read_only(X))
+        with self._taking_rows():
+            raw = self.transformer_.transform(read_only(X))
         if not self.label:
             return raw
         dense = self._checked(raw, len(y))
         return side_by_side(dense, self.target_.transform(y))
+
+    @contextmanager
+    def _taking_rows(self) -> Iterator[None]:
+        """Say which part cannot take the rows, such as texts, where the transformer says only why."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(
+                Argument("embedding"),
+                f": {self.transformer!r} cannot take these rows: {str(error).rstrip('.')}. Prepare them "
+                "before it in a Pipeline, or use ",
+                Argument("embedding", "directions"),
+                ".",
+                argument="embedding",
+            ) from error
 
     def _plain_params(self) -> dict[str, Any]:
         return {"label": self.label, "standardize": self.standardize}
@@ -56,6 +76,7 @@ class TransformerEmbedding(BaseEmbedding):
         self.target_ = TargetEncoder.from_state(content["target"])
 
 
+@has_state
 class FunctionEmbedding(BaseEmbedding):
     """Embeds by `function(X, y)` → (n, d), the same d for any rows. A state holds only its name."""
 

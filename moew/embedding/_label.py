@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from moew._util.state import State
+from moew._util.state import State, has_state
 from moew.data import label_levels, label_positions, number_labels
 from moew.embedding._base import BaseEmbedding
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
 
 
+@has_state
 class LabelEmbedding(BaseEmbedding):
     """Embeds by the one-hot class, also of two classes; in regression, of `n_bins` quantile bins of y.
 

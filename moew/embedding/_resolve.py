@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from moew._util.functions import check_takes_rows
 from moew.embedding._base import BaseEmbedding
 from moew.embedding._columns import ColumnsEmbedding
 from moew.embedding._given import FunctionEmbedding, TransformerEmbedding
@@ -36,6 +37,7 @@ def resolve_embedding(thing: Any) -> Embedding:
         if hasattr(thing, "fit") and hasattr(thing, "transform"):
             return TransformerEmbedding(thing)
         if callable(thing):
+            check_takes_rows(thing, "embedding")
             return FunctionEmbedding(thing)
     raise InvalidInputError(
         Argument("embedding"),

@@ -12,7 +12,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from moew._util.estimators import is_regression
-from moew._util.state import State, Stateful, find_object
+from moew._util.state import State, Stateful, find_object, has_state
 from moew.exceptions import Argument, InvalidInputError, StateError
 from moew.models._votes import checked_votes, class_scores, weighted_majority, weighted_mean
 from moew.types import Array, FloatArray, Labels, Rows
@@ -22,6 +22,7 @@ def _all_have(method: str) -> Callable[[ModelEnsemble], bool]:
     return lambda self: all(hasattr(model, method) for model in self.models)
 
 
+@has_state
 class ModelEnsemble(Stateful, BaseEstimator):
     """Fitted models that answer as one, by the mean of their answers, each counted as often as it has votes.
 

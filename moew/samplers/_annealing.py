@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from moew._util.numbers import is_number
 from moew.exceptions import InvalidInputError
 from moew.samplers._checks import check_known
 from moew.samplers._ranked import best_first, without_repeats
@@ -43,7 +44,7 @@ class Annealing:
     def __post_init__(self) -> None:
         for name in ("cooling", "heat", "step"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
+            if not (is_number(value) and value > 0):
                 raise InvalidInputError(f"{name} must be a positive number, got {value!r}.", argument=name)
 
     def check_domain(self, domain: Domain) -> None:

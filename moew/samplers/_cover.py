@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from moew._util.numbers import is_number, is_whole
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.samplers._checks import check_known
 from moew.samplers._spread import farthest_first
@@ -43,12 +44,14 @@ class CoverSampler:
     limit: int = 100_000
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.epsilon) and self.epsilon > 0):
+        if not (is_number(self.epsilon) and self.epsilon > 0):
             raise InvalidInputError(
                 f"epsilon must be a positive number, got {self.epsilon!r}.", argument="epsilon"
             )
-        if self.limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, got {self.limit!r}.", argument="limit")
+        if not (is_whole(self.limit) and self.limit >= 1):
+            raise InvalidInputError(
+                f"limit must be a whole number of at least 1, got {self.limit!r}.", argument="limit"
+            )
 
     def check_domain(self, domain: Domain) -> None:
         """Raise where the cover of the domain would have more than `limit` points."""

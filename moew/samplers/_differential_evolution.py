@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from moew._util.numbers import is_number, is_whole
 from moew.exceptions import InvalidInputError
 from moew.samplers._checks import check_known
 from moew.samplers._ranked import best_first, without_repeats
@@ -38,16 +39,17 @@ class DifferentialEvolution:
     scale: tuple[float, float] = (0.3, 0.9)
 
     def __post_init__(self) -> None:
-        if self.population < 4:
+        if not (is_whole(self.population) and self.population >= 4):
             raise InvalidInputError(
-                f"population must be at least 4, got {self.population!r}.", argument="population"
+                f"population must be a whole number of at least 4, got {self.population!r}.",
+                argument="population",
             )
-        if not 0 <= self.crossover <= 1:
+        if not (is_number(self.crossover) and 0 <= self.crossover <= 1):
             raise InvalidInputError(
                 f"crossover is a chance, from 0 to 1; got {self.crossover!r}.", argument="crossover"
             )
-        low, high = self.scale
-        if not 0 < low <= high < np.inf:
+        two = self.scale if isinstance(self.scale, tuple | list) and len(self.scale) == 2 else (-1, -1)
+        if not (all(map(is_number, two)) and 0 < two[0] <= two[1]):
             raise InvalidInputError(
                 f"scale must be two positive numbers, the lower one first; got {self.scale!r}.",
                 argument="scale",

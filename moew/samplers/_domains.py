@@ -6,17 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from moew._util.numbers import is_number, is_whole
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray
 
+_SIZES = (1e-100, 1e100)  # beyond these, squares of coordinates are 0 or infinite
+
 
 def _check(n_dims: int, size: float, what: str) -> None:
-    if n_dims < 1:
+    if not (is_whole(n_dims) and n_dims >= 1):
         raise InvalidInputError(
-            f"the domain needs at least one dimension, got n_dims={n_dims}.", argument="n_dims"
+            f"the domain needs at least one dimension, as a whole number, got n_dims={n_dims!r}.",
+            argument="n_dims",
         )
-    if not (np.isfinite(size) and size > 0):
-        raise InvalidInputError(f"{what} must be a positive number, got {size!r}.", argument=what)
+    if not (is_number(size) and _SIZES[0] <= size <= _SIZES[1]):
+        raise InvalidInputError(
+            f"{what} must be a positive number between {_SIZES[0]:g} and {_SIZES[1]:g}, got {size!r}.",
+            argument=what,
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
+from moew._util.numbers import is_number
 from moew._util.threads import one_blas_thread
 from moew.exceptions import InvalidInputError
 from moew.samplers._ascent import Argmax
@@ -24,6 +25,10 @@ _MOST_NOISE = 2.0
 # Used where all scores are equal; with less noise and more width, g is certain everywhere after a few points.
 _FLAT_NOISE, _FLAT_WIDTH = 0.01, 0.3
 _MOST_PERCENT = 99.9999
+# Beyond these, squares overflow or vanish, and g stays the same: given widths far above and below every
+# distance, and noise that drowns the targets, in units of their deviation. No unit is less than _LEAST.
+_WIDTHS: Bounds = (1e-100, 1e100)
+_DROWNED, _LEAST = 1e6, 5e-324
 
 
 @dataclass(frozen=True)
@@ -67,11 +72,11 @@ class GpBucb:
 
     def __post_init__(self) -> None:
         for name, percent in (("p", self.p), ("q", self.q)):
-            if not 0 <= percent <= 100:
+            if not (is_number(percent) and 0 <= percent <= 100):
                 raise InvalidInputError(
                     f"{name} is in percent, from 0 to 100; got {percent!r}.", argument=name
                 )
-        if self.targets not in ("standardize", "center", "raw"):
+        if not isinstance(self.targets, str) or self.targets not in ("standardize", "center", "raw"):
             raise InvalidInputError(
                 f"targets must be 'standardize', 'center' or 'raw', got {self.targets!r}.", argument="targets"
             )
@@ -80,19 +85,19 @@ class GpBucb:
                 raise InvalidInputError(
                     f"width must be 'domain', 'fit' or a number, got {self.width!r}.", argument="width"
                 )
-        elif not (np.isfinite(self.width) and self.width > 0):
+        elif not (is_number(self.width) and self.width > 0):
             raise InvalidInputError(f"width must be a positive number, got {self.width!r}.", argument="width")
         if isinstance(self.noise, str):
             if self.noise not in ("fit", "repeats"):
                 raise InvalidInputError(
                     f"noise must be 'fit', 'repeats' or a number, got {self.noise!r}.", argument="noise"
                 )
-        elif not (np.isfinite(self.noise) and self.noise >= 0):
+        elif not (is_number(self.noise) and self.noise >= 0):
             raise InvalidInputError(
                 f"noise is a variance and must be a number of at least 0, got {self.noise!r}.",
                 argument="noise",
             )
-        if not (np.isfinite(self.noise_floor) and 0 < self.noise_floor <= 1):
+        if not (is_number(self.noise_floor) and 0 < self.noise_floor <= 1):
             raise InvalidInputError(
                 f"noise_floor must be a share above 0 and at most 1, got {self.noise_floor!r}.",
                 argument="noise_floor",
@@ -163,22 +168,25 @@ class GpBucb:
         targets, scale = self._targets(scores)
         if not np.ptp(targets) > 0 and self.targets != "raw":
             # All scores are equal: nothing to fit, so the batch spreads over the domain.
-            wished = {"fit": _FLAT_WIDTH * domain.size, "domain": domain.size}
-            width = wished[self.width] if isinstance(self.width, str) else self.width
+            width = _FLAT_WIDTH * domain.size if self.width == "fit" else self._given_width(domain)
             return Posterior.given(Kernel(1.0, width, max(self.noise_floor, _FLAT_NOISE)), alphas, targets)
         if self.width == "fit":
             width_bounds = (_WIDTH[0] * domain.size, _WIDTH[1] * domain.size)
         else:
-            width = domain.size if self.width == "domain" else float(self.width)
-            width_bounds = (width, width)
+            width_bounds = (self._given_width(domain),) * 2
         if self.noise == "fit":
             noise_bounds = (self.noise_floor, _MOST_NOISE)
         else:
             deviation = repeat_deviation(alphas, scores) if self.noise == "repeats" else self.noise**0.5
-            noise = max((deviation / scale) ** 2, self.noise_floor)
+            noise = max(min(deviation / scale, _DROWNED) ** 2, self.noise_floor)
             noise_bounds = (noise, noise)
         kernel = fit_kernel(alphas, targets, amplitude=_AMPLITUDE, width=width_bounds, noise=noise_bounds)
         return Posterior.given(kernel, alphas, targets)
+
+    def _given_width(self, domain: Domain) -> float:
+        """The width where it is not fitted, so that its square is a number."""
+        width = domain.size if isinstance(self.width, str) else float(self.width)
+        return min(max(width, _WIDTHS[0]), _WIDTHS[1])
 
     def _targets(self, scores: FloatArray) -> tuple[FloatArray, float]:
         """The targets (n,) that g is fitted to, and the size of their unit in units of the metric."""
@@ -191,7 +199,7 @@ class GpBucb:
             if np.abs(targets).max() < 1e-13:
                 targets = np.zeros_like(targets)
         spread = float(np.sqrt((targets**2).mean())) or 1.0
-        return targets / spread, spread * largest
+        return targets / spread, spread * largest or _LEAST  # the product of small numbers can be 0
 
 
 def _without_failures(scores: FloatArray) -> FloatArray:

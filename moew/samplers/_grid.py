@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from moew._util.numbers import is_whole
 from moew.exceptions import Argument, InvalidInputError
 from moew.samplers._checks import check_known
 from moew.samplers._spread import farthest_first
@@ -38,9 +39,9 @@ class GridSampler:
     n_points: int | None = None
 
     def __post_init__(self) -> None:
-        if self.n_points is not None and self.n_points < 2:
+        if self.n_points is not None and not (is_whole(self.n_points) and self.n_points >= 2):
             raise InvalidInputError(
-                f"n_points must be at least 2, got {self.n_points!r}.", argument="n_points"
+                f"n_points must be a whole number of at least 2, got {self.n_points!r}.", argument="n_points"
             )
 
     def check_domain(self, domain: Domain) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from moew._util.numbers import is_number, is_whole
 from moew.exceptions import InvalidInputError
 from moew.samplers._checks import check_known
 from moew.samplers._ranked import best_first, without_repeats
@@ -41,11 +42,12 @@ class Swarm:
 
     def __post_init__(self) -> None:
         for name, least in (("n_particles", 2), ("n_informants", 1)):
-            if getattr(self, name) < least:
+            value = getattr(self, name)
+            if not (is_whole(value) and value >= least):
                 raise InvalidInputError(
-                    f"{name} must be at least {least}, got {getattr(self, name)!r}.", argument=name
+                    f"{name} must be a whole number of at least {least}, got {value!r}.", argument=name
                 )
-        if not 0 <= self.apart <= 1:
+        if not (is_number(self.apart) and 0 <= self.apart <= 1):
             raise InvalidInputError(f"apart is a share, from 0 to 1; got {self.apart!r}.", argument="apart")
 
     def check_domain(self, domain: Domain) -> None:

@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from moew._util.state import State, Stateful, load_state
+from moew._util.state import State, Stateful, has_state, load_state
 from moew.types import FloatArray, Labels, Rows
 
 
+@has_state
 @dataclass(frozen=True)
 class AveragedWeights(Stateful):
     """The average of several weight functions by their votes, which sum to one."""

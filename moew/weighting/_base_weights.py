@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from moew._util.state import State, Stateful, find_object, name_object
+from moew._util.state import State, Stateful, find_object, has_state, name_object
 from moew.data._read_only import read_only
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import FloatArray, Labels, Rows, Task
@@ -33,6 +33,7 @@ class BaseWeightsEstimator(Stateful, BaseEstimator):
         return self.fit(X, y, X_val, y_val, task=task).weights(X, y)
 
 
+@has_state
 class UniformBaseWeights(BaseWeightsEstimator):
     """π = 1 for every row."""
 
@@ -61,6 +62,7 @@ class UniformBaseWeights(BaseWeightsEstimator):
         return cls()
 
 
+@has_state
 class FunctionBaseWeights(BaseWeightsEstimator):
     """π = `function(X, y)`, a positive number for each row. A saved state holds only the function's name."""
 

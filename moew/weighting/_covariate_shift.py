@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from moew._util.seeds import draw_seed
-from moew._util.state import State, pack_array, unpack_array
+from moew._util.state import State, has_state, pack_array, unpack_array
 from moew.data import TabularEncoder
 from moew.types import FloatArray, Labels, Rows, Task
 from moew.weighting._base_weights import BaseWeightsEstimator, check_limit, need_validation
@@ -21,6 +21,7 @@ _MOST_SPLINE_COLUMNS = 64  # with more, no splines: they would fill the memory
 _MOST_PAIRED_COLUMNS = 16
 
 
+@has_state
 class CovariateShift(BaseWeightsEstimator):
     """π(x) = p_V(x) / p_T(x), from the odds of a classifier between validation and training rows.
 

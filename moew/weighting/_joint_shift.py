@@ -69,6 +69,10 @@ def _label_features(labels: Labels, training_labels: Labels, levels: FloatArray)
     if len(levels):
         return np.asarray(np.asarray(labels)[:, None] == levels[None, 1:], dtype=np.float64)
     target = np.asarray(training_labels, dtype=np.float64)
-    spread = float(target.std()) or 1.0
-    z = np.clip((np.asarray(labels, dtype=np.float64) - target.mean()) / spread, -4, 4)
+    # In units of a power of two, which changes no digit, so that no sum and no square overflows.
+    _, exponent = np.frexp(np.abs(target).max())
+    with np.errstate(over="ignore"):
+        target, labels = (np.ldexp(np.asarray(part, np.float64), -exponent) for part in (target, labels))
+        spread = float(target.std()) or 1.0
+        z = np.clip((labels - target.mean()) / spread, -4, 4)
     return np.column_stack([z, z**2])

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from moew._util.state import State, pack_array, unpack_array
+from moew._util.state import State, has_state, pack_array, unpack_array
 from moew.data import label_levels, label_positions, number_labels
 from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.types import FloatArray, Labels, Rows, Task
@@ -19,6 +19,7 @@ from moew.weighting._density_ratio import fit_density_ratio, spline_features, sp
 _TABLE_SIZE = 257
 
 
+@has_state
 class LabelShift(BaseWeightsEstimator):
     """π(y) = p_V(y) / p_T(y), estimated from the labels only.
 

@@ -30,6 +30,9 @@ def over_fold(weights: FloatArray, own: FloatArray | None) -> FloatArray:
     `weights` already include the user's own weights (m,) of these rows as a factor.
     """
     mean = 1.0 if own is None else own.mean()
+    # Rows cut out of a matrix lie column by column. The sum of a row that lies apart has other last digits
+    # than that of one that is all there is, and a candidate's weights must be the same in every batch.
+    weights = np.ascontiguousarray(weights)
     return np.asarray(weights * (mean / weights.mean(axis=1, keepdims=True)))
 
 

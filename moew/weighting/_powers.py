@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from moew._util.state import State, Stateful
+from moew._util.state import State, Stateful, has_state
 from moew.types import FloatArray, Labels, Rows
 from moew.weighting._normalise import mean_over_rows
 
 _ABOVE_ZERO = 0.1  # of the spread: how far the lowest target is lifted above zero where not all are positive
 
 
+@has_state
 @dataclass(frozen=True)
 class PowerWeights(Stateful):
     """The weight function ((y + shift) / scale)^exponent / mean, which does not look at X.

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from moew._util.functions import check_takes_rows
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import BaseWeights
 from moew.weighting._base_weights import BaseWeightsEstimator, FunctionBaseWeights
@@ -27,6 +28,7 @@ def resolve_base_weights(thing: Any) -> BaseWeights:
         if isinstance(thing, BaseWeights):
             return thing
         if callable(thing):
+            check_takes_rows(thing, "base_weights")
             return FunctionBaseWeights(thing)
     raise InvalidInputError(
         Argument("base_weights"),

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeGuard
 import numpy as np
 from scipy.special import log_expit
 
-from moew._util.state import State, Stateful, load_state, pack_array, unpack_array
+from moew._util.state import State, Stateful, has_state, load_state, pack_array, unpack_array
 from moew.data._read_only import read_only
 from moew.exceptions import InvalidInputError
 from moew.types import BaseWeights, Columns, Embedding, EmbeddingOfColumns, FloatArray, Labels, Rows, Task
@@ -17,6 +17,7 @@ from moew.weighting._base_weights import checked_base_weights
 from moew.weighting._normalise import mean_over_rows
 
 
+@has_state
 @dataclass(frozen=True, eq=False)  # == of arrays is an array
 class WeightFunction(Stateful):
     """The weight function w(x, y) for one α, with c, embedding and base weights fixed."""
@@ -68,8 +69,8 @@ class WeightFunction(Stateful):
         """The weight function that `state()` described."""
         return cls(
             unpack_array(state["alpha"]),
-            state["log_top"],
-            state["mean"],
+            float(state["log_top"]),
+            float(state["mean"]),
             load_state(state["embedding"], objects),
             load_state(state["base_weights"], objects),
         )

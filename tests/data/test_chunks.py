@@ -312,3 +312,25 @@ def test_an_embedding_learned_from_chunks_serves_a_search():
     raw = embedding.transform(rows.X_test, rows.y_test)
     slopes = (Z - Z.mean(axis=0)) / (raw - raw.mean(axis=0))
     np.testing.assert_allclose(slopes, slopes[:1] * np.ones((len(Z), 1)), rtol=1e-6)  # standardised again
+
+
+def test_files_that_are_damaged_anywhere_are_refused(tmp_path):
+    rng, numbers = np.random.default_rng(0), np.random.default_rng(1).normal(size=(50, 2))
+    pd.DataFrame(numbers, columns=["a", "y"]).to_parquet(tmp_path / "rows.parquet")
+    np.save(tmp_path / "rows.npy", numbers)
+    for name, label in (("rows.parquet", "y"), ("rows.npy", 1)):
+        path, refused = tmp_path / name, 0
+        whole = path.read_bytes()
+        for where in rng.integers(len(whole) if name.endswith("parquet") else 120, size=100):
+            path.write_bytes(whole[:where] + b"\x00}" + whole[where + 2 :])
+            try:
+                list(iter_chunks(path, label=label, chunk_rows=20))
+            except InvalidInputError as error:
+                assert name in str(error) or "column" in str(error)
+                refused += 1
+        assert refused > 20
+
+
+def test_a_single_number_is_no_source():
+    with pytest.raises(InvalidInputError, match="rows come from"):
+        list(iter_chunks(np.array(2)))

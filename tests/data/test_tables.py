@@ -18,7 +18,7 @@ from moew.data import (
     label_positions,
     number_labels,
 )
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, StateError
 
 
 def encode(X, **settings_):
@@ -42,6 +42,20 @@ MIXED = pd.DataFrame(
         "empty": pd.Series([None] * 6, dtype=object),
     }
 )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"levels": [False]}, r"two values has the values \[False\]"),
+        ({"kind": "binaryy"}, "one of numeric, binary, categorical, not 'binaryy'"),
+    ],
+)
+def test_a_state_with_an_odd_column_is_refused(changes, message):
+    state = TabularEncoder().fit(MIXED).state()
+    state["columns"][2].update(changes)
+    with pytest.raises(StateError, match=message):
+        TabularEncoder.from_state(state)
 
 
 def test_numbers_are_scaled_as_by_standard_scaler():

@@ -192,5 +192,5 @@ def test_it_has_a_name_and_wrong_settings_are_refused():
     for epsilon in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidInputError, match="epsilon must be a positive number"):
             CoverSampler(epsilon)
-    with pytest.raises(InvalidInputError, match="limit must be at least 1"):
+    with pytest.raises(InvalidInputError, match="limit must be a whole number of at least 1"):
         CoverSampler(limit=0)

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from moew.exceptions import InvalidInputError
-from moew.samplers import Ball, Box
+from moew.samplers import (
+    Annealing,
+    Ball,
+    Box,
+    CoverSampler,
+    DifferentialEvolution,
+    GpBucb,
+    GridSampler,
+    Swarm,
+)
 
 DOMAINS = [Ball(1, 0.5), Ball(3, 2.0), Ball(10, 5.0), Box(1, 0.5), Box(3, 2.0), Box(10, 5.0)]
 
@@ -81,3 +92,31 @@ def test_bad_domains_are_refused(kind):
     for size in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidInputError, match="positive"):
             kind(2, size)
+
+
+@pytest.mark.parametrize("odd", [None, "2", 1.5, True, 1j, math.nan, [2], 10**400, 1e-200])
+def test_dimensions_and_sizes_of_other_types_are_refused(odd):
+    for kind in (Ball, Box):
+        if odd not in (1.5,):
+            with pytest.raises(InvalidInputError, match="must be a positive number"):
+                kind(2, odd)
+        if odd != 10**400:
+            with pytest.raises(InvalidInputError, match="at least one dimension, as a whole number"):
+                kind(odd, 1.0)
+
+
+@pytest.mark.parametrize("odd", [None, "x", -1, math.nan, [2], 1j])
+def test_settings_of_samplers_of_other_types_are_refused(odd):
+    kinds = {
+        GpBucb: ("p", "q", "width", "noise", "targets", "noise_floor"),
+        Annealing: ("cooling", "heat", "step"),
+        Swarm: ("n_particles", "n_informants", "apart"),
+        DifferentialEvolution: ("population", "crossover", "scale"),
+        CoverSampler: ("epsilon", "limit"),
+        GridSampler: ("n_points",),
+    }
+    for kind, names in kinds.items():
+        for name in names:
+            if (name, odd) != ("n_points", None):  # its default
+                with pytest.raises(InvalidInputError, match=f"{name} "):
+                    kind(**{name: odd})

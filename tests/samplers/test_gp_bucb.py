@@ -291,6 +291,17 @@ def test_bad_input_is_refused(search, change, message):
         search.propose(**known, domain=Ball(3, 1.0), rng=np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("scores", [[0.0, 5e-324, np.nan], [-1e308, 1e308, 0.18], [0.0, 0.0, 0.0]])
+@pytest.mark.parametrize("changes", [{"noise": 1e300}, {"noise": 0.5}, {"width": 1e300}, {"width": 1e-300}])
+def test_numbers_whose_squares_are_none_are_taken(scores, changes):
+    search, ball, alphas = GpBucb(**changes), Ball(2, 4.0), np.array([[0.0, 0.0], [1.0, -2.0], [0.5, 3.0]])
+    found = propose(search, alphas, np.array(scores), ball, k=3)
+    assert (np.linalg.norm(found, axis=1) <= 4.0 * (1 + 1e-9)).all()
+    outlook = search.outlook(alphas, np.array(scores), domain=ball, rng=np.random.default_rng(0))
+    assert outlook is not None
+    assert not np.isnan([outlook.gain, outlook.width]).any()
+
+
 def test_searches_by_name():
     assert resolve_sampler("gp_bucb") == GpBucb()
     assert resolve_sampler("random") == RandomSampler()

@@ -129,5 +129,5 @@ def test_a_dimension_that_makes_a_grid_absurd_is_refused_before_training():
     with pytest.raises(InvalidInputError, match="6 dimensions needs 64 candidates .* there are 20 for it"):
         fit_grid(2, 10, embedding=lambda X, y: np.hstack([X, X**2, X**3]), n_classes=2)
     for wrong in (0, 1, -5):
-        with pytest.raises(InvalidInputError, match="n_points must be at least 2"):
+        with pytest.raises(InvalidInputError, match="n_points must be a whole number of at least 2"):
             GridSampler(wrong)

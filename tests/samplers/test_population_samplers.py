@@ -222,13 +222,13 @@ def test_wrong_settings_are_refused():
     for wrong in ({"cooling": 0.0}, {"heat": -1.0}, {"step": np.nan}):
         with pytest.raises(InvalidInputError, match="must be a positive number"):
             Annealing(**wrong)
-    with pytest.raises(InvalidInputError, match="n_particles must be at least 2, got 1"):
+    with pytest.raises(InvalidInputError, match="n_particles must be a whole number of at least 2, got 1"):
         Swarm(n_particles=1)
-    with pytest.raises(InvalidInputError, match="n_informants must be at least 1"):
+    with pytest.raises(InvalidInputError, match="n_informants must be a whole number of at least 1"):
         Swarm(n_informants=0)
     with pytest.raises(InvalidInputError, match="apart is a share"):
         Swarm(apart=2.0)
-    with pytest.raises(InvalidInputError, match="population must be at least 4"):
+    with pytest.raises(InvalidInputError, match="population must be a whole number of at least 4"):
         DifferentialEvolution(population=3)
     with pytest.raises(InvalidInputError, match="crossover is a chance"):
         DifferentialEvolution(crossover=1.5)

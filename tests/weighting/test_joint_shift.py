@@ -124,3 +124,15 @@ def test_groups_are_drawn_whole(n_groups, size, seed):
     assert effective <= len(groups) + 1e-6
     everything, whole = rows_like(np.ones(len(groups)), rng, 10**6, groups)
     assert len(everything) == whole == len(groups)
+
+
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**1010])
+def test_targets_of_any_size_give_the_same_ratio(unit):
+    rng = np.random.default_rng(0)
+    X, y, X_val = rng.normal(size=(60, 2)), rng.normal(size=60), rng.normal(size=(30, 2))
+    y_val = rng.normal(1.5, size=30)
+    wanted, found = (
+        joint_density_ratio(X, k * y, X_val, k * y_val, task="regression", seed=0) for k in (1.0, unit)
+    )
+    np.testing.assert_array_equal(found, wanted)
+    assert np.ptp(wanted) > 1

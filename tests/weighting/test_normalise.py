@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -27,6 +28,18 @@ def test_over_a_fold_too(weights, own):
     normalised = over_fold(weights * counted, own)
     np.testing.assert_allclose(normalised.sum(axis=1), counted.sum(), rtol=1e-12)
     np.testing.assert_allclose(normalised / normalised[:, :1], weights * counted / (weights * counted)[:, :1])
+
+
+@pytest.mark.parametrize("has_own", [False, True])
+def test_a_candidates_weights_in_a_fold_do_not_depend_on_how_many_are_trained(has_own):
+    rng = np.random.default_rng(0)
+    weights, fold = rng.random((8, 200)), rng.permutation(200)[:120]
+    own = rng.random(120) if has_own else None
+    together = over_fold(weights[:, fold], own)
+    for k in range(1, 8):
+        for i in range(8 - k):
+            some = weights[i : i + k]
+            np.testing.assert_array_equal(over_fold(some[:, fold], own), together[i : i + k])
 
 
 def test_a_mini_batch_sums_to_one_or_stays_zero_in_every_library():

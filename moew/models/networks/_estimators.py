@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from moew._util.state import State
+from moew._util.state import State, has_state
 from moew.data import centre_and_spread
 from moew.exceptions import InvalidInputError
 from moew.models.networks import _checks
@@ -24,6 +24,7 @@ def _has_probabilities(self: NetworkClassifier) -> bool:
     return True
 
 
+@has_state
 class NetworkClassifier(ClassifierMixin, Network):
     """A multilayer network for two or more classes, trained with Adam on mini-batches.
 
@@ -154,6 +155,7 @@ class NetworkClassifier(ClassifierMixin, Network):
         self.classes_ = np.asarray(state["classes"], dtype=np.dtype(state["dtype"]))
 
 
+@has_state
 class NetworkRegressor(RegressorMixin, Network):
     """A multilayer network for regression, trained with Adam on mini-batches and the squared loss.
 
