@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo docs test test-all check clean
+.PHONY: demo docs test test-oldest test-all check clean fuzz
 
 # The stamp makes the environment once, and again when the dependencies change.
 $(VENV)/ready: pyproject.toml
@@ -23,6 +23,14 @@ check: $(VENV)/ready
 test: check
 	$(BIN)/python -m pytest -m "not heavy" -n 2
 
+# The tests again, with the oldest versions that the dependencies allow. Old ones use what new ones deprecate.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
+	$(PYTHON) tests/oldest_versions.py > .venv-oldest/versions.txt
+	.venv-oldest/bin/python -m pip install -qq --constraint .venv-oldest/versions.txt --editable ".[test]"
+	.venv-oldest/bin/python -m pytest -m "not heavy" -n 2 -W ignore::DeprecationWarning
+
 $(VENV)/docs-ready: $(VENV)/ready
 	$(BIN)/python -m pip install -qq --editable ".[docs]"
 	touch $@
@@ -31,6 +39,12 @@ $(VENV)/docs-ready: $(VENV)/ready
 docs: $(VENV)/docs-ready
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
 	@echo "build/docs/index.html"
+
+# Goes on where it stopped; what was found is printed again by: python benchmarks/fuzz.py table --out out/fuzz
+CASES ?= 100000
+JOBS ?= 2
+fuzz: $(VENV)/ready
+	$(BIN)/python benchmarks/fuzz.py --cases $(CASES) --jobs $(JOBS) --out out/fuzz
 
 # An integration that cannot be installed here is skipped, by name, by its tests.
 test-all: $(VENV)/ready
@@ -43,4 +57,4 @@ test-all: $(VENV)/ready
 	$(BIN)/python -m pytest -m heavy -rs
 
 clean:
-	rm -rf $(VENV) build dist docs/gallery docs/generated *.egg-info
+	rm -rf $(VENV) .venv-oldest build dist docs/gallery docs/generated *.egg-info

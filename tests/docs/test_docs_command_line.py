@@ -25,6 +25,7 @@ def test_every_command_runs():
         "weights",
         "report",
         "compare",
+        "worker",
     }
     test = pd.read_csv("test.csv")
     right = pd.read_csv("predictions.csv")["prediction"].to_numpy() == test["diagnosis"].to_numpy()
