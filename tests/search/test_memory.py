@@ -91,8 +91,8 @@ def test_compact_answers_are_given_out_as_they_were(answers):
 
 def test_compact_labels_take_a_byte_each():
     labels = np.arange(5000) % 10
-    different, codes = Predictions({"decision": labels}).compact().arrays._kept["decision"]
-    assert different.nbytes + codes.nbytes == 10 * labels.itemsize + 5000
+    different, codes, n = Predictions({"decision": labels}).compact().arrays._kept["decision"]
+    assert different.nbytes + codes.nbytes == 10 * labels.itemsize + 5000 and n == 5000
 
 
 _NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 2.5, np.nan, 1e-3])
