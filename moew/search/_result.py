@@ -13,7 +13,7 @@ from moew._util.numbers import number, signed
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._settings import SearchSettings
-from moew.search._stop import Stopped
+from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import WEIGHTS
 from moew.types import FloatArray, IntArray, Task
@@ -56,6 +56,7 @@ class SearchResult:
     stopped: Stopped | None = (
         None  # why and where the search stopped early; None if it trained all candidates
     )
+    cut_off: CutOff | None = None  # if the timeout or Ctrl-C ended the search before its last candidate
 
     @property
     def best_trial(self) -> Trial:
