@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from moew._printable import printable
 from moew._util.margins import TWO_SIDED, margin
 from moew._util.numbers import number, signed
 from moew._util.seeds import generator, integer_seed
@@ -26,9 +27,13 @@ from moew.search._loop import Outcome, Search, search_side_by_side, train_folds
 from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
 from moew.search._searches import list_searches, parameters_search, simple_search
 from moew.search._settings import SearchSettings
+from moew.search._tables import data_frame, html_table
 from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, PARAMETERS, POWERS, TUNED
 from moew.types import FloatArray, Labels, Rows, Weighting
 from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 UNIFORM, RANDOM, MOEW = "uniform", "random", "moew"
 _MOST_REPEATS = 100_000  # more are a mistake, and their seeds alone would take the memory
@@ -118,10 +123,59 @@ class Comparison:
             },
         }
 
-    def __str__(self) -> str:
+    def to_frame(self) -> DataFrame:
+        """The comparison as a pandas data frame, a row for each method.
+
+        Columns: `method`; `n_models`, trained in each repeat; the means over the repeats of `best`, `honest`
+        and `test`; `margin`, half the width of the 95 % interval of `test`; and `note`. The scores of each
+        repeat are in `rows`.
+        """
+        columns = {
+            "method": [row.method for row in self.rows],
+            "n_models": [row.n_models for row in self.rows],
+            **{
+                name: [float(getattr(row, name).mean()) for row in self.rows]
+                for name in ("best", "honest", "test")
+            },
+            "margin": [row.margin for row in self.rows],
+            "note": [row.note for row in self.rows],
+        }
+        return data_frame(columns, "a comparison")
+
+    @property
+    def _caption(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
+        return f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows"
+
+    @property
+    def _gain_words(self) -> str:
+        return (
+            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± "
+            f"{number(margin(self.gain), 2)} over the repeats, ± {number(self.test_rows_margin, 2)} over the "
+            "choice of test rows."
+        )
+
+    def __repr__(self) -> str:
+        return printable(f"<Comparison: {self._caption}\n {self._gain_words}") + ">"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                row.method,
+                str(row.n_models),
+                *(number(scores.mean()) for scores in (row.best, row.honest, row.test)),
+                number(row.margin, 2),
+            )
+            for row in self.rows
+        ]
+        below = [self._gain_words, *(f"{row.method}: {row.note}" for row in self.rows if row.note)]
+        return html_table(
+            self._caption, ("method", "models", "best", "honest", "test", "± 95 %"), rows, below
+        )
+
+    def __str__(self) -> str:
         lines = [
-            f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows",
+            self._caption,
             f"{'':28}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
@@ -129,11 +183,7 @@ class Comparison:
             f"{number(row.test.mean()):>11}{number(row.margin, 2):>11}"
             for row in self.rows
         ]
-        lines.append(
-            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± "
-            f"{number(margin(self.gain), 2)} over the repeats, ± {number(self.test_rows_margin, 2)} over the "
-            "choice of test rows."
-        )
+        lines.append(self._gain_words)
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
         return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])
 
@@ -349,7 +399,7 @@ def _with_weights(prepared: Sequence[Prepared], weights: Sequence[FloatArray], n
     if not all(_is_deterministic(one, fixed) for one, fixed in zip(prepared, weightings, strict=True)):
         return _search(prepared, _plain_searches(prepared, weightings), name, note)
     note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
-    one_model = {"n_batches": 1, "batch_size": 1, "n_candidates": None}
+    one_model: dict[str, Any] = {"n_batches": 1, "batch_size": 1, "n_candidates": None}
     short = [replace(one, settings=replace(one.settings, **one_model)) for one in prepared]
     return replace(_search(short, _plain_searches(short, weightings), name, note), n_models=1)
 

@@ -32,6 +32,7 @@ from moew.search._saved import save_search
 from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
 from moew.search._stop import CutOff
+from moew.search._tables import cv_results
 from moew.search._ways import WEIGHTS
 from moew.types import Array, FloatArray, IntArray, Labels, Rows
 from moew.weighting import (
@@ -219,7 +220,12 @@ or one of Optuna's
         weights, for comparison; None if it could not be trained
     best_alpha_ : array (d,), of the best single candidate of the search
     alpha_zero_score_ : float, of the α = 0 model; with π = 1 it is the unweighted model
-    result_ : SearchResult, everything above, every way and every trial; print it
+    cv_results_ : dict of arrays (n,), the candidates of the search for example weights in scikit-learn's
+        layout, for `pd.DataFrame(search.cv_results_)`. `mean_test_score` is the metric on the judged rows,
+        pooled over folds, with the sign that makes greater better, and NaN for failures, which `error`
+        explains. `rank_test_score` is 1 for the best; failures come last. `params` and `param_NAME` are the
+        searched hyper-parameters, and `alpha_0`, `alpha_1`, … the candidate's alpha.
+    result_ : SearchResult, everything above, every way and every trial; print it, or `result_.to_frame()`
     study_ : WeightStudy
     fitted_ : FittedSearch, all of this as one record, which reports and plots use
 
@@ -642,6 +648,7 @@ or one of Optuna's
         self.unweighted_decision_ = None if unweighted is None else unweighted.rule
         if fitted.evaluator.classes is not None:
             self.classes_ = fitted.evaluator.classes
+        self.cv_results_ = cv_results(result.trials, result.greater_is_better)
         self.best_alpha_ = result.best_alpha
         self.best_params_ = dict(result.best_parameters)
         self.training_rows_ = fitted.training_rows
