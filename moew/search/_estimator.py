@@ -199,7 +199,7 @@ or one of Optuna's
         The share of failed candidates above which the search ends with the reasons, after a batch and from
         ten candidates on. 1 goes on as long as one candidate works.
     show_progress : bool or None, default None
-        None shows a bar on a terminal and nothing elsewhere.
+        None shows a bar on a terminal and in a notebook, and nothing elsewhere.
     random_state : int, RandomState or None, default None
 
     Attributes
@@ -358,6 +358,11 @@ or one of Optuna's
         groups_val: Any = None,
     ) -> Self:
         """Search for the weights and keep the best model.
+
+        Ctrl-C while candidates are trained gives up what is being trained, and ends with the best so far and
+        a warning, if the models at α = 0 and one candidate are trained. Before that, the second time, and
+        with a storage, which has all that was trained and goes on in the next call, it is a
+        KeyboardInterrupt as usual.
 
         Parameters
         ----------
