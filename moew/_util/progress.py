@@ -76,25 +76,23 @@ class _Plan:
 def _rich_bar(plan: _Plan) -> contextlib.AbstractContextManager[Report] | None:
     try:
         from rich.console import Console
-        from rich.markup import escape as without_markup
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     except ImportError:
         return None
 
     @contextlib.contextmanager
     def bar() -> Iterator[Report]:
+        batch = "batch {task.fields[batch]}/{task.fields[n_batches]}"
         columns = (
-            *([TextColumn(f"{without_markup(plan.name)}:")] if plan.name else []),
-            TextColumn("batch {task.fields[batch]}/{task.fields[n_batches]}"),
+            TextColumn("{task.description}:" if plan.name else batch, markup=False),
             BarColumn(),
             MofNCompleteColumn(" of " if plan.name else "/"),
             TextColumn("best {task.fields[best]}"),
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-            task = shown.add_task(
-                "", total=plan.total, completed=plan.already, batch=0, n_batches=plan.n_batches, best="–"
-            )
+            fields: dict[str, Any] = {"batch": 0, "n_batches": plan.n_batches, "best": "–"}
+            task = shown.add_task(plan.name, total=plan.total, completed=plan.already, **fields)
 
             def report(done: int, batch: int, best: float) -> None:
                 shown.update(task, completed=done, batch=batch, best=number(best))

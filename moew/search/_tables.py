@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 # No colours of its own, so that it is as light or dark as the notebook.
-_TABLE = "border-collapse: collapse; font-variant-numeric: tabular-nums"
-_CELL = "padding: 0.15em 0.7em; border: none; background: none; text-align: "
+_TABLE = "border-collapse: collapse; margin: 0.4em 0; font: inherit; font-variant-numeric: tabular-nums"
+_CELL = "padding: 0.15em 1em 0.15em 0; border: none; background: none; text-align: "
 _RULE = "; border-bottom: 1px solid currentColor"
 _CHOSEN = "; font-weight: bold"
 
