@@ -28,6 +28,9 @@ def test_a_run_ends_by_its_timeout_and_goes_on_with_more(monkeypatch):
     assert worker.startswith("0 of 2 candidates were trained here; the search ended by its timeout")
     again = in_json(*FIT, "--candidates", "7", "--timeout", "1000", "--out", "run", "--resume")
     assert {**again, "run": None, "files": None} == {**whole, "run": None, "files": None}
+    assert "timeout = 1000" in Path("run/settings.toml").read_text()
+    few = ("--test", "test.csv", "--repeats", "2", "--candidates", "2")
+    assert in_json("compare", "--config", "run/settings.toml", *few)["methods"]["moew"]["models"] == 3
 
 
 def test_a_comparison_has_no_timeout():
