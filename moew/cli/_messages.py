@@ -19,6 +19,7 @@ _OPTIONS = {
     "metadata_test": "--metric-column",
     "metadata_val": "--metric-column",
     "n_batches": "--batches",
+    "n_candidates": "--candidates",
     "n_dims": "--dims",
     "n_jobs": "--jobs",
     "pos_label": "--positive",

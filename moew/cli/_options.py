@@ -166,6 +166,12 @@ def training_parameters(
                 help="B times K candidates are trained.",
             ),
             option(
+                "candidates",
+                type=_COUNT,
+                metavar="N",
+                help="So many candidates in place of --batches; the last batch may be smaller.",
+            ),
+            option(
                 "alpha-zero-repeats",
                 type=_COUNT,
                 default=1,
@@ -178,6 +184,13 @@ def training_parameters(
                 type=click.FloatRange(min=0, min_open=True),
                 metavar="GAIN",
                 help="Stop when more candidates promise a smaller gain, in the metric's units.",
+            ),
+            option(
+                "timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                hidden=not offers_comparison,
+                help="Begin no candidate after so many seconds; the best so far wins.",
             ),
             option(
                 "p",

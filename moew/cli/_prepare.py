@@ -56,6 +56,12 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
             "--compare needs rows that no method has chosen on: give them with --test FILE.",
             argument="X_test",
         )
+    if settings["compare"] and settings["timeout"] is not None:
+        raise InvalidInputError(
+            "--compare trains equally many models with every method, however long it takes: leave out "
+            "--timeout.",
+            argument="timeout",
+        )
     path, label = settings["train"], settings["label"]
     frame = read_table(path, label=label)
     y = labels_of(frame, label, path)
@@ -206,8 +212,10 @@ def _search_settings(
         radius=settings["radius"],
         n_batches=settings["batches"],
         batch_size=settings["batch_size"],
+        n_candidates=settings["candidates"],
         alpha_zero_repeats=settings["alpha_zero_repeats"],
         stop_when=settings["stop_when"],
+        timeout=settings["timeout"],
         validation=validation,
         final=settings["final"],
         guard=settings["guard"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -121,6 +121,7 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
         "candidates": found.n_models,
         "failed": found.n_failed,
         "stopped": report["search"]["stopped"],
+        "cut_off": None if found.cut_off is None else asdict(found.cut_off),
         "winner": found.best_number,
         "alpha": found.best_alpha,
         "rows": {

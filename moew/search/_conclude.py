@@ -105,6 +105,7 @@ def conclude(
         n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
         best_parameters=_searched_parameters(prepared, pool, verdict.chosen.choice),
         stopped=main.stopped,
+        cut_off=main.cut_off,
     )
     notes += _notes(main, study, result)
     return FittedSearch(
@@ -486,7 +487,7 @@ def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayRes
 
 
 def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
-    notes = [] if result.stopped is None else [str(result.stopped)]
+    notes = [str(end) for end in (result.stopped, result.cut_off) if end is not None]
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
         notes.append("no example weights that were tried beat those of alpha = 0.")

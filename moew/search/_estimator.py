@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
@@ -20,7 +21,7 @@ from moew._util.signals import sigterm_like_ctrl_c
 from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_rows, two_dimensional
 from moew.data._rows import columns_from, n_rows, without_columns
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.search._conclude import conclude
 from moew.search._evaluate import metric_columns
 from moew.search._loop import Outcome, Search, search_side_by_side
@@ -30,6 +31,8 @@ from moew.search._result import FittedSearch
 from moew.search._saved import save_search
 from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
+from moew.search._stop import CutOff
+from moew.search._tables import cv_results
 from moew.search._ways import WEIGHTS
 from moew.types import Array, FloatArray, IntArray, Labels, Rows
 from moew.weighting import (
@@ -45,9 +48,12 @@ if TYPE_CHECKING:
     from moew.search._study import Storage
 
 
-def run_search(prepared: Prepared) -> FittedSearch:
-    """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores."""
-    searches, outcomes = train_candidates(prepared)
+def run_search(prepared: Prepared, *, concludes: bool = False) -> FittedSearch:
+    """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores.
+
+    If `concludes`, a KeyboardInterrupt while candidates are trained ends with the result of what there is.
+    """
+    searches, outcomes = train_candidates(prepared, concludes=concludes)
     try:
         return conclude(prepared, searches, outcomes)
     finally:
@@ -55,9 +61,11 @@ def run_search(prepared: Prepared) -> FittedSearch:
             search.study.close()
 
 
-def train_candidates(prepared: Prepared) -> tuple[dict[str, Search], dict[str, Outcome]]:
+def train_candidates(
+    prepared: Prepared, *, concludes: bool = False
+) -> tuple[dict[str, Search], dict[str, Outcome]]:
     """Train all candidates of a prepared search, with others that join it; returns the searches of all ways,
-    and their outcomes."""
+    and their outcomes. If `concludes`, a KeyboardInterrupt ends it with what there is, and a warning."""
     settings = prepared.settings
     searches = list_searches(prepared, fit_weighting(prepared))
     crew = None if settings.storage is None else searches[WEIGHTS].study.crew(joins=settings.join)
@@ -67,17 +75,34 @@ def train_candidates(prepared: Prepared) -> tuple[dict[str, Search], dict[str, O
                 list(searches.values()),
                 n_batches=settings.n_batches,
                 batch_size=settings.batch_size,
+                n_candidates=settings.n_candidates,
                 show_progress=settings.show_progress,
                 most_failures=settings.most_failures,
                 crew=crew,
+                deadline=prepared.deadline,
+                concludes=concludes,
             )
-        for search in searches.values():
-            search.study.tidy()
+        cut_off = outcomes[0].cut_off
+        if cut_off is None:
+            for search in searches.values():
+                search.study.tidy()
+        elif cut_off.reason == "interrupt":
+            _warn_of_interruption(cut_off)
     except BaseException:
         for search in searches.values():
             search.study.close()
         raise
     return searches, dict(zip(searches, outcomes, strict=True))
+
+
+def _warn_of_interruption(cut_off: CutOff) -> None:
+    warning = MoewWarning(
+        f"interrupted: {cut_off.n_trained} of {cut_off.n_candidates} candidates are trained, and the search "
+        "ends with the best of them. Ctrl-C once more ends it at once, without a result. With a ",
+        Argument("storage"),
+        " an interrupted search can go on.",
+    )
+    warnings.warn(warning, stacklevel=5)  # where `fit` was called
 
 
 class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
@@ -120,6 +145,9 @@ or one of Optuna's
     n_batches, batch_size : int, default 10 and 10
         B and K of the paper: B·K candidates besides α = 0. With the guard, a fifth of them are class weights
         (in regression, powers of the target).
+    n_candidates : int or None, default None
+        The number of candidates besides α = 0 as one number, in place of `n_batches`: so many are trained in
+        batches of `batch_size`, of which the last may be smaller.
     alpha_zero_repeats : int, default 1
         How many α = 0 models are trained first; from two or more the search learns the metric's noise.
     stop_when : float or None, default None
@@ -129,6 +157,12 @@ or one of Optuna's
         random, do not stop it. The simple ways still get their share.
         `result_.stopped` says why, and how many trainings were saved. Needs a sampler with a model, as
         "gp_bucb" is. None trains all candidates.
+    timeout : float or None, default None
+        Seconds for the search, counted from the begin of this `fit`: no candidate is begun after it, those
+        that were begun are finished, and the best so far wins. The models at α = 0 and one candidate are
+        always trained. What then follows takes its own time: finalists with more folds, and the final models.
+        A model with `fit_many` trains a batch at once, and ends after it. `result_.cut_off` and a note say
+        how many candidates were trained. With a storage the same call, with this or another timeout, goes on.
     validation : "auto", None, float, int, splitter or iterable, default "auto"
         Which rows candidates are judged on. "auto": the validation rows and training rows out of fold (two
         folds, five for the finalists), fewer of those the more their distribution differs, none beside 5,000
@@ -165,7 +199,7 @@ or one of Optuna's
         The share of failed candidates above which the search ends with the reasons, after a batch and from
         ten candidates on. 1 goes on as long as one candidate works.
     show_progress : bool or None, default None
-        None shows a bar on a terminal and nothing elsewhere.
+        None shows a bar on a terminal and in a notebook, and nothing elsewhere.
     random_state : int, RandomState or None, default None
 
     Attributes
@@ -186,7 +220,12 @@ or one of Optuna's
         weights, for comparison; None if it could not be trained
     best_alpha_ : array (d,), of the best single candidate of the search
     alpha_zero_score_ : float, of the α = 0 model; with π = 1 it is the unweighted model
-    result_ : SearchResult, everything above, every way and every trial; print it
+    cv_results_ : dict of arrays (n,), the candidates of the search for example weights in scikit-learn's
+        layout, for `pd.DataFrame(search.cv_results_)`. `mean_test_score` is the metric on the judged rows,
+        pooled over folds, with the sign that makes greater better, and NaN for failures, which `error`
+        explains. `rank_test_score` is 1 for the best; failures come last. `params` and `param_NAME` are the
+        searched hyper-parameters, and `alpha_0`, `alpha_1`, … the candidate's alpha.
+    result_ : SearchResult, everything above, every way and every trial; print it, or `result_.to_frame()`
     study_ : WeightStudy
     fitted_ : FittedSearch, all of this as one record, which reports and plots use
 
@@ -225,8 +264,10 @@ or one of Optuna's
         radius: float | None = None,
         n_batches: int = 10,
         batch_size: int = 10,
+        n_candidates: int | None = None,
         alpha_zero_repeats: int = 1,
         stop_when: float | None = None,
+        timeout: float | None = None,
         validation: Any = "auto",
         final: Literal["ensemble", "average", "best"] = "ensemble",
         guard: bool = True,
@@ -251,8 +292,10 @@ or one of Optuna's
         self.radius = radius
         self.n_batches = n_batches
         self.batch_size = batch_size
+        self.n_candidates = n_candidates
         self.alpha_zero_repeats = alpha_zero_repeats
         self.stop_when = stop_when
+        self.timeout = timeout
         self.validation = validation
         self.final = final
         self.guard = guard
@@ -316,6 +359,11 @@ or one of Optuna's
     ) -> Self:
         """Search for the weights and keep the best model.
 
+        Ctrl-C while candidates are trained gives up what is being trained, and ends with the best so far and
+        a warning, if the models at α = 0 and one candidate are trained. Before that, the second time, and
+        with a storage, which has all that was trained and goes on in the next call, it is a
+        KeyboardInterrupt as usual.
+
         Parameters
         ----------
         X, y : training rows (n, D) and labels (n,)
@@ -337,9 +385,11 @@ or one of Optuna's
             UserRows(X, y, sample_weight, metadata, groups),
             UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val),
         )
-        # Without a storage there is nothing that could be kept.
-        with nullcontext() if settings.storage is None else sigterm_like_ctrl_c():
-            self._keep(run_search(prepared))
+        if settings.storage is None:  # nothing could be kept, so Ctrl-C concludes with what there is
+            self._keep(run_search(prepared, concludes=True))
+        else:
+            with sigterm_like_ctrl_c():
+                self._keep(run_search(prepared))
         return self
 
     @property
@@ -603,6 +653,7 @@ or one of Optuna's
         self.unweighted_decision_ = None if unweighted is None else unweighted.rule
         if fitted.evaluator.classes is not None:
             self.classes_ = fitted.evaluator.classes
+        self.cv_results_ = cv_results(result.trials, result.greater_is_better)
         self.best_alpha_ = result.best_alpha
         self.best_params_ = dict(result.best_parameters)
         self.training_rows_ = fitted.training_rows

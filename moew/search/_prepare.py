@@ -25,6 +25,7 @@ from moew.search._evaluate import Evaluator, column_names, metric_columns
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
 from moew.search._space import ParameterSpace, resolve_space
+from moew.search._stop import Deadline
 from moew.search._study import WeightStudy
 from moew.training import resolve_trainer, with_seed
 from moew.types import Columns, DecisionRule, Metric, Task, Trainer, Weighting
@@ -46,6 +47,7 @@ class Prepared:
     notes: tuple[str, ...] = ()  # what was decided about the rows, for the result
     shifted: bool = False  # whether the validation rows are seen to be distributed otherwise
     space: ParameterSpace | None = None  # hyper-parameters that are searched, too
+    deadline: Deadline | None = None  # of the training of candidates
 
 
 def prepare(
@@ -53,6 +55,7 @@ def prepare(
 ) -> Prepared:
     """Build the parts of a search; raises on anything that cannot work, before anything is trained."""
     settings.check()
+    deadline = None if settings.timeout is None else Deadline(float(settings.timeout))
     seed = draw_seed(settings.random_state)
     task = task_of(settings.estimator)
     timeout = None if settings.candidate_timeout is None else float(settings.candidate_timeout)
@@ -72,7 +75,17 @@ def prepare(
     evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
-    prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
+    prepared = Prepared(
+        settings,
+        data,
+        trainer,
+        evaluator,
+        seed,
+        notes=notes,
+        shifted=shifted,
+        space=space,
+        deadline=deadline,
+    )
     return prepared if test is None else _with_test(prepared, test)
 
 

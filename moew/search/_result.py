@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import number, signed
+from moew._util.numbers import count, number, signed
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._settings import SearchSettings
-from moew.search._stop import Stopped
+from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
+from moew.search._tables import data_frame, html_table, trial_columns
 from moew.search._ways import WEIGHTS
 from moew.types import FloatArray, IntArray, Task
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,10 @@ class WayResult:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search found, in the metric's own units and direction."""
+    """What a search found, in the metric's own units and direction.
+
+    `print` shows all ways to the metric, a notebook the same as a table.
+    """
 
     metric: str
     greater_is_better: bool
@@ -56,6 +63,7 @@ class SearchResult:
     stopped: Stopped | None = (
         None  # why and where the search stopped early; None if it trained all candidates
     )
+    cut_off: CutOff | None = None  # if the timeout or Ctrl-C ended the search before its last candidate
 
     @property
     def best_trial(self) -> Trial:
@@ -127,6 +135,48 @@ class SearchResult:
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
+    def to_frame(self) -> DataFrame:
+        """The trials of the search for example weights as a pandas data frame, a row for each.
+
+        Columns: `number`; `value`, the metric in its own units, NaN for failures; `rank`, 1 for the best and
+        the same for equals, failures last; `error`, why there is no value; `pending`, whether it was asked
+        for and not trained; `alpha_0`, `alpha_1`, …; and `param_NAME` for each hyper-parameter that is
+        searched.
+        """
+        return data_frame(trial_columns(self.trials, self.greater_is_better), "a result")
+
+    @property
+    def _gain_words(self) -> str:
+        low, high = map(signed, self.gain_interval)
+        sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
+        return f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}."
+
+    def __repr__(self) -> str:
+        better = "higher" if self.greater_is_better else "lower"
+        lines = [
+            f"<SearchResult: {self.metric} ({better} is better), "
+            f"{count(self.n_models or len(self.trials), 'candidate')}",
+            f" Handed out: {self.chosen}.",
+            f" Honest score: {number(self.honest.value)} (unweighted {number(self.unweighted.value)}).",
+            *([f" {self._gain_words}"] if math.isfinite(self.gain) else []),
+        ]
+        return printable("\n".join(lines)) + ">"
+
+    def _repr_html_(self) -> str:
+        better = "higher" if self.greater_is_better else "lower"
+        names = [way.name for way in self.ways]
+        rows = [
+            (way.name, number(way.best), number(way.honest), "handed out" if way.name == self.chosen else "")
+            for way in self.ways
+        ]
+        return html_table(
+            f"{self.metric} on {self.rows_judged} ({better} is better)",
+            ("way", "best", "honest", ""),
+            rows,
+            self._words_below,
+            names.index(self.chosen) if self.chosen in names else None,
+        )
+
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         handed = {way.name: "handed out" if way.name == self.chosen else "" for way in self.ways}
@@ -137,18 +187,24 @@ class SearchResult:
                 f"{way.name:28}{number(way.best):>12}{number(way.honest):>12}  {handed[way.name]}".rstrip()
                 for way in self.ways
             ),
+            *self._words_below,
+        ]
+        return printable("\n".join(lines))
+
+    @property
+    def _words_below(self) -> list[str]:
+        """What stands below the table of the ways."""
+        lines = [
             f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
-            f"{self.chosen}, {self.reason}.",
+            f"{self.chosen}, {self.reason}."
         ]
         own = next((way.honest for way in self.ways if way.name == self.chosen), math.nan)
         whole = number(self.honest.value)
         if math.isfinite(self.gain) and not self.n_holdout and number(own) != whole:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
-            low, high = map(signed, self.gain_interval)
-            sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
-            lines.append(f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}.")
-        return printable("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
+            lines.append(self._gain_words)
+        return [*lines, *(f"Note: {note}" for note in self.notes)]
 
 
 @dataclass(frozen=True)

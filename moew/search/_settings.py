@@ -39,8 +39,10 @@ class SearchSettings:
     radius: float | None
     n_batches: int
     batch_size: int
+    n_candidates: int | None
     alpha_zero_repeats: int
     stop_when: float | None
+    timeout: float | None
     validation: Any
     final: Literal["ensemble", "average", "best"]
     guard: bool
@@ -61,15 +63,19 @@ class SearchSettings:
         for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
             if not is_whole(value := getattr(self, name)) or value < 1:
                 raise _refused(name, "must be a whole number of at least 1", value)
+        if self.n_candidates is not None and not (is_whole(self.n_candidates) and self.n_candidates >= 1):
+            wanted = "must be a whole number of at least 1, or None"
+            raise _refused("n_candidates", wanted, self.n_candidates)
         if self.radius is not None and not (is_number(self.radius) and _RADII[0] <= self.radius <= _RADII[1]):
             wanted = f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}, or None"
             raise _refused("radius", wanted, self.radius)
         if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs != 0):
             wanted = "must be None or a whole number other than 0 (-1 for all cores)"
             raise _refused("n_jobs", wanted, self.n_jobs)
-        timeout = self.candidate_timeout
-        if timeout is not None and not (is_number(timeout) and timeout > 0):
-            raise _refused("candidate_timeout", "must be a positive number of seconds, or None", timeout)
+        for name in ("timeout", "candidate_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not (is_number(seconds) and seconds > 0):
+                raise _refused(name, "must be a positive number of seconds, or None", seconds)
         if not (is_number(self.most_failures) and 0 <= self.most_failures <= 1):
             raise _refused("most_failures", "must be a share from 0 to 1", self.most_failures)
         if not isinstance(self.sample_weight_name, str) or not self.sample_weight_name:
@@ -130,6 +136,11 @@ class SearchSettings:
             raise _refused("validation", "as a number of folds must be at least 2", given)
         if isinstance(given, float | np.floating) and not 0 < given < 1:
             raise _refused("validation", "as a share must lie between 0 and 1", given)
+
+    @property
+    def budget(self) -> int:
+        """How many candidates there are in all ways, besides those of α = 0."""
+        return int(self.n_batches * self.batch_size if self.n_candidates is None else self.n_candidates)
 
     @property
     def ball_radius(self) -> float:
