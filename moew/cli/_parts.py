@@ -198,13 +198,6 @@ def _check_labels(y: Any, task: Task, model: str) -> None:
         )
 
 
-def weight_name_of(model: Any) -> str:
-    """The name of the weights in the model's `fit`: for a Pipeline those of its last step."""
-    from sklearn.pipeline import Pipeline
-
-    return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
-
-
 def metric_columns_from(given: list[str]) -> dict[str, str]:
     """Names and columns of texts such as `cost=amount`; a bare name is a column of that name."""
     return dict(_pair(text, "--metric-column") if "=" in text else (text, text) for text in given)

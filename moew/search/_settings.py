@@ -54,6 +54,7 @@ class SearchSettings:
     most_failures: float
     show_progress: bool | None
     random_state: Any
+    eval_share: float | None = None
 
     def check(self) -> None:
         """Raise on a value that cannot work with any data."""
@@ -74,10 +75,13 @@ class SearchSettings:
             raise _refused("most_failures", "must be a share from 0 to 1", self.most_failures)
         if not isinstance(self.sample_weight_name, str) or not self.sample_weight_name:
             wanted = (
-                "must be the name of the weights in the estimator's fit, such as 'sample_weight', or "
-                "'step__sample_weight' for a Pipeline"
+                "must be the name of the weights in the estimator's fit, such as 'sample_weight', "
+                "'step__sample_weight' for a Pipeline, or 'auto' to find it"
             )
             raise _refused("sample_weight_name", wanted, self.sample_weight_name)
+        share = self.eval_share
+        if share is not None and not (is_number(share) and 0 < share < 1):
+            raise _refused("eval_share", "must be a share between 0 and 1, or None", share)
         check_storage(self.storage)
         if self.storage is not None and not isinstance(self.random_state, Integral):
             raise InvalidInputError(
