@@ -31,6 +31,7 @@ from moew.training import (
     EvalSplit,
     FitParams,
     ManyTrainer,
+    check_takes_columns,
     check_takes_eval_rows,
     resolve_fit_params,
     resolve_trainer,
@@ -87,6 +88,7 @@ def prepare(
     params = resolve_fit_params(
         fit_params, settings.estimator, trainer.sample_weight_name, _num_samples(training.X)
     )
+    check_takes_columns(settings.estimator, training.X, params.as_given)
     if settings.eval_share is not None:
         check_takes_eval_rows(settings.estimator, params)
     _warn_of_unused_columns(data.validation.columns, metric, rule)

@@ -148,7 +148,13 @@ class SearchSettings:
 
 def check_is_estimator(estimator: Any) -> None:
     """Raise unless `estimator` is an object with the methods of a scikit-learn estimator."""
-    if isinstance(estimator, type):
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    if any(base.__module__.startswith("torch.nn") for base in kind.__mro__):
+        wanted = (
+            "must be an estimator, and a PyTorch module is none: write TorchClassifier(make) or "
+            "TorchRegressor(make) of moew.models.torch, where make(n_inputs, n_outputs) makes a new module"
+        )
+    elif isinstance(estimator, type):
         wanted = f"must be an estimator, not a class: write {estimator.__name__}()"
     elif not (hasattr(estimator, "get_params") and any(hasattr(estimator, f) for f in ("fit", "fit_many"))):
         wanted = (

@@ -1,5 +1,6 @@
 """(X, y, weights (K, n)) → K fitted models."""
 
+from moew.training._columns import check_takes_columns as check_takes_columns
 from moew.training._eval_rows import EvalSplit as EvalSplit
 from moew.training._fit_params import FitParams as FitParams
 from moew.training._fit_params import check_takes_eval_rows as check_takes_eval_rows

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from moew._util.seeds import generator
 from moew.data._groups import deal_groups
 from moew.exceptions import Argument, InvalidInputError, UnsupportedEstimatorError
+from moew.training._columns import is_of_library
 from moew.training._weight_name import fit_arguments
 from moew.types import BoolArray, FloatArray, IntArray, Labels, Rows
 
@@ -146,7 +147,8 @@ def _eval_arguments(
         raise UnsupportedEstimatorError(f"{type(model).__name__}.fit takes no rows to stop by.")
     of_X, of_y, of_weight = names
     known = fit_arguments(model)
-    if not of_weight and (catboost := _library(model, "catboost")) is not None:
+    if not of_weight and is_of_library(model, "catboost"):
+        catboost = sys.modules["catboost"]
         pool = catboost.Pool(
             X, y, weight=aside.weight, **aside.per_row, **_catboost_columns(model, arguments)
         )
@@ -166,9 +168,3 @@ def _catboost_columns(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any
     own = model.get_params()
     said = {kind: arguments.get(kind) if arguments.get(kind) is not None else own.get(kind) for kind in kinds}
     return {kind: columns for kind, columns in said.items() if columns is not None}
-
-
-def _library(model: Any, name: str) -> Any:
-    """The library of that name if the model's class, or one that it inherits from, is its."""
-    of_it = any(base.__module__.partition(".")[0] == name for base in type(model).__mro__)
-    return sys.modules.get(name) if of_it else None

@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib.parallel import get_active_backend
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from moew.data._read_only import read_only
 from moew.exceptions import UnsupportedEstimatorError
 from moew.training._clusters import cluster_of
+from moew.training._columns import is_of_library
 from moew.training._eval_rows import MARGINS, EvalRows
 from moew.training._fit_params import FitParams, FoldParams
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
@@ -210,4 +212,19 @@ def resolve_trainer(
             f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params.",
             argument="estimator",
         )
+    _check_can_be_cloned(estimator)
     return EstimatorTrainer(estimator, weight_name_of(estimator, sample_weight_name), n_jobs, timeout)
+
+
+def _check_can_be_cloned(estimator: Any) -> None:
+    """Raise if scikit-learn cannot clone the estimator, as each candidate needs its own."""
+    try:
+        clone(estimator)
+    except (RuntimeError, TypeError) as error:
+        advice = "Store its parameters as they are given, in __init__."
+        if is_of_library(estimator, "catboost"):
+            advice = (
+                "CatBoost keeps copies of lists: pass them to its fit, fit(…, fit_params={'cat_features': "
+                "[…]}), not to the constructor."
+            )
+        raise UnsupportedEstimatorError(f"{error}. {advice}", argument="estimator") from error
