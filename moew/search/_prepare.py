@@ -28,9 +28,9 @@ from moew.search._settings import SearchSettings
 from moew.search._space import ParameterSpace, resolve_space
 from moew.search._study import WeightStudy
 from moew.training import (
+    EstimatorTrainer,
     EvalSplit,
     FitParams,
-    ManyTrainer,
     check_takes_columns,
     check_takes_eval_rows,
     resolve_fit_params,
@@ -86,7 +86,11 @@ def prepare(
     names = column_names(metric, rule)
     data = _search_data(settings, task, training, validation, names, seed)
     params = resolve_fit_params(
-        fit_params, settings.estimator, trainer.sample_weight_name, _num_samples(training.X)
+        fit_params,
+        settings.estimator,
+        trainer.sample_weight_name,
+        _num_samples(training.X),
+        routed=isinstance(trainer, EstimatorTrainer) and trainer.routed,
     )
     check_takes_columns(settings.estimator, training.X, params.as_given)
     if settings.eval_share is not None:
@@ -98,7 +102,7 @@ def prepare(
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
     params = _for_training_rows(params, settings, data, seed)
-    if not isinstance(trainer, ManyTrainer):
+    if isinstance(trainer, EstimatorTrainer):
         trainer = replace(trainer, fit_params=params)
     prepared = Prepared(
         settings,

@@ -61,9 +61,14 @@ class FoldParams:
     per_row_aside: Mapping[str, Any] = field(default_factory=dict)
 
 
-def resolve_fit_params(given: Any, estimator: Any, weight_name: str, n_rows: int) -> FitParams:
+def resolve_fit_params(
+    given: Any, estimator: Any, weight_name: str, n_rows: int, *, routed: bool = False
+) -> FitParams:
     """The user's fit parameters, checked against the estimator and sorted by scikit-learn's convention: what
-    has as many values as there are rows is of the rows."""
+    has as many values as there are rows is of the rows.
+
+    `routed` says that weights reach the models by metadata routing, which moew has set up for them alone.
+    """
     if given is None:
         return FitParams()
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -72,6 +77,12 @@ def resolve_fit_params(given: Any, estimator: Any, weight_name: str, n_rows: int
         raise _refused(
             f"fit_params: {type(estimator).__name__} trains many candidates at once by fit_many, which takes "
             "rows and weights alone. Set what it needs as its parameters."
+        )
+    if given and routed:
+        raise _refused(
+            f"fit_params cannot reach the models inside of {type(last_step(estimator)).__name__}. Switch on "
+            "scikit-learn's metadata routing, let the models request them by set_fit_request, and pass "
+            "them by name."
         )
     as_given: dict[str, Any] = {}
     per_row: dict[str, Any] = {}

@@ -24,6 +24,7 @@ from moew.training._fit_params import FitParams, FoldParams
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
 from moew.training._jobs import PROBE, Job, as_failure, open_random_states, with_parameters
 from moew.training._local import no_timeout, train_locally
+from moew.training._meta_estimators import with_routed_weights
 from moew.training._rows import SharedRowsCache
 from moew.training._weight_name import AUTO, weight_name_of
 from moew.types import FloatArray, IntArray, Labels, Rows
@@ -41,6 +42,7 @@ class EstimatorTrainer:
     n_jobs: int | None = None
     timeout: float | None = None  # seconds that the training of one model may take
     fit_params: FitParams = field(default_factory=FitParams)  # what `fit` gets besides rows and weights
+    routed: bool = False  # whether weights reach the models inside by requests, see `_meta_estimators`
     _shared: SharedRowsCache = field(default_factory=SharedRowsCache, init=False, repr=False, compare=False)
     _probed: bool = field(default=False, init=False, repr=False, compare=False)
     _folds: list[tuple[IntArray | None, FoldParams]] = field(
@@ -111,7 +113,8 @@ class EstimatorTrainer:
             aside = EvalRows(params.aside, weight[params.is_aside], margins)
             weight = weight[~params.is_aside]
         name = self.sample_weight_name
-        return Job(k, self.estimator, name, weight, seed, parameters, seeded, given, aside)
+        estimator, routed = self.estimator, self.routed
+        return Job(k, estimator, name, weight, seed, parameters, seeded, given, aside, routed)
 
     def _run(
         self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
@@ -213,6 +216,9 @@ def resolve_trainer(
             argument="estimator",
         )
     _check_can_be_cloned(estimator)
+    routed = with_routed_weights(estimator) if sample_weight_name in (AUTO, "sample_weight") else None
+    if routed is not None:
+        return EstimatorTrainer(routed, "sample_weight", n_jobs, timeout, routed=True)
     return EstimatorTrainer(estimator, weight_name_of(estimator, sample_weight_name), n_jobs, timeout)
 
 
