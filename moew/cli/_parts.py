@@ -28,6 +28,7 @@ def decision_from(text: str | None) -> Any:
 def embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any:
     """The embedding of a name, of `columns=a,b`, or of the user's `module:object`."""
     from moew.embedding import EMBEDDINGS
+    from moew.embedding._resolve import columns_of_text
 
     text: str = settings["embedding"]
     changes = _given(settings, {"dims": "n_dims", "trade_off": "trade_off"})
@@ -35,9 +36,7 @@ def embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any
         paper = {"standardize": False} if settings["as_in_the_paper"] else {}
         return _part_with(EMBEDDINGS, "embedding", text, changes, paper)
     if text.startswith("columns="):
-        columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
-        if not columns:
-            raise InvalidInputError(f"--embedding {text}: name at least one feature, of {[*features]}.")
+        columns = columns_of_text(text)
         if missing := [name for name in columns if name not in features]:
             raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
         return columns

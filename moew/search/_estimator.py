@@ -106,7 +106,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     embedding : "directions", "autoencoder", "label", "discriminative", columns, transformer, function or \
 Embedding
         z(x, y), the low-dimensional coordinates that the weights depend on. "directions" are the label, the
-        metric's columns, a linear discriminant and principal components.
+        metric's columns, a linear discriminant and principal components. Columns are a list such as
+        ["age", "cost"], or "columns=age,cost", of columns of X or of the metadata.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "annealing", "swarm", "differential_evolution", "grid", "cover", Sampler \
@@ -335,8 +336,9 @@ or one of Optuna's
         X_val, y_val : validation rows and labels, from the distribution that matters. Inside a Pipeline
             they must be transformed like X: use `Pipeline(…, transform_input=["X_val"])`
         sample_weight_val : (m,), passed to the metric if it takes sample weights
-        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule
-            (a data frame if scikit-learn splits the rows, as in GridSearchCV)
+        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule; of
+            the training rows also for an embedding that names them, such as embedding=["cost"] (a data frame
+            if scikit-learn splits the rows, as in GridSearchCV)
         groups, groups_val : (n,) and (m,), numbers or texts: the query, patient or customer of each row. Rows
             of one group are never cut apart: not by held-out rows, folds, or the halves of the honest score
         fit_params : dict of what the estimator's `fit` takes besides weights, such as
@@ -612,7 +614,8 @@ or one of Optuna's
         self, X: Rows, metadata: Mapping[str, Any] | None
     ) -> tuple[Rows, dict[str, Any] | None]:
         """X without columns that only the metric has, and the columns if the weights depend on them."""
-        names = metric_columns(self.fitted_.evaluator.metric)
+        of_weights = getattr(self.weight_function_, "wanted_columns", ())
+        names = (*metric_columns(self.fitted_.evaluator.metric), *of_weights)
         features = getattr(self, "feature_names_in_", None)
         own = None if features is None else [str(name) for name in features]
         columns = columns_from(metadata, X, names) if self.weight_function_.takes_columns else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,7 +95,8 @@ def prepare(
     check_takes_columns(settings.estimator, training.X, params.as_given)
     if settings.eval_share is not None:
         check_takes_eval_rows(settings.estimator, params)
-    _warn_of_unused_columns(data.validation.columns, metric, rule)
+    wanted = getattr(resolve_embedding(settings.embedding), "wanted_columns", ())
+    _warn_of_unused_columns(data.validation.columns, metric, rule, wanted)
     classes = np.unique(data.training.y) if task == "classification" else None
     tuned = rule if isinstance(rule, Tuned) else _tuned_by(metric, data)
     evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
@@ -141,7 +142,8 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.given
-    names = [name for name in metric_columns(prepared.evaluator.metric) if name in training.columns]
+    wanted = (*metric_columns(prepared.evaluator.metric), *getattr(embedding, "wanted_columns", ()))
+    names = [name for name in dict.fromkeys(wanted) if name in training.columns]
     return ExampleWeighting(embedding, base_weights).fit(
         training.X,
         training.y,
@@ -272,12 +274,14 @@ def _check_halves(data: SearchData) -> None:
         )
 
 
-def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule | None) -> None:
+def _warn_of_unused_columns(
+    columns: Columns, metric: Metric, rule: DecisionRule | None, wanted: Sequence[str]
+) -> None:
     """Warn about columns that nothing uses: a misspelt optional column would be ignored silently."""
     if metric.known_columns is None:
         return
     used = {*column_names(metric, rule), *metric.known_columns}
-    if unused := sorted(set(columns) - used):
+    if unused := sorted(set(columns) - used - set(wanted)):  # `wanted` are the embedding's
         warnings.warn(
             f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}.",
             MoewWarning,

@@ -183,7 +183,7 @@ def test_trained_models_are_saved_as_any_others(make, tmp_path):
     by_scikit_learn = needs_trust(tmp_path)
     save_model(trained, tmp_path, X)
     assert needs_trust(tmp_path) == by_scikit_learn
-    assert np.array_equal(load_model(tmp_path, trusted=by_scikit_learn).predict(X), trained.predict(X))
+    assert np.array_equal(load_model(tmp_path, by_scikit_learn).predict(X), trained.predict(X))
 
 
 def test_a_search_with_one(tmp_path):
