@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+import sklearn
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
@@ -29,9 +30,11 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils.fixes import parse_version
 
 from moew.exceptions import UnsupportedEstimatorError
 
+_VERSION = parse_version(sklearn.__version__)
 _BY_ROUTING_ALONE = (
     FixedThresholdClassifier,
     OneVsOneClassifier,
@@ -42,7 +45,8 @@ _BY_ROUTING_ALONE = (
     TunedThresholdClassifierCV,
 )
 _WITHOUT_PIPELINES = (AdaBoostClassifier, AdaBoostRegressor)
-_DRAW_ROWS = (BaggingClassifier, BaggingRegressor)  # by weight, so that their models need none
+# Bagging draws rows by weight, so that its models need none; before scikit-learn 1.8 it passed weights on.
+_DRAW_ROWS = (BaggingClassifier, BaggingRegressor) if parse_version("1.8") <= _VERSION else ()
 
 
 def with_routed_weights(estimator: Any) -> Any | None:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -23,6 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils.fixes import parse_version
 
 from moew import ExampleWeightSearch, load
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
@@ -128,6 +130,7 @@ def test_weights_reach_models_that_select_features(make):
     assert [w is None for w in seen] == [True, False] * 3  # those that select are not the model
 
 
+@pytest.mark.skipif(parse_version(sklearn.__version__) < parse_version("1.8"), reason="it passed weights on")
 def test_bagging_draws_rows_by_weight():
     heavy = np.where(np.arange(60) < 30, 1.0, 1e-6)
     model = BaggingClassifier(piped(LogisticRegression()), 3, random_state=0)
