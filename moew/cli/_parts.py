@@ -37,8 +37,12 @@ def embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any
         return _part_with(EMBEDDINGS, "embedding", text, changes, paper)
     if text.startswith("columns="):
         columns = columns_of_text(text)
-        if missing := [name for name in columns if name not in features]:
-            raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
+        of_metric = metric_columns_from(list(settings["metric_column"]))
+        if missing := [name for name in columns if name not in features and name not in of_metric]:
+            others = f", and --metric-column {[*of_metric]}" if of_metric else ""
+            raise InvalidInputError(
+                f"--embedding {text}: no features are {missing}; they are {[*features]}{others}."
+            )
         return columns
     if not is_reference(text):
         raise InvalidInputError(

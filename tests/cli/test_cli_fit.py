@@ -312,6 +312,20 @@ def test_models_take_texts_and_gaps_and_are_loaded_without_trust(model, folder):
     assert roc_auc_score(pd.read_csv("more.csv")["y"], predicted["probability_yes"]) > 0.65
 
 
+def test_a_column_of_the_metric_feeds_the_embedding():
+    quick = ("--batches", "1", "--batch-size", "4", "--no-guard", "--final", "best")
+    columns = ("--metric-column", "cost=amount", "--embedding", "columns=a,cost")
+    moew("fit", *LOGISTIC, *quick, *columns, "--out", "run")
+    train = pd.read_csv("train.csv")
+    weights = pd.DataFrame(in_json("weights", "run", "train.csv")["weights"])["weight"]
+    assert weights.mean() == pytest.approx(1)
+    other = train.assign(amount=train["amount"].to_numpy()[::-1])
+    other.to_csv("other.csv", index=False)
+    assert not np.allclose(weights, pd.DataFrame(in_json("weights", "run", "other.csv")["weights"])["weight"])
+    said = refused("fit", *LOGISTIC, *columns[:3], "columns=price", "--out", "other")
+    assert "no features are ['price']" in said and "--metric-column ['cost']" in said
+
+
 @pytest.mark.parametrize("model", ["lightgbm", "xgboost"])
 def test_models_stop_early(model, folder):
     write_mixed(folder)
