@@ -32,6 +32,8 @@ LIGHT = {"n_estimators": 30, "min_child_samples": 5, "n_jobs": 1, "verbosity": -
 SEARCH = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0}
 STOP = {"callbacks": [lightgbm.early_stopping(2, verbose=False)]}
 
+OLD_NAME = pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+
 
 class Recorder(ClassifierMixin, BaseEstimator):
     """Notes what its `fit` was given, in a list of the class."""
@@ -172,6 +174,7 @@ def test_processes_train_the_same_models():
     assert np.array_equal(one.predict_proba(ROWS.X), two.predict_proba(ROWS.X))
 
 
+@OLD_NAME
 def test_early_stopping_is_that_of_a_plain_fit():
     """The winner is the model of a plain fit on the rest, with the rows set aside and the same weights."""
     search = ExampleWeightSearch(LGBMRegressor(**LIGHT), eval_share=0.2, guard=False, final="best", **SEARCH)
@@ -182,8 +185,7 @@ def test_early_stopping_is_that_of_a_plain_fit():
         TARGETS.X[~aside],
         TARGETS.y[~aside],
         sample_weight=w[~aside],
-        eval_X=TARGETS.X[aside],
-        eval_y=TARGETS.y[aside],
+        eval_set=[(TARGETS.X[aside], TARGETS.y[aside])],
         eval_sample_weight=[w[aside]],
         callbacks=[lightgbm.early_stopping(2, verbose=False)],
     )
@@ -294,11 +296,12 @@ def test_what_cannot_work_is_refused_before_training(settings, fit_params, words
         search.fit(ROWS.X, ROWS.y, fit_params=fit_params)
 
 
+@OLD_NAME
 def test_a_stored_study_knows_its_fit_params(tmp_path):
     storage = tmp_path / "study.journal"
     search = ExampleWeightSearch(LGBMClassifier(**LIGHT), storage=storage, **SEARCH)
-    search.fit(ROWS.X, ROWS.y, fit_params=STOP | {"eval_X": ROWS.X_val, "eval_y": ROWS.y_val})
-    search.fit(ROWS.X, ROWS.y, fit_params=STOP | {"eval_X": ROWS.X_val, "eval_y": ROWS.y_val})  # goes on
+    stop = STOP | {"eval_set": [(ROWS.X_val, ROWS.y_val)]}
+    search.fit(ROWS.X, ROWS.y, fit_params=stop).fit(ROWS.X, ROWS.y, fit_params=stop)  # goes on
     with pytest.raises(InvalidInputError, match="other"):
         search.fit(ROWS.X, ROWS.y)
     with pytest.raises(InvalidInputError, match="other"):
