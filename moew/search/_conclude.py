@@ -119,7 +119,7 @@ def conclude(
         plain,
         final.weight_function,
         _example_rows(prepared.data.training),
-        prepared.fit_params,
+        fit_params=prepared.fit_params,
     )
 
 
