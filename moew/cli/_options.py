@@ -116,6 +116,12 @@ def training_parameters(
             option(
                 "model-option", multiple=True, metavar="NAME=VALUE", help="A setting, as n_estimators=50."
             ),
+            option(
+                "eval-share",
+                type=_SHARE,
+                metavar="SHARE",
+                help="Of the training rows, for a model that stops early, as with early_stopping_rounds=20.",
+            ),
         ),
         *section(
             "Search",

@@ -223,7 +223,7 @@ def _search_settings(
         storage=storage if storage is None else settings["storage"] or storage,
         study_name=settings.get("study_name", "moew"),
         join=join,
-        sample_weight_name=_parts.weight_name_of(model),
+        eval_share=settings["eval_share"],
         n_jobs=settings["jobs"],
         candidate_timeout=settings["candidate_timeout"],
         most_failures=settings["most_failures"],

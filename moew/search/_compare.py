@@ -206,6 +206,7 @@ def compare(
     groups: Any = None,
     groups_val: Any = None,
     groups_test: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
     repeats: int = 10,
     random_state: int = 0,
 ) -> Comparison:
@@ -218,6 +219,7 @@ def compare(
 
     `groups`, `groups_val` and `groups_test` name the query, patient or customer of each row, as in
     `ExampleWeightSearch.fit`; with `groups_test` the margin over the choice of test rows is one over groups.
+    `fit_params` are what the model's `fit` takes besides weights, as there.
 
     Examples
     --------
@@ -265,7 +267,7 @@ def compare(
     training = UserRows(X, y, sample_weight, metadata, groups)
     validation = UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val)
     test = UserRows(X_test, y_test, sample_weight_test, metadata_test, groups_test)
-    return compare_settings(search.settings, training, validation, test, repeats, random_state)
+    return compare_settings(search.settings, training, validation, test, repeats, random_state, fit_params)
 
 
 def compare_settings(
@@ -275,6 +277,7 @@ def compare_settings(
     test: UserRows,
     repeats: int,
     random_state: int = 0,
+    fit_params: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """As `compare`, from the settings of a search and records of rows."""
     if repeats > _MOST_REPEATS:
@@ -291,7 +294,7 @@ def compare_settings(
             argument="timeout",
         )
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
-    prepared = _prepare_repeats(settings, training, validation, test, seeds)
+    prepared = _prepare_repeats(settings, training, validation, test, seeds, fit_params)
     choices = choices_of_all(METHODS, prepared)
     evaluator, rows = prepared[0].evaluator, _test(prepared[0])
     return Comparison(
@@ -405,11 +408,19 @@ def _with_weights(prepared: Sequence[Prepared], weights: Sequence[FloatArray], n
 
 
 def _prepare_repeats(
-    settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows, seeds: Sequence[int]
+    settings: SearchSettings,
+    training: UserRows,
+    validation: UserRows,
+    test: UserRows,
+    seeds: Sequence[int],
+    fit_params: Mapping[str, Any] | None = None,
 ) -> list[Prepared]:
     """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
     they can be trained together."""
-    prepared = [prepare(replace(settings, random_state=seed), training, validation, test) for seed in seeds]
+    prepared = [
+        prepare(replace(settings, random_state=seed), training, validation, test, fit_params)
+        for seed in seeds
+    ]
     first = prepared[0]
     if not first.data.given_validation or first.data.holdout is not None:
         return prepared  # every seed splits the rows in its own way

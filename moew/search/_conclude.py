@@ -120,6 +120,7 @@ def conclude(
         plain,
         final.weight_function,
         _example_rows(prepared.data.training),
+        fit_params=prepared.fit_params,
     )
 
 

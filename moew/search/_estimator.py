@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
@@ -28,6 +29,7 @@ from moew.search._loop import Outcome, Search, search_side_by_side
 from moew.search._paper import paper_settings
 from moew.search._prepare import Prepared, fit_weighting, prepare
 from moew.search._result import FittedSearch
+from moew.search._routing import routed_params
 from moew.search._saved import save_search
 from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
@@ -129,7 +131,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     embedding : "directions", "autoencoder", "label", "discriminative", columns, transformer, function or \
 Embedding
         z(x, y), the low-dimensional coordinates that the weights depend on. "directions" are the label, the
-        metric's columns, a linear discriminant and principal components.
+        metric's columns, a linear discriminant and principal components. Columns are a list such as
+        ["age", "cost"], or "columns=age,cost", of columns of X or of the metadata.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "annealing", "swarm", "differential_evolution", "grid", "cover", Sampler \
@@ -187,8 +190,14 @@ or one of Optuna's
         processes, on any machines that reach the storage, with the same data and settings. All of them end
         with the same result, the one that a single process would have. Needs a journal, SQLite or
         PostgreSQL.
-    sample_weight_name : str, default "sample_weight"
-        The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
+    sample_weight_name : str, default "auto"
+        The name of the weights in the estimator's `fit`, such as "step__weight"; "auto" is "sample_weight",
+        for a Pipeline that of its last step.
+    eval_share : float or None, default None
+        A share of the training rows, such as 0.1, for a model that stops early (LightGBM, XGBoost, CatBoost,
+        HistGradientBoosting): each training sets it aside, whole groups and all classes alike, the same rows
+        for all candidates, and passes it to `fit` as `eval_set` with the candidate's weights. None sets
+        nothing aside.
     n_jobs : int or None, default None
         How many models are trained in parallel, through joblib.
     candidate_timeout : float or None, default None
@@ -275,7 +284,8 @@ or one of Optuna's
         storage: Storage = None,
         study_name: str = "moew",
         join: bool = False,
-        sample_weight_name: str = "sample_weight",
+        sample_weight_name: str = "auto",
+        eval_share: float | None = None,
         n_jobs: int | None = None,
         candidate_timeout: float | None = None,
         most_failures: float = 0.9,
@@ -304,6 +314,7 @@ or one of Optuna's
         self.study_name = study_name
         self.join = join
         self.sample_weight_name = sample_weight_name
+        self.eval_share = eval_share
         self.n_jobs = n_jobs
         self.candidate_timeout = candidate_timeout
         self.most_failures = most_failures
@@ -356,6 +367,8 @@ or one of Optuna's
         metadata_val: Mapping[str, Any] | None = None,
         groups: Any = None,
         groups_val: Any = None,
+        fit_params: Mapping[str, Any] | None = None,
+        **params: Any,
     ) -> Self:
         """Search for the weights and keep the best model.
 
@@ -371,10 +384,16 @@ or one of Optuna's
         X_val, y_val : validation rows and labels, from the distribution that matters. Inside a Pipeline
             they must be transformed like X: use `Pipeline(…, transform_input=["X_val"])`
         sample_weight_val : (m,), passed to the metric if it takes sample weights
-        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule
-            (a data frame if scikit-learn splits the rows, as in GridSearchCV)
+        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule; of
+            the training rows also for an embedding that names them, such as embedding=["cost"] (a data frame
+            if scikit-learn splits the rows, as in GridSearchCV)
         groups, groups_val : (n,) and (m,), numbers or texts: the query, patient or customer of each row. Rows
             of one group are never cut apart: not by held-out rows, folds, or the halves of the honest score
+        fit_params : dict of what the estimator's `fit` takes besides weights, such as
+            {"callbacks": [lightgbm.early_stopping(20)]}; those of a Pipeline go to its last step unless they
+            name another, as in {"scale__copy": True}. What has a value for each of the n rows (`init_score`)
+            is cut with the folds. Each training gets a copy, so that callbacks keep nothing
+        params : the same by scikit-learn's metadata routing, for what the estimator requests
         """
         settings = self.settings
         settings.check()  # before scikit-learn looks at the rows, for which it asks the estimator
@@ -384,6 +403,7 @@ or one of Optuna's
             settings,
             UserRows(X, y, sample_weight, metadata, groups),
             UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val),
+            fit_params=routed_params(self, fit_params, params),
         )
         if settings.storage is None:  # nothing could be kept, so Ctrl-C concludes with what there is
             self._keep(run_search(prepared, concludes=True))
@@ -589,6 +609,14 @@ or one of Optuna's
         check_is_fitted(self)
         save_search(self, Path(path), trusted)
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How scikit-learn routes metadata: `fit` takes its own (`metadata`, `groups`, `X_val`, …, by
+        `set_fit_request`), and passes to the estimator's `fit` what that requests, but its weights."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(
+            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -636,7 +664,8 @@ or one of Optuna's
         self, X: Rows, metadata: Mapping[str, Any] | None
     ) -> tuple[Rows, dict[str, Any] | None]:
         """X without columns that only the metric has, and the columns if the weights depend on them."""
-        names = metric_columns(self.fitted_.evaluator.metric)
+        of_weights = getattr(self.weight_function_, "wanted_columns", ())
+        names = (*metric_columns(self.fitted_.evaluator.metric), *of_weights)
         features = getattr(self, "feature_names_in_", None)
         own = None if features is None else [str(name) for name in features]
         columns = columns_from(metadata, X, names) if self.weight_function_.takes_columns else None

@@ -17,6 +17,7 @@ from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.search._tables import data_frame, html_table, trial_columns
 from moew.search._ways import WEIGHTS
+from moew.training import FitParams
 from moew.types import FloatArray, IntArray, Task
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ class FittedSearch:
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
+    fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
 
     @property
     def weighting(self) -> Any:

@@ -56,6 +56,7 @@ class SearchSettings:
     most_failures: float
     show_progress: bool | None
     random_state: Any
+    eval_share: float | None = None
 
     def check(self) -> None:
         """Raise on a value that cannot work with any data."""
@@ -80,10 +81,13 @@ class SearchSettings:
             raise _refused("most_failures", "must be a share from 0 to 1", self.most_failures)
         if not isinstance(self.sample_weight_name, str) or not self.sample_weight_name:
             wanted = (
-                "must be the name of the weights in the estimator's fit, such as 'sample_weight', or "
-                "'step__sample_weight' for a Pipeline"
+                "must be the name of the weights in the estimator's fit, such as 'sample_weight', "
+                "'step__sample_weight' for a Pipeline, or 'auto' to find it"
             )
             raise _refused("sample_weight_name", wanted, self.sample_weight_name)
+        share = self.eval_share
+        if share is not None and not (is_number(share) and 0 < share < 1):
+            raise _refused("eval_share", "must be a share between 0 and 1, or None", share)
         check_storage(self.storage)
         if self.storage is not None and not isinstance(self.random_state, Integral):
             raise InvalidInputError(
@@ -157,7 +161,13 @@ class SearchSettings:
 
 def check_is_estimator(estimator: Any) -> None:
     """Raise unless `estimator` is an object with the methods of a scikit-learn estimator."""
-    if isinstance(estimator, type):
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    if any(base.__module__.startswith("torch.nn") for base in kind.__mro__):
+        wanted = (
+            "must be an estimator, and a PyTorch module is none: write TorchClassifier(make) or "
+            "TorchRegressor(make) of moew.models.torch, where make(n_inputs, n_outputs) makes a new module"
+        )
+    elif isinstance(estimator, type):
         wanted = f"must be an estimator, not a class: write {estimator.__name__}()"
     elif not (hasattr(estimator, "get_params") and any(hasattr(estimator, f) for f in ("fit", "fit_many"))):
         wanted = (

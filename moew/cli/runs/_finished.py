@@ -63,8 +63,9 @@ class FinishedRun:
     def rows_to_weigh(self, path: Path) -> TableRows:
         """The labelled rows of a file, with those of the metric's columns that the embedding looks at."""
         with reading(self.folder / PARTS):
-            looked_at = [c for e in embeddings_in(self.weight_state) for c in e.get("row_columns", [])]
-            needed = dict.fromkeys(column["name"] for column in looked_at)
+            fitted = embeddings_in(self.weight_state)
+            looked_at = [column["name"] for e in fitted for column in e.get("row_columns", [])]
+            needed = dict.fromkeys([*looked_at, *(name for e in fitted for name in e.get("beside", []))])
         return self.schema.read(
             path, ids=False, columns=[name for name in needed if name in self.schema.columns]
         )
