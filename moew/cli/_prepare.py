@@ -171,7 +171,7 @@ def _found_columns(
     """Columns that the metric or the decision needs and that the file it looks at has under their name."""
     from moew.search._evaluate import column_names
 
-    needed = [name for name in column_names(metric, rule) if name not in (ROW_ID, *given)]
+    needed = [name for name in column_names([metric], rule) if name not in (ROW_ID, *given)]
     if not needed:
         return {}
     there = [str(name) for name in training.columns] if validation is None else read_header(validation)

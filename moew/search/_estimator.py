@@ -22,7 +22,6 @@ from moew.data._rows import columns_from, n_rows, without_columns
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError
 from moew.search._conclude import conclude
-from moew.search._evaluate import metric_columns
 from moew.search._loop import Outcome, Search, search_side_by_side
 from moew.search._paper import paper_settings
 from moew.search._prepare import Prepared, fit_weighting, prepare
@@ -96,7 +95,12 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     metric : callable, Metric, scikit-learn scorer or name, default None
         What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
         `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
-        accuracy for classifiers and R² for regressors.
+        accuracy for classifiers and R² for regressors. Several, in a list or a dict of names: the first is
+        optimised, the others are computed for every model that was tried; see `result_.pareto`.
+    constraint : str, list of str or None, default None
+        Bounds of metrics that are listed in `metric`, such as "fpr_gap <= 0.05". The best that keeps them is
+        handed out, and kept means: also with the one-sided 95 % margin from bootstrap resamples of the judged
+        rows. Where nothing keeps them, a warning says so, and what comes closest is handed out.
     decision : decision rule, its name, float or None, default None
         How a score becomes a decision, refitted for each candidate; None is the model's `predict`, or
         decisions tuned for the metric where that is better. A name is, for example, "tuned", "select=0.05"
@@ -217,6 +221,7 @@ or one of Optuna's
         estimator: Any,
         *,
         metric: Any = None,
+        constraint: Any = None,
         decision: Any = None,
         embedding: Any = "directions",
         base_weights: Any = "label_shift",
@@ -243,6 +248,7 @@ or one of Optuna's
     ) -> None:
         self.estimator = estimator
         self.metric = metric
+        self.constraint = constraint
         self.decision = decision
         self.embedding = embedding
         self.base_weights = base_weights
@@ -401,6 +407,20 @@ or one of Optuna's
         evaluator = self.fitted_.evaluator
         rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
         return evaluator.value_on(self.fitted_.winner, rows)
+
+    def metric_values(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, float]:
+        """All metrics on these rows by name, in their own units; NaN where one is undefined."""
+        given = UserRows(self._check_fitted_rows(X), y, sample_weight, metadata)
+        evaluator = self.fitted_.evaluator
+        rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
+        return evaluator.values_on(self.fitted_.winner, rows)
 
     def example_weights(self, X: Rows, y: Labels, *, metadata: Mapping[str, Any] | None = None) -> FloatArray:
         """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
@@ -586,7 +606,7 @@ or one of Optuna's
         self, X: Rows, metadata: Mapping[str, Any] | None
     ) -> tuple[Rows, dict[str, Any] | None]:
         """X without columns that only the metric has, and the columns if the weights depend on them."""
-        names = metric_columns(self.fitted_.evaluator.metric)
+        names = self.fitted_.evaluator.choosing_columns
         features = getattr(self, "feature_names_in_", None)
         own = None if features is None else [str(name) for name in features]
         columns = columns_from(metadata, X, names) if self.weight_function_.takes_columns else None

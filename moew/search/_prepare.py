@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +19,9 @@ from moew.data._splits import cross_validation, given_validation, held_out_valid
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
-from moew.metrics import accuracy, r_squared, resolve_metric
+from moew.metrics import accuracy, r_squared, resolve_constraints, resolve_metrics
 from moew.samplers import Ball
-from moew.search._evaluate import Evaluator, column_names, metric_columns
+from moew.search._evaluate import Evaluator, column_names
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
 from moew.search._space import ParameterSpace, resolve_space
@@ -61,15 +61,20 @@ def prepare(
         settings.search_space, settings.estimator, settings.sample_weight_name, settings.ball_radius / 2
     )
     default = accuracy() if task == "classification" else r_squared()
-    metric = resolve_metric(default if settings.metric is None else settings.metric)
+    metrics = resolve_metrics(settings.metric, default)
+    constraints = resolve_constraints(settings.constraint, metrics)
+    name, metric = next(iter(metrics.items()))
+    others = {other: one for other, one in metrics.items() if other != name}
     rule = resolve_decision(settings.decision)
     always_tuned = isinstance(rule, Tuned)
-    names = column_names(metric, rule)
+    names = column_names(metrics.values(), rule)
     data = _search_data(settings, task, training, validation, names, seed)
-    _warn_of_unused_columns(data.validation.columns, metric, rule)
+    _warn_of_unused_columns(data.validation.columns, list(metrics.values()), rule)
     classes = np.unique(data.training.y) if task == "classification" else None
     tuned = rule if isinstance(rule, Tuned) else _tuned_by(metric, data)
-    evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
+    evaluator = Evaluator(
+        metric, None if always_tuned else rule, classes, tuned, always_tuned, others, name, constraints
+    )
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
     prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
@@ -84,7 +89,7 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.given
-    names = [name for name in metric_columns(prepared.evaluator.metric) if name in training.columns]
+    names = [name for name in prepared.evaluator.choosing_columns if name in training.columns]
     return ExampleWeighting(embedding, base_weights).fit(
         training.X,
         training.y,
@@ -215,11 +220,11 @@ def _check_halves(data: SearchData) -> None:
         )
 
 
-def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule | None) -> None:
+def _warn_of_unused_columns(columns: Columns, metrics: Sequence[Metric], rule: DecisionRule | None) -> None:
     """Warn about columns that nothing uses: a misspelt optional column would be ignored silently."""
-    if metric.known_columns is None:
+    if any(metric.known_columns is None for metric in metrics):
         return
-    used = {*column_names(metric, rule), *metric.known_columns}
+    used = {*column_names(metrics, rule), *(n for metric in metrics for n in metric.known_columns or ())}
     if unused := sorted(set(columns) - used):
         warnings.warn(
             f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}.",
@@ -238,6 +243,9 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
         "rule": evaluator.tuned if evaluator.always_tuned else evaluator.rule,
         "weight name": settings.sample_weight_name,
     }
+    # Metrics for which more is recorded; others are computed from what is there in any case.
+    if further := [one for one in evaluator.others.values() if one.response in (None, "score", "proba")]:
+        compared["other metrics"] = further
     _check_all_seen(compared)
     folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]
     of_rows = [

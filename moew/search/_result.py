@@ -12,6 +12,7 @@ from moew._util.margins import TWO_SIDED
 from moew._util.numbers import number, signed
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
+from moew.search._pareto import ParetoFront
 from moew.search._settings import SearchSettings
 from moew.search._stop import Stopped
 from moew.search._study import Trial, WeightStudy
@@ -56,6 +57,7 @@ class SearchResult:
     stopped: Stopped | None = (
         None  # why and where the search stopped early; None if it trained all candidates
     )
+    pareto: ParetoFront | None = None  # all tried models by all metrics; None if there is only one metric
 
     @property
     def best_trial(self) -> Trial:
@@ -148,6 +150,7 @@ class SearchResult:
             low, high = map(signed, self.gain_interval)
             sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
             lines.append(f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}.")
+        lines += [] if self.pareto is None else self.pareto.lines()
         return printable("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
 
 

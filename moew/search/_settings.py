@@ -31,6 +31,7 @@ class SearchSettings:
 
     estimator: Any
     metric: Any
+    constraint: Any
     decision: Any
     embedding: Any
     base_weights: Any
