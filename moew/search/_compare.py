@@ -351,7 +351,10 @@ def _prepare_repeats(
 ) -> list[Prepared]:
     """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
     they can be trained together."""
-    prepared = [prepare(replace(settings, random_state=seed), training, validation, test) for seed in seeds]
+    prepared = [
+        prepare(replace(settings, random_state=seed, calibrate=None), training, validation, test)
+        for seed in seeds
+    ]
     first = prepared[0]
     if not first.data.given_validation or first.data.holdout is not None:
         return prepared  # every seed splits the rows in its own way

@@ -20,6 +20,7 @@ from moew.data._splits import strata_of
 from moew.exceptions import MoewWarning, SearchFailedError
 from moew.metrics import Predictions
 from moew.models import ModelEnsemble
+from moew.search._calibrate import Judged, Members, calibrate
 from moew.search._constrained import judge_of
 from moew.search._evaluate import FinalModel
 from moew.search._guard import Verdict, WayScore, decide, gain_error, keeping_constraints, score_ways
@@ -77,6 +78,7 @@ def conclude(
     verdict = _verdict(prepared, scores, notes)
     by_name = {score.way.name: score for score in scores}
     final = _final(prepared, pool, verdict.chosen.choice)
+    final, judged = _with_probabilities(prepared, pool, verdict.chosen.choice, final, judge.rows, notes)
     unweighted = by_name.get(UNWEIGHTED)
     plain: FinalModel | None = final.model
     if verdict.chosen is not unweighted:
@@ -124,7 +126,47 @@ def conclude(
         plain,
         final.weight_function,
         _example_rows(prepared.data.training),
+        judged,
     )
+
+
+def _with_probabilities(
+    prepared: Prepared,
+    pool: Sequence[Candidate],
+    choice: Choice,
+    final: _Final,
+    rows: LabelledRows,
+    notes: list[str],
+) -> tuple[_Final, Judged]:
+    """What is handed out with calibrated probabilities where they are asked for; and its predictions on the
+    judged rows, `rows`."""
+    method, judged = prepared.settings.calibrate, Judged(rows, choice.predictions)
+    if method is None:
+        return final, judged
+    chosen = [pool[k] for k in choice.members]
+    votes = choice.votes
+    weights, parameters = [m.weights for m in chosen], [m.trial.parameters for m in chosen]
+    if len(chosen) > 1 and prepared.settings.final == "average":
+        weights, parameters = [mean_weights(pool, choice)], [main_parameters(pool, choice)]
+        chosen, votes = chosen[:1], np.ones(1)
+    members = Members(weights, [m.trial.seed for m in chosen], parameters, votes)
+    try:
+        fitted, raw, calibrated = calibrate(
+            method,
+            prepared.evaluator,
+            prepared.trainer,
+            prepared.data.for_finalists,
+            members,
+            final.model.model,
+            prepared.seed,
+        )
+    except Exception as error:  # must not lose the result of the search
+        told = shortened(f"the probabilities could not be calibrated: {error}")
+        notes.append(told)
+        warnings.warn(MoewWarning(told, argument="calibrate"), stacklevel=5)
+        return final, judged
+    model = replace(final.model, calibration=fitted)
+    return replace(final, model=model), replace(judged, raw=raw, calibrated=calibrated)
 
 
 def _verdict(prepared: Prepared, scores: Sequence[WayScore], notes: list[str]) -> Verdict:

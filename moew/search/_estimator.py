@@ -148,6 +148,10 @@ or one of Optuna's
     honest : "halves", "holdout", float or None, default "halves"
         How `honest_score_` is computed: from random halves of the judged rows; or on rows set aside
         (0.3 of the validation rows, or the given share) that the search does not use; or not at all.
+    calibrate : "sigmoid", "isotonic" or None, default None
+        Whether `predict_proba` of what is handed out is calibrated on the judged rows, by scores of models
+        that were not trained on them: with a sigmoid, or with an isotonic curve, which needs about a
+        thousand rows. `predict` stays as it was judged. Costs one more training in each fold.
     storage : None, path, URL or Optuna storage, default None
         Where the study is stored. With a storage and an integer `random_state` an interrupted fit
         continues where it stopped. A study that another fit works on is refused.
@@ -236,6 +240,7 @@ or one of Optuna's
         final: Literal["ensemble", "average", "best"] = "ensemble",
         guard: bool = True,
         honest: Literal["halves", "holdout"] | float | None = "halves",
+        calibrate: Literal["sigmoid", "isotonic"] | None = None,
         storage: Storage = None,
         study_name: str = "moew",
         join: bool = False,
@@ -263,6 +268,7 @@ or one of Optuna's
         self.final = final
         self.guard = guard
         self.honest = honest
+        self.calibrate = calibrate
         self.storage = storage
         self.study_name = study_name
         self.join = join
@@ -365,13 +371,30 @@ or one of Optuna's
 
     @available_if(lambda self: self._delegate("predict_proba"))
     def predict_proba(self, X: Rows) -> Any:
-        """The winner's class probabilities (n, C)."""
+        """Class probabilities (n, C) of what is handed out.
+
+        Without `calibrate` they are the model's own. A model that was trained with weights gives
+        probabilities of the weighted rows, which are not those of the rows that it is judged by. With
+        `calibrate` they are probabilities where the judged rows come from, and only they change: `predict`
+        decides by the model's own scores, so `predict_proba(X)[:, 1] > 0.5` can be another decision.
+        """
         X = self._check_fitted_rows(X)
-        return self.best_estimator_.predict_proba(X)
+        if self.calibrate is None:
+            return self.best_estimator_.predict_proba(X)
+        if self.fitted_.winner.calibration is None:
+            raise InvalidInputError(
+                "the probabilities could not be calibrated, see result_.notes; those before calibration are "
+                "best_estimator_.predict_proba(X).",
+                argument="calibrate",
+            )
+        return self.fitted_.winner.probabilities(X)
 
     @available_if(lambda self: self._delegate("predict_log_proba"))
     def predict_log_proba(self, X: Rows) -> Any:
-        """The winner's log class probabilities (n, C)."""
+        """Logarithms of `predict_proba` (n, C)."""
+        if self.calibrate is not None:
+            with np.errstate(divide="ignore"):
+                return np.log(self.predict_proba(X))
         X = self._check_fitted_rows(X)
         return self.best_estimator_.predict_log_proba(X)
 
@@ -579,6 +602,8 @@ or one of Optuna's
         return tags
 
     def _delegate(self, method: str) -> bool:
+        if self.calibrate is not None and method in ("predict_proba", "predict_log_proba"):
+            return True  # of any model that has scores
         # Raises AttributeError with the inner estimator's own message, as available_if expects.
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
         return True

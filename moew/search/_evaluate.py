@@ -29,6 +29,7 @@ from moew.metrics import (
     predicts_by_its_scores,
     respond,
 )
+from moew.models._calibration import Calibration, scores_to_calibrate
 from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metric, Response, Rows
 
 PLAINLY_TUNED = Tuned()  # without groups
@@ -40,12 +41,21 @@ SLOW_TUNING_CALLS = 8  # of a metric that is said to be slow
 @dataclass(frozen=True)
 class FinalModel:
     """A fitted model, its fitted decision rule (None: the model's own `predict`), the classes (C,), None in
-    regression, and the positive class. The rule may be one that `tune` fitted."""
+    regression, and the positive class. The rule may be one that `tune` fitted. `calibration` makes
+    probabilities of the model's scores; None: they are the model's own. Decisions do not use it."""
 
     model: Any
     rule: Any
     classes: Array | None
     pos_label: Any
+    calibration: Calibration | None = None
+
+    def probabilities(self, X: Rows) -> Array:
+        """Class probabilities (n, C): calibrated ones, or the model's own."""
+        if self.calibration is None:
+            return np.asarray(self.model.predict_proba(read_only(X)))
+        with answering_alone():
+            return self.calibration.probabilities(scores_to_calibrate(self.model, read_only(X)))
 
     def decide(self, X: Rows, columns: Columns) -> Array:
         """Labels (n,) by the decision rule, or by the model's `predict`; `columns` are for the rule."""
@@ -54,7 +64,7 @@ class FinalModel:
         if not isinstance(self.rule, ClassOffsets | AdjustedPredictions):
             score = rule_score(self.model, self.rule, X, self.pos_label)
             return decided_labels(self.rule.decide(score, columns), np.asarray(self.classes), self.pos_label)
-        with _answering_alone():
+        with answering_alone():
             if self.classes is None:
                 return np.asarray(self.rule.decide(np.asarray(self.model.predict(read_only(X))), columns))
             scores, own = decision_basis(self.model, read_only(X), self.pos_label)
@@ -65,7 +75,7 @@ class FinalModel:
 def rule_score(model: Any, rule: DecisionRule, X: Rows, pos_label: Any) -> FloatArray:
     """What the rule decides by (n,): the model's score of the positive class, or its probability."""
     response: Response = "proba" if rule.of == "probability" else "score"
-    with _answering_alone():
+    with answering_alone():
         return respond(model, read_only(X), response, pos_label)
 
 
@@ -371,7 +381,7 @@ class Evaluator:
         return self._metric_value(predictions, rows, None)
 
     def _respond(self, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
-        with _answering_alone():
+        with answering_alone():
             return self.metric.respond(
                 model,
                 read_only(rows.X),
@@ -392,7 +402,7 @@ class Evaluator:
         for metric in self.others.values():
             if metric.response in predictions.arrays or metric.response in further:
                 continue
-            with _answering_alone():
+            with answering_alone():
                 answered = metric.respond(
                     model,
                     read_only(rows.X),
@@ -422,7 +432,7 @@ class Evaluator:
                 decided = self._labels(scores > np.median(scores))
         own = 0.0
         if self.rule is None and self.metric.response == "decision" and predicts_by_its_scores(model):
-            with _answering_alone():  # one pass over the rows gives both
+            with answering_alone():  # one pass over the rows gives both
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
             if scores is not None:
                 decided = own_decisions(scores, own, model_classes(model), self.pos_label)
@@ -430,7 +440,7 @@ class Evaluator:
         of_labels = self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS
         if scores is None and self.rule is None and of_labels:
             # Only tuned decisions need them, and they are not worth a model that cannot give them.
-            with _answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
+            with answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
             if scores is None and self.always_tuned:
                 raise InvalidInputError(
@@ -535,7 +545,7 @@ def metric_columns(metric: Metric) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*metric.required_columns, *(metric.known_columns or ()))))
 
 
-def _answering_alone() -> parallel_config:
+def answering_alone() -> parallel_config:
     """Context in which models predict on one thread.
 
     Models that predict in parallel (forests) add up in the order in which their threads finish, so that a

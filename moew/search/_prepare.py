@@ -21,6 +21,7 @@ from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.metrics import accuracy, r_squared, resolve_constraints, resolve_metrics
 from moew.samplers import Ball
+from moew.search._calibrate import check_calibrate
 from moew.search._evaluate import Evaluator, column_names
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
@@ -77,6 +78,7 @@ def prepare(
     )
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    check_calibrate(settings.calibrate, settings.estimator, task, data, classes)
     prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
     return prepared if test is None else _with_test(prepared, test)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +35,7 @@ from moew.metrics import (
     resolve_metric,
 )
 from moew.models import ModelEnsemble
+from moew.models._calibration import Calibration
 from moew.saving import MODEL as MODEL_FILE
 from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
 from moew.saving import (
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from moew.search._estimator import ExampleWeightSearch
 
 SEARCH, PARTS = "search.json", "parts.json"
+CALIBRATION = "calibration"  # an entry of the parts, where probabilities are calibrated
 _FORMAT = 1  # of search.json; raise it when its entries change
 _ARRAY = "array"
 _PLAIN = (bool, int, float, str, type(None))
@@ -183,7 +185,9 @@ def load(
 def parts_of(fitted: FittedSearch) -> State:
     """What predicting and weighting need besides the model, without pickle."""
     winner, unweighted = fitted.winner, fitted.unweighted
+    calibrated = {} if winner.calibration is None else {CALIBRATION: winner.calibration.state()}
     return {
+        **calibrated,
         "weight_function": fitted.weight_function.state(),
         "decision": _state(winner.rule),
         "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
@@ -203,6 +207,19 @@ def rule_from(state: State | None, classes: Array | None) -> DecisionRule | None
         n = 0 if classes is None else len(classes)
         raise StateError(f"its decision is between {len(rule.offsets)} classes, and there are {n}.")
     return rule
+
+
+def calibration_from(parts: State, classes: Array | None) -> Calibration | None:
+    """The calibration of probabilities in the parts, None without; raise if it is of other classes."""
+    if CALIBRATION not in parts:
+        return None
+    found = load_state(parts[CALIBRATION])
+    if not isinstance(found, Calibration):
+        raise StateError(f"its calibration is a {type(found).__name__}, no calibration.")
+    n = 0 if classes is None else len(classes)
+    if len(found.curves) != (1 if n == 2 else n):
+        raise StateError(f"its calibration has {len(found.curves)} curves, and there are {n} classes.")
+    return found
 
 
 def classes_from(classes: Any, pos_label: Any) -> Array | None:
@@ -303,7 +320,10 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
     )
     rules = [rule_from(parts[name], classes) for name in ("decision", "unweighted_decision")]
     final = [FinalModel(model, rule, classes, pos_label) for model, rule in zip(models, rules, strict=False)]
-    parameters = {"constraint": None} | {name: _given(told) for name, told in content["parameters"].items()}
+    final[0] = replace(final[0], calibration=calibration_from(parts, classes))
+    parameters = {"constraint": None, "calibrate": None} | {
+        name: _given(told) for name, told in content["parameters"].items()
+    }
     parameters["estimator"] = clone(_single(final[-1].model))
     found = [
         "made_with" in told or told.get("object") in objects or isinstance(told.get("registered"), str)
