@@ -242,6 +242,7 @@ def _pareto(
         tuple(greater),
         tuple(map(str, evaluator.constraints)),
         tuple(one.name for one in evaluator.constraints),
+        tuple(one.bound for one in evaluator.constraints),
         tuple(replace(model, on_front=bool(on)) for model, on in zip(models, front, strict=True)),
     )
 

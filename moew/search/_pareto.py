@@ -47,6 +47,7 @@ class ParetoFront:
     greater_is_better: tuple[bool, ...]
     constraints: tuple[str, ...]  # in words, such as "fpr_gap <= 0.05"
     bounded: tuple[str, ...]  # the metrics of the constraints
+    bounds: tuple[float, ...]  # and their bounds
     models: tuple[TriedModel, ...]
 
     @property
