@@ -329,8 +329,10 @@ def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> 
     evaluator, rows = prepared.evaluator, prepared.data.validation
     seconds, takes, spent = math.inf, "is slow", 0.0
     # Single calls are slow by chance, or because other processes are at work: the fastest of many counts.
-    while seconds >= _SLOW[0] and spent < _TIMING and not evaluator.metric.slow:
+    while seconds >= _SLOW[0] and spent < _TIMING and not evaluator.chooses_slowly:
         took = _timed(evaluator.value, pool[0].predictions, rows)
+        for one in evaluator.constraints:
+            took += _timed(evaluator.value_of, one.name, pool[0].predictions, rows)
         seconds, spent = min(seconds, took), spent + took
         takes = f"takes {seconds:.2g} s"
     effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]

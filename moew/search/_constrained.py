@@ -26,7 +26,7 @@ from moew.types import Array, FloatArray, IntArray
 
 _SEED = 0x5EED  # of the resamples, the same for all candidates, whose differences then do not depend on them
 _NEAR = 5  # choices whose margins are looked at where none keeps the bounds
-_RESAMPLES, _FEW_RESAMPLES = 100, 20
+_RESAMPLES = {25: (100, 25), 10: (50, 15), 0: (20, 10)}  # of all rows and of halves, by `Effort.error_pairs`
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,9 @@ class ConstrainedJudge(Judge):
         part, rng, drawn = self._part(rows), np.random.default_rng(_SEED), []
         one_group = part.groups is not None and count_groups(part.groups) < 2
         names = [] if part.groups is None else columns_of_names(part.columns, part.groups)
-        for _ in range(0 if one_group else self._n_resamples):
+        on_all, on_halves = _RESAMPLES[self.effort.error_pairs]
+        n_resamples = on_all if len(rows) == len(self.rows) else on_halves
+        for _ in range(0 if one_group else n_resamples):
             numbers = bootstrap_rows(len(part), rng, part.groups)
             taken = part.take(numbers)
             if names:
@@ -213,12 +215,6 @@ class ConstrainedJudge(Judge):
             drawn.append((numbers, taken))
         self._drawn = rows, drawn
         return drawn
-
-    @cached_property
-    def _n_resamples(self) -> int:
-        bounded = [self.evaluator.metrics[one.name] for one in self.evaluator.constraints]
-        few = any(metric.slow for metric in bounded) or not self.effort.error_pairs
-        return _FEW_RESAMPLES if few else _RESAMPLES
 
 
 def judge_of(*arguments: Any, **more: Any) -> Judge:

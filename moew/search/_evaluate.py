@@ -149,6 +149,11 @@ class Evaluator:
         return {self.name or self.metric.name: self.metric, **self.others}
 
     @property
+    def chooses_slowly(self) -> bool:
+        """Whether a metric that chooses is said to be slow: the one to optimise, or one with a bound."""
+        return self.metric.slow or any(self.metrics[one.name].slow for one in self.constraints)
+
+    @property
     def choosing_columns(self) -> tuple[str, ...]:
         """Names of the columns that the metrics by which is chosen need or can take: the one to optimise, and
         those that have a bound."""
