@@ -71,6 +71,18 @@ def training_parameters(
             "Metric and decision",
             option("metric", metavar="NAME", help="See `moew metrics`; or module:function."),
             option(
+                "also",
+                multiple=True,
+                metavar="NAME",
+                help="A metric that is looked at, too, for every model that is tried; as --metric.",
+            ),
+            option(
+                "constraint",
+                multiple=True,
+                metavar="BOUND",
+                help='A bound to keep, as "fpr_gap <= 0.05", of --metric or one of --also.',
+            ),
+            option(
                 "metric-command",
                 metavar="WORDS",
                 help='A program: "./score {predictions}". Its last line is the number.',
@@ -103,6 +115,11 @@ def training_parameters(
                 "decision",
                 metavar="RULE",
                 words=lambda: f"{', '.join(_decision_rules())}; with @train or @validation, fitted there.",
+            ),
+            option(
+                "calibrate",
+                type=click.Choice(["sigmoid", "isotonic"]),
+                help="Make the probabilities those of the judged rows; decisions stay.",
             ),
         ),
         *section(

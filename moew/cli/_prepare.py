@@ -13,7 +13,7 @@ import numpy as np
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
-from moew.cli._metric import metric_from, positive_label
+from moew.cli._metric import metrics_from, positive_label
 from moew.cli._users_code import users_code
 from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
 from moew.cli.runs._tables import ids_as_written, read_header, read_table
@@ -67,7 +67,7 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
     y = labels_of(frame, label, path)
     positive = positive_label(settings["positive"], y)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
-    metric = metric_from(settings, list(columns), positive)
+    metric = metrics_from(settings, list(columns), positive)
     rule = _parts.decision_from(settings["decision"])
     columns |= _found_columns(metric, rule, columns, settings["validation"], frame)
     features = named_columns(settings["features"], frame)
@@ -174,10 +174,12 @@ def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
 def _found_columns(
     metric: Any, rule: Any, given: dict[str, str], validation: Path | None, training: Any
 ) -> dict[str, str]:
-    """Columns that the metric or the decision needs and that the file it looks at has under their name."""
+    """Columns that the metric, one or several in a dict, or the decision needs, and that the file it looks at
+    has under their name."""
     from moew.search._evaluate import column_names
 
-    needed = [name for name in column_names(metric, rule) if name not in (ROW_ID, *given)]
+    metrics = list(metric.values()) if isinstance(metric, dict) else [metric]
+    needed = [name for name in column_names(metrics, rule) if name not in (ROW_ID, *given)]
     if not needed:
         return {}
     there = [str(name) for name in training.columns] if validation is None else read_header(validation)
@@ -205,6 +207,7 @@ def _search_settings(
     return ExampleWeightSearch(
         model,
         metric=metric,
+        constraint=list(settings["constraint"]) or None,
         decision=rule,
         embedding=_parts.embedding_from(settings, schema.features),
         base_weights=settings["base_weights"],
@@ -220,6 +223,7 @@ def _search_settings(
         final=settings["final"],
         guard=settings["guard"],
         honest=_parts.honest_from(settings["honest"]),
+        calibrate=settings["calibrate"],
         storage=storage if storage is None else settings["storage"] or storage,
         study_name=settings.get("study_name", "moew"),
         join=join,

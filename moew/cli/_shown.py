@@ -95,6 +95,8 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
         f"{result.chosen}, {result.reason}.\n"
         "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
+    for line in [] if result.pareto is None else result.pareto.lines():
+        show(line)
     for note in report["notes"]:
         show(f"Note: {note}")
 

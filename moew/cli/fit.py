@@ -17,6 +17,7 @@ from moew.exceptions import InvalidInputError
 if TYPE_CHECKING:
     from moew.cli._prepare import Job
     from moew.search import Comparison, FittedSearch
+    from moew.search._pareto import ParetoFront
 
 
 def command() -> click.Command:
@@ -131,7 +132,24 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
             "set aside": found.n_holdout,
         },
         "data": {name: {"file": path.name, "sha256": file_digest(path)} for name, path in files.items()},
+        "metrics": None if found.pareto is None else _metrics(found.pareto),
         **{name: report[name] for name in ("verdict", "tested", "comparison", "notes")},
+    }
+
+
+def _metrics(found: ParetoFront) -> dict[str, Any]:
+    """All metrics of what is handed out, its bounds, and the models on the front."""
+    chosen = found.handed_out
+    return {
+        "handed_out": dict(zip(found.metrics, chosen.values, strict=True)),
+        "constraints": [
+            {"bound": text, "limit": limit, "keeps": chosen.keeps}
+            for text, limit in zip(found.constraints, chosen.limits, strict=True)
+        ],
+        "front": [
+            {"model": model.name, **dict(zip(found.metrics, model.values, strict=True))}
+            for model in found.front
+        ],
     }
 
 

@@ -22,6 +22,7 @@ from moew.inspection import (
     trained_rows,
 )
 from moew.report._decision import decision_of
+from moew.report._more import bound_of, more_of
 from moew.report._plain import clipped, plain, setting_text
 from moew.report._rows import example_rows, sliced
 from moew.report._verdict import verdict_of
@@ -112,7 +113,8 @@ def collect(
                 "guard": bool(fitted.settings.guard),
                 "members": len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
             },
-            "verdict": verdict_of(result, comparison, tested, fitted.study.alpha_zero_repeats),
+            "verdict": verdict_of(result, comparison, tested, fitted.study.alpha_zero_repeats)
+            | ({} if bound_of(result) is None else {"kind": "bound"}),
             "ways": ways_of(result),
             "scores": _scores(result),
             "tested": None if tested is None else asdict(tested),
@@ -131,6 +133,12 @@ def collect(
             "rows": examples if weights["learned"] else None,
             "weights": weights,
             "decision": decision_of(fitted),
+            **more_of(
+                fitted,
+                {"X": X_test, "y": y_test, "sample_weight": sample_weight_test},
+                metadata_test,
+                {"X": X_val, "y": y_val},
+            ),
             "notes": [
                 *(clipped(note) for note in result.notes if note != f"judged on {result.rows_judged}."),
                 *([clipped(tested.reason)] if tested is not None and tested.reason else []),

@@ -12,15 +12,33 @@ from typing import Any
 
 from moew.exceptions import InvalidInputError
 from moew.report._collect import FORMAT
+from moew.report._more_sections import front, probabilities, thresholds
 from moew.report._score_sections import comparison, notes, search, verdict, ways
 from moew.report._setting_sections import decision, settings
 from moew.report._weight_sections import labels, slices, weights
 
-_PARTS = (verdict, ways, notes, comparison, decision, labels, slices, weights, search, settings)
+_PARTS = (
+    verdict,
+    ways,
+    notes,
+    front,
+    comparison,
+    decision,
+    thresholds,
+    probabilities,
+    labels,
+    slices,
+    weights,
+    search,
+    settings,
+)
 _LINKS = (
     ("ways", "All ways"),
+    ("front", "All metrics"),
     ("comparison", "Scores"),
     ("decision", "Decision"),
+    ("thresholds", "Threshold"),
+    ("probabilities", "Probabilities"),
     ("labels", "By label"),
     ("slices", "Which rows"),
     ("weights", "Weights"),

@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from moew._util.numbers import alike, count, number, signed
+from moew.report._more_words import bound_advice, bound_headline
 from moew.report._ways import be, best_learned, best_of, best_simple, handed_out, named
 from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
 
 Data = Mapping[str, Any]
 QUESTION = "Is there a better model for this metric than the unweighted one?"
-MARKS = {"better": "↑", "maybe": "?", "no": "=", "worse": "↓", "none": "=", "unknown": "?"}
+MARKS = {"better": "↑", "maybe": "?", "no": "=", "worse": "↓", "none": "=", "unknown": "?", "bound": "≤"}
 
 
 def headline(data: Data) -> str:
     """The answer, with the way that is handed out."""
     way = data["chosen"]["name"]
+    if data.get("bound"):
+        return bound_headline(data["bound"], named(way), "keep" if be(way) == "are" else "keeps")
     return {
         "better": f"Yes: {named(way)}.",
         "maybe": f"Perhaps: {named(way)}, but that is not certain.",
@@ -124,6 +127,8 @@ def advice(data: Data) -> str:
     """What to do next, by the verdict and by what else is in the table of ways."""
     kind, way = data["verdict"]["kind"], data["chosen"]["name"]
     rival = _rival(data)
+    if data.get("bound"):
+        return bound_advice(data["bound"])
     more = "test rows" if data["verdict"]["evidence"] != "honest" else "validation or test rows"
     if kind == "unknown":
         if data["metric"]["honest"]:

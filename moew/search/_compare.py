@@ -418,7 +418,9 @@ def _prepare_repeats(
     """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
     they can be trained together."""
     prepared = [
-        prepare(replace(settings, random_state=seed), training, validation, test, fit_params)
+        prepare(
+            replace(settings, random_state=seed, calibrate=None), training, validation, test, fit_params
+        )
         for seed in seeds
     ]
     first = prepared[0]

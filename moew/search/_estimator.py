@@ -24,7 +24,6 @@ from moew.data._rows import columns_from, n_rows, without_columns
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.search._conclude import conclude
-from moew.search._evaluate import metric_columns
 from moew.search._loop import Outcome, Search, search_side_by_side
 from moew.search._paper import paper_settings
 from moew.search._prepare import Prepared, fit_weighting, prepare
@@ -123,7 +122,12 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     metric : callable, Metric, scikit-learn scorer or name, default None
         What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
         `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
-        accuracy for classifiers and R² for regressors.
+        accuracy for classifiers and R² for regressors. Several, in a list or a dict of names: the first is
+        optimised, the others are computed for every model that was tried; see `result_.pareto`.
+    constraint : str, list of str or None, default None
+        Bounds of metrics that are listed in `metric`, such as "fpr_gap <= 0.05". The best that keeps them is
+        handed out, and kept means: also with the one-sided 95 % margin from bootstrap resamples of the judged
+        rows. Where nothing keeps them, a warning says so, and what comes closest is handed out.
     decision : decision rule, its name, float or None, default None
         How a score becomes a decision, refitted for each candidate; None is the model's `predict`, or
         decisions tuned for the metric where that is better. A name is, for example, "tuned", "select=0.05"
@@ -181,6 +185,10 @@ or one of Optuna's
     honest : "halves", "holdout", float or None, default "halves"
         How `honest_score_` is computed: from random halves of the judged rows; or on rows set aside
         (0.3 of the validation rows, or the given share) that the search does not use; or not at all.
+    calibrate : "sigmoid", "isotonic" or None, default None
+        Whether `predict_proba` of what is handed out is calibrated on the judged rows, by scores of models
+        that were not trained on them: with a sigmoid, or with an isotonic curve, which needs about a
+        thousand rows. `predict` stays as it was judged. Costs one more training in each fold.
     storage : None, path, URL or Optuna storage, default None
         Where the study is stored. With a storage and an integer `random_state` an interrupted fit
         continues where it stopped. A study that another fit works on is refused.
@@ -265,6 +273,7 @@ or one of Optuna's
         estimator: Any,
         *,
         metric: Any = None,
+        constraint: Any = None,
         decision: Any = None,
         embedding: Any = "directions",
         base_weights: Any = "label_shift",
@@ -281,6 +290,7 @@ or one of Optuna's
         final: Literal["ensemble", "average", "best"] = "ensemble",
         guard: bool = True,
         honest: Literal["halves", "holdout"] | float | None = "halves",
+        calibrate: Literal["sigmoid", "isotonic"] | None = None,
         storage: Storage = None,
         study_name: str = "moew",
         join: bool = False,
@@ -294,6 +304,7 @@ or one of Optuna's
     ) -> None:
         self.estimator = estimator
         self.metric = metric
+        self.constraint = constraint
         self.decision = decision
         self.embedding = embedding
         self.base_weights = base_weights
@@ -310,6 +321,7 @@ or one of Optuna's
         self.final = final
         self.guard = guard
         self.honest = honest
+        self.calibrate = calibrate
         self.storage = storage
         self.study_name = study_name
         self.join = join
@@ -429,13 +441,30 @@ or one of Optuna's
 
     @available_if(lambda self: self._delegate("predict_proba"))
     def predict_proba(self, X: Rows) -> Any:
-        """The winner's class probabilities (n, C)."""
+        """Class probabilities (n, C) of what is handed out.
+
+        Without `calibrate` they are the model's own. A model that was trained with weights gives
+        probabilities of the weighted rows, which are not those of the rows that it is judged by. With
+        `calibrate` they are probabilities where the judged rows come from, and only they change: `predict`
+        decides by the model's own scores, so `predict_proba(X)[:, 1] > 0.5` can be another decision.
+        """
         X = self._check_fitted_rows(X)
-        return self.best_estimator_.predict_proba(X)
+        if self.calibrate is None:
+            return self.best_estimator_.predict_proba(X)
+        if self.fitted_.winner.calibration is None:
+            raise InvalidInputError(
+                "the probabilities could not be calibrated, see result_.notes; those before calibration are "
+                "best_estimator_.predict_proba(X).",
+                argument="calibrate",
+            )
+        return self.fitted_.winner.probabilities(X)
 
     @available_if(lambda self: self._delegate("predict_log_proba"))
     def predict_log_proba(self, X: Rows) -> Any:
-        """The winner's log class probabilities (n, C)."""
+        """Logarithms of `predict_proba` (n, C)."""
+        if self.calibrate is not None:
+            with np.errstate(divide="ignore"):
+                return np.log(self.predict_proba(X))
         X = self._check_fitted_rows(X)
         return self.best_estimator_.predict_log_proba(X)
 
@@ -471,6 +500,20 @@ or one of Optuna's
         evaluator = self.fitted_.evaluator
         rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
         return evaluator.value_on(self.fitted_.winner, rows)
+
+    def metric_values(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, float]:
+        """All metrics on these rows by name, in their own units; NaN where one is undefined."""
+        given = UserRows(self._check_fitted_rows(X), y, sample_weight, metadata)
+        evaluator = self.fitted_.evaluator
+        rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
+        return evaluator.values_on(self.fitted_.winner, rows)
 
     def example_weights(self, X: Rows, y: Labels, *, metadata: Mapping[str, Any] | None = None) -> FloatArray:
         """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
@@ -637,6 +680,8 @@ or one of Optuna's
         return tags
 
     def _delegate(self, method: str) -> bool:
+        if self.calibrate is not None and method in ("predict_proba", "predict_log_proba"):
+            return True  # of any model that has scores
         # Raises AttributeError with the inner estimator's own message, as available_if expects.
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
         return True
@@ -665,7 +710,7 @@ or one of Optuna's
     ) -> tuple[Rows, dict[str, Any] | None]:
         """X without columns that only the metric has, and the columns if the weights depend on them."""
         of_weights = getattr(self.weight_function_, "wanted_columns", ())
-        names = (*metric_columns(self.fitted_.evaluator.metric), *of_weights)
+        names = (*self.fitted_.evaluator.choosing_columns, *of_weights)
         features = getattr(self, "feature_names_in_", None)
         own = None if features is None else [str(name) for name in features]
         columns = columns_from(metadata, X, names) if self.weight_function_.takes_columns else None

@@ -20,9 +20,10 @@ from moew.data._splits import cross_validation, given_validation, held_out_valid
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
-from moew.metrics import accuracy, r_squared, resolve_metric
+from moew.metrics import accuracy, r_squared, resolve_constraints, resolve_metrics
 from moew.samplers import Ball
-from moew.search._evaluate import Evaluator, column_names, metric_columns
+from moew.search._calibrate import check_calibrate
+from moew.search._evaluate import Evaluator, column_names
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
 from moew.search._space import ParameterSpace, resolve_space
@@ -83,10 +84,13 @@ def prepare(
         settings.search_space, settings.estimator, trainer.sample_weight_name, settings.ball_radius / 2
     )
     default = accuracy() if task == "classification" else r_squared()
-    metric = resolve_metric(default if settings.metric is None else settings.metric)
+    metrics = resolve_metrics(settings.metric, default)
+    constraints = resolve_constraints(settings.constraint, metrics)
+    name, metric = next(iter(metrics.items()))
+    others = {other: one for other, one in metrics.items() if other != name}
     rule = resolve_decision(settings.decision)
     always_tuned = isinstance(rule, Tuned)
-    names = column_names(metric, rule)
+    names = column_names(metrics.values(), rule)
     data = _search_data(settings, task, training, validation, names, seed)
     params = resolve_fit_params(
         fit_params,
@@ -99,12 +103,15 @@ def prepare(
     if settings.eval_share is not None:
         check_takes_eval_rows(settings.estimator, params)
     wanted = getattr(resolve_embedding(settings.embedding), "wanted_columns", ())
-    _warn_of_unused_columns(data.validation.columns, metric, rule, wanted)
+    _warn_of_unused_columns(data.validation.columns, list(metrics.values()), rule, wanted)
     classes = np.unique(data.training.y) if task == "classification" else None
     tuned = rule if isinstance(rule, Tuned) else _tuned_by(metric, data)
-    evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
+    evaluator = Evaluator(
+        metric, None if always_tuned else rule, classes, tuned, always_tuned, others, name, constraints
+    )
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    check_calibrate(settings.calibrate, settings.estimator, task, data, classes)
     params = _for_training_rows(params, settings, data, seed)
     if isinstance(trainer, EstimatorTrainer):
         trainer = replace(trainer, fit_params=params)
@@ -146,7 +153,7 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.given
-    wanted = (*metric_columns(prepared.evaluator.metric), *getattr(embedding, "wanted_columns", ()))
+    wanted = (*prepared.evaluator.choosing_columns, *getattr(embedding, "wanted_columns", ()))
     names = [name for name in dict.fromkeys(wanted) if name in training.columns]
     return ExampleWeighting(embedding, base_weights).fit(
         training.X,
@@ -279,12 +286,12 @@ def _check_halves(data: SearchData) -> None:
 
 
 def _warn_of_unused_columns(
-    columns: Columns, metric: Metric, rule: DecisionRule | None, wanted: Sequence[str]
+    columns: Columns, metrics: Sequence[Metric], rule: DecisionRule | None, wanted: Sequence[str]
 ) -> None:
     """Warn about columns that nothing uses: a misspelt optional column would be ignored silently."""
-    if metric.known_columns is None:
+    if any(metric.known_columns is None for metric in metrics):
         return
-    used = {*column_names(metric, rule), *metric.known_columns}
+    used = {*column_names(metrics, rule), *(n for metric in metrics for n in metric.known_columns or ())}
     if unused := sorted(set(columns) - used - set(wanted)):  # `wanted` are the embedding's
         warnings.warn(
             f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}.",
@@ -307,6 +314,9 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
     if params:  # fitted without, a study keeps the fingerprint that it had before there were any
         compared["fit_params"] = {"given": params.as_given, "per row": params.per_row}
         compared["eval share"] = settings.eval_share
+    # Metrics for which more is recorded; others are computed from what is there in any case.
+    if further := [one for one in evaluator.others.values() if one.response in (None, "score", "proba")]:
+        compared["other metrics"] = further
     _check_all_seen(compared)
     folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]
     of_rows = [

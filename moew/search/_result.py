@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
 from moew._util.numbers import count, number, signed
+from moew.search._calibrate import Judged
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
+from moew.search._pareto import ParetoFront
 from moew.search._settings import SearchSettings
 from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
@@ -65,6 +67,7 @@ class SearchResult:
         None  # why and where the search stopped early; None if it trained all candidates
     )
     cut_off: CutOff | None = None  # if the timeout or Ctrl-C ended the search before its last candidate
+    pareto: ParetoFront | None = None  # all tried models by all metrics; None if there is only one metric
 
     @property
     def best_trial(self) -> Trial:
@@ -205,6 +208,7 @@ class SearchResult:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
             lines.append(self._gain_words)
+        lines += [] if self.pareto is None else self.pareto.lines()
         return [*lines, *(f"Note: {note}" for note in self.notes)]
 
 
@@ -224,6 +228,7 @@ class FittedSearch:
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
     fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
+    judged: Judged | None = field(default=None, repr=False)  # None in a search that was loaded from a file
 
     @property
     def weighting(self) -> Any:

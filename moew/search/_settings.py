@@ -12,6 +12,7 @@ import numpy as np
 
 from moew._util.numbers import is_number, is_whole
 from moew.exceptions import Argument, InvalidInputError
+from moew.models._calibration import CALIBRATIONS
 from moew.samplers import GpBucb
 from moew.search._stop import check_stop_when
 
@@ -31,6 +32,7 @@ class SearchSettings:
 
     estimator: Any
     metric: Any
+    constraint: Any
     decision: Any
     embedding: Any
     base_weights: Any
@@ -47,6 +49,7 @@ class SearchSettings:
     final: Literal["ensemble", "average", "best"]
     guard: bool
     honest: Literal["halves", "holdout"] | float | None
+    calibrate: Literal["sigmoid", "isotonic"] | None
     storage: Storage
     study_name: str
     join: bool
@@ -120,6 +123,9 @@ class SearchSettings:
             raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
         if not isinstance(self.guard, bool | np.bool_):
             raise _refused("guard", "must be True or False", self.guard)
+        named = isinstance(self.calibrate, str) and self.calibrate in CALIBRATIONS
+        if not (self.calibrate is None or named):
+            raise _refused("calibrate", "must be 'sigmoid', 'isotonic' or None", self.calibrate)
         self._check_validation()
         is_share = isinstance(self.honest, float) and 0 < self.honest < 1
         named = isinstance(self.honest, str) and self.honest in ("halves", "holdout")

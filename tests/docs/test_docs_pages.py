@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
 
-PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]  # report goes on
+PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]
+PAGES += [("probabilities.md",), ("several-metrics.md",)]  # report goes on
 
 
 def without_numbers(output: str) -> list[list[str]]:

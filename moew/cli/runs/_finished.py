@@ -13,9 +13,10 @@ from moew._util.state import State, load_state
 from moew.cli.runs._folder import CHECKSUM, MODELS, RunFolder, file_digest, parts_checksum
 from moew.cli.runs._schema import Schema, TableRows
 from moew.exceptions import InvalidInputError, StateError
+from moew.models._calibration import Calibration
 from moew.saving import MODEL, UNWEIGHTED, load_model, model_files, reading, using
 from moew.search import FinalModel
-from moew.search._saved import PARTS, classes_from, rule_from
+from moew.search._saved import CALIBRATION, PARTS, calibration_from, classes_from, rule_from
 from moew.types import DecisionRule, FloatArray
 
 _PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "classes", "pos_label"}
@@ -33,6 +34,7 @@ class FinishedRun:
     pos_label: Any
     weight_state: State
     digests: Mapping[str, str]  # of the models' files; none in runs of versions that wrote none
+    calibration: Calibration | None = None  # of the winner's probabilities
 
     def model(self, trust: bool = False, *, unweighted: bool = False) -> Any:
         """The fitted model; one that only code can make again needs `trust`."""
@@ -76,19 +78,22 @@ class FinishedRun:
         model = self.model(trust, unweighted=unweighted)
         rule = self.unweighted_decision if unweighted else self.decision
         with using(self.folder):
-            columns = self._answers(model, rule, rows)
+            columns = self._answers(model, rule, rows, None if unweighted else self.calibration)
             if odd := [name for name, of_rows in columns.items() if of_rows.shape != (len(rows),)]:
                 raise ValueError(f"it gives no column {odd[0]!r} of {len(rows)} rows")
             return columns
 
-    def _answers(self, model: Any, rule: DecisionRule | None, rows: TableRows) -> dict[str, Any]:
+    def _answers(
+        self, model: Any, rule: DecisionRule | None, rows: TableRows, calibration: Calibration | None
+    ) -> dict[str, Any]:
         columns: dict[str, Any] = {rows.id_name: rows.ids}
         needed = () if rule is None else rule.columns
         # As in the search: a column that the user named goes before a feature of that name.
         of_rule = {**{name: rows.X[name] for name in needed if name in rows.X}, **rows.columns}
-        columns["prediction"] = FinalModel(model, rule, self.classes, self.pos_label).decide(rows.X, of_rule)
-        if self.classes is not None and hasattr(model, "predict_proba"):
-            shares = np.asarray(model.predict_proba(rows.X))
+        final = FinalModel(model, rule, self.classes, self.pos_label, calibration)
+        columns["prediction"] = final.decide(rows.X, of_rule)
+        if self.classes is not None and (calibration is not None or hasattr(model, "predict_proba")):
+            shares = final.probabilities(rows.X)
             columns |= {f"probability_{c}": shares[:, k] for k, c in enumerate(self.classes.tolist())}
         elif self.classes is not None and len(self.classes) == 2 and hasattr(model, "decision_function"):
             columns["score"] = np.asarray(model.decision_function(rows.X))
@@ -119,7 +124,8 @@ def load_run(folder: Path) -> FinishedRun:
     """Load the run in a folder of `moew fit` without executing anything from it."""
     parts = RunFolder(folder).read_json(PARTS)
     with reading(folder / PARTS):
-        if not (isinstance(parts, dict) and set(parts) in (_PARTS, _PARTS | {MODELS, CHECKSUM})):
+        named = set(parts) - {CALIBRATION} if isinstance(parts, dict) else set()
+        if named not in (_PARTS, _PARTS | {MODELS, CHECKSUM}):
             raise StateError(f"it must hold {', '.join(sorted(_PARTS))}, and nothing else.")
         classes = classes_from(parts["classes"], parts["pos_label"])
         found = FinishedRun(
@@ -131,6 +137,7 @@ def load_run(folder: Path) -> FinishedRun:
             parts["pos_label"],
             parts["weight_function"],
             dict(parts.get(MODELS, {})),
+            calibration_from(parts, classes),
         )
         # Last, so that an entry that cannot be read is named. Version 0.1.0 wrote no checksum.
         if CHECKSUM in parts and parts[CHECKSUM] != parts_checksum(parts):
