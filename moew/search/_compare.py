@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from moew._util.margins import TWO_SIDED, margin
-from moew._util.numbers import number, signed
+from moew._util.numbers import alike, number, with_margin
 from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, UserRows, two_dimensional
 from moew.data._groups import columns_of_names, copies_apart, count_groups
@@ -118,6 +118,27 @@ class Comparison:
             },
         }
 
+    @property
+    def texts(self) -> list[tuple[str, str, str, str]]:
+        """For each method its mean best, honest and test score and the latter's margin, as a person reads
+        them."""
+        scores = [
+            float(value)
+            for row in self.rows
+            for value in (row.best.mean(), row.honest.mean(), row.test.mean(), row.margin)
+        ]
+        shown = alike(scores, errors=[row.margin for row in self.rows])
+        return [(shown[k], shown[k + 1], shown[k + 2], shown[k + 3]) for k in range(0, len(shown), 4)]
+
+    @property
+    def difference_in_words(self) -> str:
+        """The mean of `difference`, with its margins over the repeats and over the choice of test rows."""
+        over_repeats = with_margin(float(self.difference.mean()), margin(self.gain), sign=True)
+        return (
+            f"{over_repeats} over the repeats, ± {number(self.test_rows_margin, 2)} over the choice of test "
+            "rows"
+        )
+
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         lines = [
@@ -125,15 +146,10 @@ class Comparison:
             f"{'':28}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
-            f"{row.method:28}{row.n_models:>8}{number(row.best.mean()):>11}{number(row.honest.mean()):>11}"
-            f"{number(row.test.mean()):>11}{number(row.margin, 2):>11}"
-            for row in self.rows
+            f"{row.method:28}{row.n_models:>8}{''.join(f'{text:>11}' for text in texts)}"
+            for row, texts in zip(self.rows, self.texts, strict=True)
         ]
-        lines.append(
-            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± "
-            f"{number(margin(self.gain), 2)} over the repeats, ± {number(self.test_rows_margin, 2)} over the "
-            "choice of test rows."
-        )
+        lines.append(f"moew − uniform on test: {self.difference_in_words}.")
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
         return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])
 

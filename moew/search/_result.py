@@ -9,7 +9,7 @@ from typing import Any
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import number, signed
+from moew._util.numbers import alike, signed
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._settings import SearchSettings
@@ -127,27 +127,36 @@ class SearchResult:
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
+    @property
+    def _shown(self) -> tuple[list[str], list[str], list[str]]:
+        """The ways' best and honest scores and the honest score of what is handed out, as text."""
+        n = len(self.ways)
+        scores = [*(way.best for way in self.ways), *(way.honest for way in self.ways), self.honest.value]
+        texts = alike(scores, errors=[TWO_SIDED * way.error for way in self.ways])
+        return texts[:n], texts[n:-1], texts[-1:]
+
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         handed = {way.name: "handed out" if way.name == self.chosen else "" for way in self.ways}
+        best, honest, (whole,) = self._shown
         lines = [
             f"{self.metric} on {self.rows_judged} ({better} is better)",
             f"{'':28}{'best':>12}{'honest':>12}",
             *(
-                f"{way.name:28}{number(way.best):>12}{number(way.honest):>12}  {handed[way.name]}".rstrip()
-                for way in self.ways
+                f"{way.name:28}{best[k]:>12}{honest[k]:>12}  {handed[way.name]}".rstrip()
+                for k, way in enumerate(self.ways)
             ),
             f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
             f"{self.chosen}, {self.reason}.",
         ]
-        own = next((way.honest for way in self.ways if way.name == self.chosen), math.nan)
-        whole = number(self.honest.value)
-        if math.isfinite(self.gain) and not self.n_holdout and number(own) != whole:
+        own = next((text for way, text in zip(self.ways, honest, strict=True) if handed[way.name]), "")
+        if math.isfinite(self.gain) and not self.n_holdout and own != whole:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
-            low, high = map(signed, self.gain_interval)
+            half = TWO_SIDED * self.gain_error
+            gain, low, high = (signed(value, error=half) for value in (self.gain, *self.gain_interval))
             sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
-            lines.append(f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}.")
+            lines.append(f"Gain over the unweighted model, by honest scores: {gain}{sure}.")
         return printable("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
 
 
