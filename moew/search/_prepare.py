@@ -20,6 +20,7 @@ from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.metrics import accuracy, r_squared, resolve_metric
+from moew.metrics._direction import hint_of_direction
 from moew.samplers import Ball
 from moew.search._evaluate import Evaluator, column_names, metric_columns
 from moew.search._judged_rows import judged_rows
@@ -62,6 +63,7 @@ def prepare(
     )
     default = accuracy() if task == "classification" else r_squared()
     metric = resolve_metric(default if settings.metric is None else settings.metric)
+    direction = hint_of_direction(metric)
     rule = resolve_decision(settings.decision)
     always_tuned = isinstance(rule, Tuned)
     names = column_names(metric, rule)
@@ -72,6 +74,7 @@ def prepare(
     evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    notes = (direction, *notes) if direction else notes
     prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
     return prepared if test is None else _with_test(prepared, test)
 
