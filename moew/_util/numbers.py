@@ -83,6 +83,11 @@ def count(n: int, thing: str) -> str:
     return f"{n:,} {thing}" + ("" if n == 1 else "es" if thing.endswith("ss") else "s")
 
 
+def level(value: object) -> str:
+    """A value of a category as text: 1 also where it is the float 1.0."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def _written(value: float, decimals: int) -> str:
     """The value with so many decimals, or rounded to tens, hundreds, … where they are negative."""
     rounded = round(float(value), decimals) + 0.0  # no −0

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from moew._util.state import State, has_state
 from moew.data import TabularEncoder, TargetEncoder, check_same_columns, column_names
@@ -42,6 +43,14 @@ class ColumnsEmbedding(BaseEmbedding):
         check_same_columns(X, self.names_, self.n_columns_, "the rows to embed")
         chosen = self.encoder_.transform(self._chosen(X))
         return side_by_side(chosen, self.target_.transform(y)) if self.label else chosen
+
+    @property
+    def dimension_names(self) -> list[str]:
+        """The columns, with their categories, and the classes or the target."""
+        check_is_fitted(self)
+        names = self.names_ or [f"column {j}" for j in range(self.n_columns_)]
+        of_columns = self.encoder_.dimension_names([names[position] for position in self.positions_])
+        return [*of_columns, *(self.target_.dimension_names() if self.label else [])]
 
     def _wanted(self) -> list[str | int]:
         if isinstance(self.columns, str | int) or len(self.columns) == 0:
