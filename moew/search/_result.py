@@ -16,7 +16,7 @@ from moew.search._settings import SearchSettings
 from moew.search._stop import Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.search._ways import WEIGHTS
-from moew.types import FloatArray, IntArray, Task
+from moew.types import Array, FloatArray, IntArray, Task
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,15 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
+class JudgedDecisions:
+    """What two models decide, or predict in regression, on the judged rows, by recorded predictions."""
+
+    y: Array  # (n,), the labels
+    before: Array  # (n,), of the unweighted model
+    after: Array  # (n,), of what is handed out
+
+
+@dataclass(frozen=True)
 class FittedSearch:
     """A finished search: its settings, its result and its final models."""
 
@@ -175,6 +184,7 @@ class FittedSearch:
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
+    judged: JudgedDecisions | None = field(default=None, repr=False)  # None: not recorded, or not saved
 
     @property
     def weighting(self) -> Any:
