@@ -51,8 +51,8 @@ def remarks(data: Data) -> list[str]:
         return []
     others = [other for other in repeats["others"] if None not in (other["ahead"], other["margin"])]
     said = [
-        f"{capital(named(method_name(other['method'])))}, with all models of a repeat, did better there than "
-        f"what moew handed out, by {with_margin(other['ahead'], other['margin'])}."
+        f"{capital(named(method_name(other['method'])))} alone, with as many models, did better in the "
+        f"repeats than what moew handed out, by {with_margin(other['ahead'], other['margin'])}."
         for other in others
         if other["ahead"] > other["margin"]
     ]

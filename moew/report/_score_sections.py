@@ -21,15 +21,20 @@ Data = Mapping[str, Any]
 def verdict(data: Data) -> str:
     """The verdict, at the top of the page."""
     kind = data["verdict"]["kind"]
-    lines = [how_much(data), how_sure(data), over_repeats(data), *remarks(data), why(data)]
-    told = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
+    told = _paragraphs(how_much(data), how_sure(data), why(data))
+    beside = _paragraphs(over_repeats(data), *remarks(data))
     return (
         f'<section id="verdict" class="verdict {kind}"><p class="question">{QUESTION}</p>'
         f'<h1><span class="mark" aria-hidden="true">{MARKS[kind]}</span>{escape(headline(data))}</h1>'
         f'<div class="beside"><div>{told}<p class="advice">{escape(advice(data))}</p>'
         f'<p class="small">{escape(from_what(data))}</p></div>'
-        f"<div>{_before_and_after(data)}{figure(charts.gain_interval(data['verdict']))}</div></div></section>"
+        f"<div>{_before_and_after(data)}{figure(charts.gain_interval(data['verdict']))}{beside}</div></div>"
+        "</section>"
     )
+
+
+def _paragraphs(*lines: str) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines if line)
 
 
 def _before_and_after(data: Data) -> str:
@@ -100,7 +105,7 @@ def _corrected(data: Data) -> str:
     after, handed = handed_out_score(data)["honest"], handed_out(data)
     if handed is None or after is None or data["metric"]["honest"] != "halves":
         return ""
-    own, whole = alike([handed["honest"], after])
+    own, whole = alike([handed["honest"], after], errors=[way["margin"] for way in data["ways"]])
     if own == whole:
         return ""
     return f"Without the luck of the choice among the ways, too, what is handed out scores {whole}."
