@@ -56,7 +56,8 @@ def alike(
     decimals = max(digits - 1 - _power(largest), 0)
     if all(float(value).is_integer() for value in known):
         decimals = 0
-    by_error = _decimals_of_error(min((error for error in errors if _is_error(error)), default=None))
+    known_errors = [error for error in errors if error is not None and _is_error(error)]
+    by_error = _decimals_of_error(min(known_errors, default=None))
     if by_error is not None:  # one tiny error must not give all numbers many digits
         decimals = min(by_error, decimals + _ERROR_DIGITS)
     return [

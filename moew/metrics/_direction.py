@@ -9,10 +9,51 @@ from typing import Any
 from moew.exceptions import Argument, InPython, MoewWarning
 
 _SMALLER_IS_BETTER = frozenset(
-    "cost costs error errors err loss losses lost regret regrets risk risks penalty penalties damage damages "
-    "deviance brier mae mse rmse rmsle mape smape fpr fnr wrong".split()
+    [
+        "cost",
+        "costs",
+        "error",
+        "errors",
+        "err",
+        "loss",
+        "losses",
+        "lost",
+        "regret",
+        "regrets",
+        "risk",
+        "risks",
+        "penalty",
+        "penalties",
+        "damage",
+        "damages",
+        "deviance",
+        "brier",
+        "mae",
+        "mse",
+        "rmse",
+        "rmsle",
+        "mape",
+        "smape",
+        "fpr",
+        "fnr",
+        "wrong",
+    ]
 )
-_TURNED = frozenset("neg negative negated minus inverse saved savings avoided reduction reduced gain".split())
+_TURNED = frozenset(
+    [
+        "neg",
+        "negative",
+        "negated",
+        "minus",
+        "inverse",
+        "saved",
+        "savings",
+        "avoided",
+        "reduction",
+        "reduced",
+        "gain",
+    ]
+)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of snake_case, camelCase and sentences
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import date as Date
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def collect(
     comparison: Comparison | None = None,
     settings: Mapping[str, Any] | None = None,
     data_name: str = "",
-    date: Date | None = None,
+    date: datetime.date | None = None,
 ) -> dict[str, Any]:
     """What a report shows of a fitted `ExampleWeightSearch`, as values that JSON holds exactly.
 
@@ -116,7 +116,7 @@ def collect(
             "about": {
                 "data": clipped(str(data_name), 120),
                 "model": clipped(model_name(fitted.settings.estimator), 120),
-                "date": (Date.today() if date is None else date).isoformat(),
+                "date": (datetime.date.today() if date is None else date).isoformat(),
             },
             "metric": {
                 "name": clipped(in_words(result.metric)),

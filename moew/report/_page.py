@@ -11,14 +11,14 @@ from importlib.resources import files
 from typing import Any
 
 from moew.exceptions import InvalidInputError
-from moew.report._collect import FORMAT
 from moew.report._change_sections import changes
+from moew.report._collect import FORMAT
 from moew.report._score_sections import comparison, notes, search, verdict, ways
 from moew.report._setting_sections import decision, settings
 from moew.report._weight_sections import labels, slices, weights
 
-# The sections in the order of the page: (id, words of the link or "", the function that gives its markup, which
-# is empty where there is nothing to say). A further section is one line here.
+# The sections in the order of the page: id, words of the link or "", and the function that gives the markup,
+# which is empty where there is nothing to say. A further section is one line here.
 _SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], str]], ...] = (
     ("verdict", "", verdict),
     ("ways", "All ways", ways),
@@ -32,7 +32,20 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], str]], ...] = (
     ("search", "Search", search),
     ("settings", "Settings", settings),
 )
-_MONTHS = ("January February March April May June July August September October November December").split()
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 
 
 def render(data: Mapping[str, Any]) -> str:

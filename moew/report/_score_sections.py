@@ -144,9 +144,7 @@ def comparison(data: Data) -> str:
         scores = [[value, row["margin"], best] for (value, best), row in zip(scores, own, strict=True)]
     if tested is not None:  # the strongest evidence first: a phone shows the first columns
         heads.insert(1, "test")
-        scores = [
-            [tested.get(row["key"]), *cells] for row, cells in zip(data["scores"], scores, strict=True)
-        ]
+        scores = [[tested.get(row["key"]), *cells] for row, cells in zip(data["scores"], scores, strict=True)]
     margins = [row["margin"] for row in own]
     rows = [[row["name"], *cells] for row, cells in zip(own, score_cells(scores, margins), strict=True)]
     shown = table("scores-table", f"{metric}, {_where(data)}", heads, rows) + _zero(data)
@@ -156,9 +154,7 @@ def comparison(data: Data) -> str:
         "The models that this page is about, and all methods over the repeats of the whole search, which "
         "need not end with the same model."
     )
-    body = (
-        f'<p>{words}</p><div class="beside">{drawn}{_tested_methods(data)}</div>{shown}{_by_method(data)}'
-    )
+    body = f'<p>{words}</p><div class="beside">{drawn}{_tested_methods(data)}</div>{shown}{_by_method(data)}'
     return section("comparison", "The models, and other searches like this one", body)
 
 
@@ -215,7 +211,7 @@ def _tested_methods(data: Data) -> str:
             data["metric"].get("bounds"),
             data["metric"]["greater_is_better"],
         ),
-        f"On average over {count(compared['repeats'], 'repeat')}, on {count(compared['n_test'], 'test row')}: "
+        f"Averages of {count(compared['repeats'], 'repeat')}, on {count(compared['n_test'], 'test row')}: "
         "every method may train as many models. Lines are 95 % intervals over the repeats.",
     )
 

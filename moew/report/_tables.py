@@ -48,7 +48,8 @@ def score_cells(rows: Sequence[Sequence[float | None]], errors: Iterable[float |
     """Rows of scores as cells that all have as many decimals; `errors` say how many."""
     numbers = [value for row in rows for value in row]
     texts = iter(alike(numbers, errors=errors))
-    return [[None if value is None else (value, text) for value, text in zip(row, texts)] for row in rows]
+    pairs_of = [[(value, next(texts)) for value in row] for row in rows]
+    return [[None if pair[0] is None else pair for pair in row] for row in pairs_of]
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> str:

@@ -50,8 +50,7 @@ def repeats_of(comparison: Comparison) -> dict[str, Any]:
 
 
 def _others(comparison: Comparison) -> list[dict[str, Any]]:
-    """How far each other method, random weights among them, is ahead of moew in the repeats, and the margin of
-    that."""
+    """How far each other method, random weights among them, is ahead of moew in the repeats, with margins."""
     sign = 1.0 if comparison.greater_is_better else -1.0
     found = []
     for row in comparison.rows:

@@ -43,7 +43,9 @@ def test_columns_and_their_categories():
     np.testing.assert_array_equal(Z[:, names.index("colour = red")], X["colour"] == "red")
     np.testing.assert_array_equal(Z[:, names.index("age missing")], X["age"].isna())
     np.testing.assert_array_equal(Z[:, names.index("class yes")], TWO == "yes")
-    by_place = names_of(ColumnsEmbedding([2, 0], label=False), RNG.standard_normal((60, 3)), TWO, "classification")
+    by_place = names_of(
+        ColumnsEmbedding([2, 0], label=False), RNG.standard_normal((60, 3)), TWO, "classification"
+    )
     assert by_place == ["column 2", "column 0"]
     assert names_of(ColumnsEmbedding(["age"]), X, NUMBERS, "regression")[-1] == "target"
 

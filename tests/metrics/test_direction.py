@@ -15,7 +15,8 @@ from moew.metrics._direction import hint_of_direction, sounds_smaller
 
 
 @pytest.mark.parametrize(
-    "name", ["cost", "my_error", "hinge_loss", "moneyLost", "RMSE", "expected regret", "total_costs", "testMAE"]
+    "name",
+    ["cost", "my_error", "hinge_loss", "moneyLost", "RMSE", "expected regret", "total_costs", "testMAE"],
 )
 def test_names_that_sound_as_if_smaller_were_better(name):
     assert sounds_smaller(name)
@@ -63,7 +64,9 @@ def test_a_metric_with_a_direction_gets_none(metric):
 
 def test_a_search_warns_once_and_notes_it():
     rows = shifted_classes(120)
-    search = ExampleWeightSearch(LogisticRegression(), metric=cost, embedding="label", n_batches=1, batch_size=2)
+    search = ExampleWeightSearch(
+        LogisticRegression(), metric=cost, embedding="label", n_batches=1, batch_size=2
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
