@@ -13,7 +13,7 @@ from numbers import Integral, Real
 import numpy as np
 
 DASH = "–"  # in place of a missing number
-_LARGE, _SMALL = 1e12, 1e-5  # from here on, and below, numbers are powers of ten
+_LARGE, _SMALL = 1e12, 1e-4  # from here on, and below, numbers are powers of ten
 _ERROR_DIGITS = 2
 _MOST_DECIMALS = 9
 

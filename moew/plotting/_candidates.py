@@ -25,8 +25,10 @@ from moew.types import Labels, Rows
 
 
 def history(search: ExampleWeightSearch | FittedSearch, *, ax: Any = None) -> Any:
-    """Every candidate's validation score, the best so far, the unweighted model's and the honest score; a star
-    is the winner."""
+    """Every candidate's validation score, the best so far, the unweighted model's and the honest score.
+
+    A star marks the winner.
+    """
     fitted = fitted_search(search)
     seen, result = trace(fitted), fitted.result
     ax = axes_or_new(ax)

@@ -57,10 +57,9 @@ def in_words(name: str) -> str:
 
 
 def model_name(estimator: Any) -> str:
-    """The class of a model, and of the last step of a pipeline."""
-    name = type(estimator).__name__
+    """The class of a model; of a pipeline, that of its last step."""
     steps = getattr(estimator, "steps", None)
-    return f"{name} with {type(steps[-1][1]).__name__}" if isinstance(steps, list) and steps else name
+    return type(steps[-1][1] if isinstance(steps, list) and steps else estimator).__name__
 
 
 def _file_name(text: str) -> str:

@@ -164,10 +164,7 @@ def test_the_title_names_data_model_day_and_metric():
     assert f'<p class="about">{shown} · LogisticRegression · 9 March 2026</p>' in page
     assert "The highest error rate of any class" in page
     assert data_of("multiclass")["about"]["date"] == date.today().isoformat()
-    assert (
-        model_name(make_pipeline(StandardScaler(), LogisticRegression()))
-        == "Pipeline with LogisticRegression"
-    )
+    assert model_name(make_pipeline(StandardScaler(), LogisticRegression())) == "LogisticRegression"
     assert (in_words("money_lost"), in_words("a name, as given_by"), in_words("f1")) == (
         "money lost",
         "a name, as given_by",
