@@ -88,6 +88,11 @@ def training_parameters(
                 help='A program: "./score {predictions}". Its last line is the number.',
             ),
             option(
+                "metric-name",
+                metavar="WORDS",
+                help='What to call it in results and the report: "money lost per day".',
+            ),
+            option(
                 "metric-column",
                 multiple=True,
                 metavar="NAME=COLUMN",

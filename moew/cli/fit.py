@@ -177,4 +177,5 @@ def _report_data(
         row_ids=training.ids,
         comparison=comparison,
         settings=settings,
+        data_name=job.settings["train"].name,
     )

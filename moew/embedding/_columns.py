@@ -110,6 +110,20 @@ class ColumnsEmbedding(BaseEmbedding):
         numbers = all(values.dtype.kind in "biuf" for values in chosen)
         return np.column_stack([values if numbers else values.astype(object) for values in chosen])
 
+    @property
+    def dimension_names(self) -> list[str]:
+        """The columns, with their categories, and the classes or the target."""
+        check_is_fitted(self)
+        names = self.names_ or [f"column {j}" for j in range(self.n_columns_)]
+        in_X = [names[position] for position in self.positions_]
+        of_columns = [
+            name
+            for encoder, given in ((self.encoder_, in_X), (self.encoder_beside_, self.beside_))
+            if encoder is not None
+            for name in encoder.dimension_names(given)
+        ]
+        return [*of_columns, *(self.target_.dimension_names() if self.label else [])]
+
     def _wanted(self) -> list[str | int]:
         if isinstance(self.columns, str | int) or len(self.columns) == 0:
             raise InvalidInputError(

@@ -6,6 +6,8 @@ from moew.inspection._again import values_again as values_again
 from moew.inspection._classes import Group as Group
 from moew.inspection._classes import LabelGroups as LabelGroups
 from moew.inspection._classes import groups_by_label as groups_by_label
+from moew.inspection._decisions import ChangedDecisions as ChangedDecisions
+from moew.inspection._decisions import changed_decisions as changed_decisions
 from moew.inspection._landscape import Landscape as Landscape
 from moew.inspection._landscape import landscape as landscape
 from moew.inspection._pareto import pareto_front as pareto_front

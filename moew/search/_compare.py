@@ -13,7 +13,7 @@ import numpy as np
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED, margin
-from moew._util.numbers import number, signed
+from moew._util.numbers import alike, number, with_margin
 from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, UserRows, two_dimensional
 from moew.data._groups import columns_of_names, copies_apart, count_groups
@@ -143,30 +143,41 @@ class Comparison:
         return data_frame(columns, "a comparison")
 
     @property
+    def texts(self) -> list[tuple[str, str, str, str]]:
+        """For each method its mean best, honest and test score and the latter's margin, as a person reads
+        them."""
+        scores = [
+            float(value)
+            for row in self.rows
+            for value in (row.best.mean(), row.honest.mean(), row.test.mean(), row.margin)
+        ]
+        shown = alike(scores, errors=[row.margin for row in self.rows])
+        return [(shown[k], shown[k + 1], shown[k + 2], shown[k + 3]) for k in range(0, len(shown), 4)]
+
+    @property
+    def difference_in_words(self) -> str:
+        """The mean of `difference`, with its margins over the repeats and over the choice of test rows."""
+        over_repeats = with_margin(float(self.difference.mean()), margin(self.gain), sign=True)
+        return (
+            f"{over_repeats} over the repeats, ± {number(self.test_rows_margin, 2)} over the choice of test "
+            "rows"
+        )
+
+    @property
     def _caption(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         return f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows"
 
     @property
     def _gain_words(self) -> str:
-        return (
-            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± "
-            f"{number(margin(self.gain), 2)} over the repeats, ± {number(self.test_rows_margin, 2)} over the "
-            "choice of test rows."
-        )
+        return f"moew − uniform on test: {self.difference_in_words}."
 
     def __repr__(self) -> str:
         return printable(f"<Comparison: {self._caption}\n {self._gain_words}") + ">"
 
     def _repr_html_(self) -> str:
         rows = [
-            (
-                row.method,
-                str(row.n_models),
-                *(number(scores.mean()) for scores in (row.best, row.honest, row.test)),
-                number(row.margin, 2),
-            )
-            for row in self.rows
+            (row.method, str(row.n_models), *texts) for row, texts in zip(self.rows, self.texts, strict=True)
         ]
         below = [self._gain_words, *(f"{row.method}: {row.note}" for row in self.rows if row.note)]
         return html_table(
@@ -179,9 +190,8 @@ class Comparison:
             f"{'':28}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
-            f"{row.method:28}{row.n_models:>8}{number(row.best.mean()):>11}{number(row.honest.mean()):>11}"
-            f"{number(row.test.mean()):>11}{number(row.margin, 2):>11}"
-            for row in self.rows
+            f"{row.method:28}{row.n_models:>8}{''.join(f'{text:>11}' for text in texts)}"
+            for row, texts in zip(self.rows, self.texts, strict=True)
         ]
         lines.append(self._gain_words)
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
@@ -418,9 +428,7 @@ def _prepare_repeats(
     """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
     they can be trained together."""
     prepared = [
-        prepare(
-            replace(settings, random_state=seed, calibrate=None), training, validation, test, fit_params
-        )
+        prepare(replace(settings, random_state=seed, calibrate=None), training, validation, test, fit_params)
         for seed in seeds
     ]
     first = prepared[0]

@@ -29,7 +29,7 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._pareto import ParetoFront, TriedModel, with_front
 from moew.search._prepare import Prepared
-from moew.search._result import FittedSearch, SearchResult, WayResult
+from moew.search._result import FittedSearch, JudgedDecisions, SearchResult, WayResult
 from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
@@ -37,7 +37,6 @@ from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
-_EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
 _TIMING = 0.5  # seconds of calls of the metric that show how slow it is
 _SLOW = (0.003, 0.015, 0.06)  # seconds of a call of the metric from which on the next of EFFORTS is made
 _EXAMPLE_ROWS = 200  # that stay with the result
@@ -129,6 +128,7 @@ def conclude(
         _example_rows(prepared.data.training),
         fit_params=prepared.fit_params,
         judged=judged,
+        judged_decisions=_judged_decisions(judge, unweighted, verdict.chosen),
     )
 
 
@@ -247,6 +247,14 @@ def _pareto(
         tuple(one.bound for one in evaluator.constraints),
         tuple(replace(model, on_front=bool(on)) for model, on in zip(models, front, strict=True)),
     )
+
+
+def _judged_decisions(judge: Judge, unweighted: WayScore | None, chosen: WayScore) -> JudgedDecisions | None:
+    """The decisions of both models on the judged rows, where they are recorded."""
+    if unweighted is None:
+        return None
+    before, after = (judge.decisions(score.choice) for score in (unweighted, chosen))
+    return None if before is None or after is None else JudgedDecisions(judge.rows.y, before, after)
 
 
 def _example_rows(rows: LabelledRows) -> Any:
@@ -618,12 +626,7 @@ def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[s
     notes = [str(end) for end in (result.stopped, result.cut_off) if end is not None]
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
-        notes.append("no example weights that were tried beat those of alpha = 0.")
-    elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
-        notes.append(
-            f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
-            "a larger radius may find better weights."
-        )
+        notes.append("no example weights that were tried beat the weights that the search began with.")
     if _always_the_same(outcome.predictions[best.number]):
         notes.append("the best candidate decides the same for every judged row.")
     failed = [trial for trial in outcome.trials if trial.error is not None]

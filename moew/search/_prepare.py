@@ -21,6 +21,7 @@ from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
 from moew.metrics import accuracy, r_squared, resolve_constraints, resolve_metrics
+from moew.metrics._direction import hint_of_direction
 from moew.samplers import Ball
 from moew.search._calibrate import check_calibrate
 from moew.search._evaluate import Evaluator, column_names
@@ -88,6 +89,7 @@ def prepare(
     constraints = resolve_constraints(settings.constraint, metrics)
     name, metric = next(iter(metrics.items()))
     others = {other: one for other, one in metrics.items() if other != name}
+    direction = hint_of_direction(metric)
     rule = resolve_decision(settings.decision)
     always_tuned = isinstance(rule, Tuned)
     names = column_names(metrics.values(), rule)
@@ -111,6 +113,7 @@ def prepare(
     )
     evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
     data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    notes = (direction, *notes) if direction else notes
     check_calibrate(settings.calibrate, settings.estimator, task, data, classes)
     params = _for_training_rows(params, settings, data, seed)
     if isinstance(trainer, EstimatorTrainer):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import count, number, signed
+from moew._util.numbers import alike, count, signed
 from moew.search._calibrate import Judged
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
@@ -20,7 +20,7 @@ from moew.search._study import Trial, WeightStudy
 from moew.search._tables import data_frame, html_table, trial_columns
 from moew.search._ways import WEIGHTS
 from moew.training import FitParams
-from moew.types import FloatArray, IntArray, Task
+from moew.types import Array, FloatArray, IntArray, Task
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -139,6 +139,14 @@ class SearchResult:
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
+    @property
+    def _shown(self) -> tuple[list[str], list[str], str]:
+        """The ways' best and honest scores and the honest score of what is handed out, as text."""
+        n = len(self.ways)
+        scores = [*(way.best for way in self.ways), *(way.honest for way in self.ways), self.honest.value]
+        texts = alike(scores, errors=[TWO_SIDED * way.error for way in self.ways])
+        return texts[:n], texts[n:-1], texts[-1]
+
     def to_frame(self) -> DataFrame:
         """The trials of the search for example weights as a pandas data frame, a row for each.
 
@@ -151,17 +159,21 @@ class SearchResult:
 
     @property
     def _gain_words(self) -> str:
-        low, high = map(signed, self.gain_interval)
+        half = TWO_SIDED * self.gain_error
+        gain, low, high = (signed(value, error=half) for value in (self.gain, *self.gain_interval))
         sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
-        return f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}."
+        return f"Gain over the unweighted model, by honest scores: {gain}{sure}."
 
     def __repr__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
+        honest, unweighted = alike(
+            [self.honest.value, self.unweighted.value], errors=[TWO_SIDED * self.gain_error]
+        )
         lines = [
             f"<SearchResult: {self.metric} ({better} is better), "
             f"{count(self.n_models or len(self.trials), 'candidate')}",
             f" Handed out: {self.chosen}.",
-            f" Honest score: {number(self.honest.value)} (unweighted {number(self.unweighted.value)}).",
+            f" Honest score: {honest} (unweighted {unweighted}).",
             *([f" {self._gain_words}"] if math.isfinite(self.gain) else []),
         ]
         return printable("\n".join(lines)) + ">"
@@ -169,9 +181,10 @@ class SearchResult:
     def _repr_html_(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         names = [way.name for way in self.ways]
+        best, honest, _ = self._shown
         rows = [
-            (way.name, number(way.best), number(way.honest), "handed out" if way.name == self.chosen else "")
-            for way in self.ways
+            (name, best[k], honest[k], "handed out" if name == self.chosen else "")
+            for k, name in enumerate(names)
         ]
         return html_table(
             f"{self.metric} on {self.rows_judged} ({better} is better)",
@@ -184,12 +197,13 @@ class SearchResult:
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         handed = {way.name: "handed out" if way.name == self.chosen else "" for way in self.ways}
+        best, honest, _ = self._shown
         lines = [
             f"{self.metric} on {self.rows_judged} ({better} is better)",
             f"{'':28}{'best':>12}{'honest':>12}",
             *(
-                f"{way.name:28}{number(way.best):>12}{number(way.honest):>12}  {handed[way.name]}".rstrip()
-                for way in self.ways
+                f"{way.name:28}{best[k]:>12}{honest[k]:>12}  {handed[way.name]}".rstrip()
+                for k, way in enumerate(self.ways)
             ),
             *self._words_below,
         ]
@@ -202,14 +216,23 @@ class SearchResult:
             f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
             f"{self.chosen}, {self.reason}."
         ]
-        own = next((way.honest for way in self.ways if way.name == self.chosen), math.nan)
-        whole = number(self.honest.value)
-        if math.isfinite(self.gain) and not self.n_holdout and number(own) != whole:
+        _, honest, whole = self._shown
+        own = next((text for way, text in zip(self.ways, honest, strict=True) if way.name == self.chosen), "")
+        if math.isfinite(self.gain) and not self.n_holdout and own != whole:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
             lines.append(self._gain_words)
         lines += [] if self.pareto is None else self.pareto.lines()
         return [*lines, *(f"Note: {note}" for note in self.notes)]
+
+
+@dataclass(frozen=True)
+class JudgedDecisions:
+    """What two models decide, or predict in regression, on the judged rows, by recorded predictions."""
+
+    y: Array  # (n,), the labels
+    before: Array  # (n,), of the unweighted model
+    after: Array  # (n,), of what is handed out
 
 
 @dataclass(frozen=True)
@@ -229,6 +252,7 @@ class FittedSearch:
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
     fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
     judged: Judged | None = field(default=None, repr=False)  # None in a search that was loaded from a file
+    judged_decisions: JudgedDecisions | None = field(default=None, repr=False)  # None: not recorded or saved
 
     @property
     def weighting(self) -> Any:

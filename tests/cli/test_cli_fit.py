@@ -406,7 +406,7 @@ def test_the_comparison_needs_test_rows_and_is_recorded():
     alone = in_json("compare", "--config", "run/settings.toml")
     plain = {"uniform", "random", "importance", "tuned decisions", "class weights", "class weights, tuned"}
     assert alone == recorded and set(alone["methods"]) == plain | {"moew"}
-    assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "comparison"
+    assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "test"
     assert recorded["repeats"] == 2
 
 
