@@ -29,7 +29,7 @@ def training_parameters(
     return [
         train,
         *section(
-            "Data (CSV, Parquet or Feather, by the file's ending)",
+            "Data (CSV, TSV, Parquet or Feather, by the file's ending)",
             option("label", metavar="COLUMN", help="The column of labels."),
             option("validation", type=_FILE, help="Rows from the distribution that matters."),
             option(
@@ -59,6 +59,11 @@ def training_parameters(
                 "together",
                 metavar="COLUMN",
                 help="Names queries, patients, …, whose rows are never cut apart.",
+            ),
+            option(
+                "separator",
+                metavar="CHARACTER",
+                help="Between the columns of text files: , ; | or tab; default: found by looking.",
             ),
             option(
                 "task",

@@ -16,6 +16,7 @@ from moew.cli._ending import tell
 from moew.cli._metric import metric_from, positive_label
 from moew.cli._users_code import users_code
 from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
+from moew.cli.runs._separators import separator_from
 from moew.cli.runs._tables import ids_as_written, read_header, read_table
 from moew.exceptions import InvalidInputError, MoewError, UndefinedMetricError
 
@@ -57,16 +58,17 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
             argument="X_test",
         )
     path, label = settings["train"], settings["label"]
-    frame = read_table(path, label=label)
+    separator = separator_from(settings["separator"])
+    frame = read_table(path, label=label, separator=separator)
     y = labels_of(frame, label, path)
     positive = positive_label(settings["positive"], y)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
     metric = metric_from(settings, list(columns), positive)
     rule = _parts.decision_from(settings["decision"])
-    columns |= _found_columns(metric, rule, columns, settings["validation"], frame)
+    columns |= _found_columns(metric, rule, columns, settings["validation"], frame, separator)
     features = named_columns(settings["features"], frame)
     if settings["id"] not in (*features, *columns.values()):
-        frame = ids_as_written(frame, path, settings["id"])
+        frame = ids_as_written(frame, path, settings["id"], separator)
     schema = learn_schema(
         frame,
         path,
@@ -77,6 +79,7 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
         sample_weight=settings["sample_weight"],
         columns=columns,
         together=settings["together"],
+        separator=separator,
     )
     # Where validation rows are given, training rows without the metric's columns are only trained on.
     training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), together=True)
@@ -166,7 +169,12 @@ def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
 
 
 def _found_columns(
-    metric: Any, rule: Any, given: dict[str, str], validation: Path | None, training: Any
+    metric: Any,
+    rule: Any,
+    given: dict[str, str],
+    validation: Path | None,
+    training: Any,
+    separator: str | None,
 ) -> dict[str, str]:
     """Columns that the metric or the decision needs and that the file it looks at has under their name."""
     from moew.search._evaluate import column_names
@@ -174,7 +182,7 @@ def _found_columns(
     needed = [name for name in column_names(metric, rule) if name not in (ROW_ID, *given)]
     if not needed:
         return {}
-    there = [str(name) for name in training.columns] if validation is None else read_header(validation)
+    there = list(training.columns) if validation is None else read_header(validation, separator)
     if missing := [name for name in needed if name not in there]:
         raise InvalidInputError(
             f"the metric or the decision needs {', '.join(map(repr, missing))} for each row: say which "

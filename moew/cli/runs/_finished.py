@@ -54,20 +54,19 @@ class FinishedRun:
                     "a copy of it, or make the run again."
                 )
 
-    def rows_to_predict(self, path: Path) -> TableRows:
+    def rows_to_predict(self, path: Path, separator: str | None = None) -> TableRows:
         """The rows of a file, with those of the metric's columns that the decision looks at."""
         needed = () if self.decision is None else self.decision.columns
         given = [name for name in needed if name in self.schema.columns]
-        return self.schema.read(path, labels=False, ids=False, columns=given)
+        return self.schema.read(path, labels=False, ids=False, columns=given, separator=separator)
 
-    def rows_to_weigh(self, path: Path) -> TableRows:
+    def rows_to_weigh(self, path: Path, separator: str | None = None) -> TableRows:
         """The labelled rows of a file, with those of the metric's columns that the embedding looks at."""
         with reading(self.folder / PARTS):
             looked_at = [c for e in embeddings_in(self.weight_state) for c in e.get("row_columns", [])]
             needed = dict.fromkeys(column["name"] for column in looked_at)
-        return self.schema.read(
-            path, ids=False, columns=[name for name in needed if name in self.schema.columns]
-        )
+        given = [name for name in needed if name in self.schema.columns]
+        return self.schema.read(path, ids=False, columns=given, separator=separator)
 
     def predict(self, rows: TableRows, *, trust: bool = False, unweighted: bool = False) -> dict[str, Any]:
         """Columns: the rows' ids, the prediction, and the score or the probability of each class; of the
