@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,9 @@ _SOON = 0.1  # seconds
 
 
 @contextmanager
-def one_line_errors(after_interruption: str = "") -> Iterator[None]:
+def one_line_errors(
+    after_interruption: str | Callable[[], str] = "nothing was written",
+) -> Iterator[None]:
     """End the command with a line on standard error where moew or the machine raises an error.
 
     Any other error is a bug, and shows its traceback. Each warning of moew's is told once.
@@ -42,7 +44,8 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
             with _ended_like_ctrl_c():
                 yield
         except KeyboardInterrupt:
-            _end(INTERRUPTED, " ".join(["interrupted;", after_interruption or "nothing was written"]))
+            what_now = after_interruption() if callable(after_interruption) else after_interruption
+            _end(INTERRUPTED, f"interrupted; {what_now}")
         except (InvalidInputError, UnsupportedEstimatorError) as error:
             _end(WRONG_USAGE, message_of(error))
         except BrokenPipeError:  # nobody reads on, as in `| head`: click ends quietly

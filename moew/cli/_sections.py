@@ -61,6 +61,18 @@ class Folds(click.ParamType[Any]):
         return int(text)
 
 
+class Jobs(click.ParamType[Any]):
+    """A number of models that are trained at a time, from 1 on; -1 for as many as there are cores."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text != "-1" and not (text.isdecimal() and int(text) >= 1):
+            self.fail(f"{text!r} is not a whole number of at least 1, or -1 for all cores.", param, ctx)
+        return int(text)
+
+
 class NumberOr(click.ParamType[Any]):
     """A number from `least` on, or one of a few names."""
 

@@ -22,7 +22,7 @@ _WORDS = {
     "settings.toml": "all settings, for --config",
     "weights.parquet": "row id and weight of each training row, as the model was trained",
     "study.log": "every candidate (an Optuna journal, for optuna-dashboard)",
-    "study.log.predictions": "what the candidates predicted, for --resume",
+    "study.log.predictions": "what the candidates predicted, for `moew resume`",
     "parts.json": "weights and decision as functions of new rows",
     "report.json": "what the report is made from",
 }

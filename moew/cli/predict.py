@@ -81,7 +81,7 @@ def say_how_rows_are_named(schema: Schema, rows: TableRows, table: Path) -> None
 
 
 def unseen_categories(schema: Schema, rows: TableRows, table: Path) -> dict[str, dict[str, int]]:
-    """Rows of each category that the training rows did not have, by column; a warning tells of each column."""
+    """Rows of each category that no training row had, by column; a warning tells of each column."""
     found = schema.unseen(rows)
     for column, values in found.items():
         n = sum(values.values())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors
+from moew.cli._sections import Jobs
 from moew.cli._users_code import users_code
 from moew.cli.predict import _FOLDER
 
@@ -16,7 +16,7 @@ from moew.cli.predict import _FOLDER
 def command() -> click.Command:
     @click.command()
     @click.argument("run", type=_FOLDER)
-    @click.option("--jobs", type=click.IntRange(min=1), help="Models trained at a time; default: the run's.")
+    @click.option("--jobs", type=Jobs(), metavar="N", help="Models trained at a time; default: the run's.")
     def worker(run: Path, jobs: int | None) -> None:
         """Train candidates of a search that runs elsewhere with --join.
 
@@ -37,11 +37,12 @@ def command() -> click.Command:
 
 def _work(run: Path, jobs: int | None) -> tuple[int, int]:
     from moew.cli._prepare import prepare_job
+    from moew.cli._run_settings import settings_of_run
     from moew.cli.runs._folder import RunFolder
     from moew.search import train_candidates
 
     folder = RunFolder(run)
-    settings = _settings_of(folder.settings_of_what_is_written)
+    settings = settings_of_run(folder.settings_of_what_is_written)
     if jobs is not None:
         settings["jobs"] = jobs
     job = prepare_job(settings, folder.study, join=True)
@@ -50,12 +51,3 @@ def _work(run: Path, jobs: int | None) -> tuple[int, int]:
     return sum(one.n_trained_here for one in outcomes.values()), sum(
         len(one.trials) for one in outcomes.values()
     )
-
-
-def _settings_of(path: Path) -> dict[str, Any]:
-    """The settings of a run, as the options of `moew fit`."""
-    from moew.cli import fit
-    from moew.cli._options import completed
-
-    with fit.command().make_context("fit", ["--config", str(path)]) as context:
-        return completed(context.params, context.command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,6 +63,13 @@ class RunFolder:
         if not (self.work / SETTINGS).exists():
             raise InvalidInputError(f"{self.path} holds no {SETTINGS}; it is no run of `moew fit`.")
         return self.work / SETTINGS
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a run was begun in this folder, or beside it to replace what is there, and is not done."""
+        new = new_place(self._place)
+        where = new if (new / SETTINGS).exists() else self._place
+        return (where / SETTINGS).exists() and not (where / RESULT).exists()
 
     def check(self, *, force: bool = False, resume: bool = False) -> None:
         """Raise unless the folder is empty or not there, is a run to go on with, or may be replaced."""
@@ -157,7 +165,7 @@ class RunFolder:
         if not (self.path / name).exists():
             raise InvalidInputError(
                 f"{self.path} holds no {name}; it is no finished run of `moew fit`"
-                f"{' (the same `moew fit` with --resume finishes it)' if self.study.exists() else ''}."
+                f"{f' (`moew resume {shlex.quote(str(self.path))}` finishes it)' if self.is_unfinished else ''}."
             )
         with reading(self.path / name):
             return json.loads((self.path / name).read_text(encoding="utf-8"))
