@@ -56,7 +56,7 @@ def commands() -> click.Group:
     """The click group with all commands."""
     import click
 
-    from moew.cli import compare, demo, fit, metrics, predict, report, resume, weights, worker
+    from moew.cli import compare, demo, evaluate, fit, metrics, predict, report, resume, weights, worker
     from moew.cli._ending import one_line_usage
 
     class InOrder(click.Group):
@@ -80,6 +80,6 @@ def commands() -> click.Group:
     def moew() -> None:
         """Train a model for the metric it will be judged by."""
 
-    for module in (demo, fit, resume, predict, weights, report, compare, worker, metrics):
+    for module in (demo, fit, resume, predict, evaluate, weights, report, compare, worker, metrics):
         moew.add_command(module.command())
     return moew

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from moew.cli._config import config_option
-from moew.cli._sections import Folds, NameOf, NumberOr, SectionOption, flag, option, section
+from moew.cli._sections import Folds, Jobs, NameOf, NumberOr, SectionOption, flag, option, section
 from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -246,11 +246,10 @@ def training_parameters(
             ),
             option(
                 "jobs",
-                type=_COUNT,
-                default=1,
+                type=Jobs(),
+                default="auto",
                 metavar="N",
-                show_default=True,
-                help="Models trained at a time.",
+                help="Models trained at a time, -1 for all cores.  [default: all cores, once that pays]",
             ),
             option(
                 "candidate-timeout",

@@ -38,7 +38,7 @@ class Job:
 
     def rows(self, part: TableRows | None) -> UserRows:
         """One of the three parts as the library takes rows."""
-        return _user_rows(part, self.settings)
+        return user_rows(part, self.settings)
 
 
 @users_code()
@@ -110,9 +110,9 @@ def _prepared(
     with _as_wrong_usage(settings, training):
         prepared = prepare(
             search,
-            _user_rows(training, settings),
-            _user_rows(validation, settings),
-            None if test is None else _user_rows(test, settings),
+            user_rows(training, settings),
+            user_rows(validation, settings),
+            None if test is None else user_rows(test, settings),
         )
     evaluator = prepared.evaluator
     if positive is not None and evaluator.rule is not None and evaluator.pos_label != positive:
@@ -145,7 +145,8 @@ def _as_wrong_usage(settings: dict[str, Any], training: TableRows) -> Iterator[N
         raise InvalidInputError(str(error)) from error
 
 
-def _user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
+def user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
+    """Rows of a file as the library takes them; a program that is the metric gets their ids."""
     from moew.data import UserRows
 
     if rows is None:

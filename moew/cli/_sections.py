@@ -62,14 +62,17 @@ class Folds(click.ParamType[Any]):
 
 
 class Jobs(click.ParamType[Any]):
-    """A number of models that are trained at a time, from 1 on; -1 for as many as there are cores."""
+    """A number of models that are trained at a time, from 1 on; -1 for as many as there are cores, "auto" for
+    that as soon as it pays."""
 
     name = "jobs"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value)
+        if text == "auto":
+            return text
         if text != "-1" and not (text.isdecimal() and int(text) >= 1):
-            self.fail(f"{text!r} is not a whole number of at least 1, or -1 for all cores.", param, ctx)
+            self.fail(f"{text!r} is not a whole number of at least 1, -1 for all cores, or auto.", param, ctx)
         return int(text)
 
 

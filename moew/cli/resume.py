@@ -19,7 +19,7 @@ def command() -> click.Command:
     @click.option("--jobs", type=Jobs(), metavar="N", help="Models trained at a time; default: the run's.")
     @click.option("--join", is_flag=True, help="Let other processes train candidates, too: `moew worker`.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of tables.")
-    def resume(run: Path, jobs: int | None, join: bool, as_json: bool) -> None:
+    def resume(run: Path, jobs: Any, join: bool, as_json: bool) -> None:
         """Go on with an interrupted run where it stopped.
 
         \b
@@ -44,8 +44,8 @@ def command() -> click.Command:
                     settings[name].name for name in ("train", "validation") if settings[name] is not None
                 ]
                 raise InvalidInputError(
-                    f"{run} cannot go on: {' or '.join(files)}, or code of yours that it uses, is not what it "
-                    f"was begun with. Put back what it was, or begin anew with `moew fit --config "
+                    f"{run} cannot go on: {' or '.join(files)}, or code of yours that it uses, is not what "
+                    f"it was begun with. Put back what it was, or begin anew with `moew fit --config "
                     f"{run / 'settings.toml'} --out {run} --force`."
                 ) from error
 

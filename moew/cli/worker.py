@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,7 @@ def command() -> click.Command:
     @click.command()
     @click.argument("run", type=_FOLDER)
     @click.option("--jobs", type=Jobs(), metavar="N", help="Models trained at a time; default: the run's.")
-    def worker(run: Path, jobs: int | None) -> None:
+    def worker(run: Path, jobs: Any) -> None:
         """Train candidates of a search that runs elsewhere with --join.
 
         \b
@@ -35,7 +36,7 @@ def command() -> click.Command:
     return worker
 
 
-def _work(run: Path, jobs: int | None) -> tuple[int, int]:
+def _work(run: Path, jobs: Any) -> tuple[int, int]:
     from moew.cli._prepare import prepare_job
     from moew.cli._run_settings import settings_of_run
     from moew.cli.runs._folder import RunFolder

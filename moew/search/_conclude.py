@@ -29,7 +29,7 @@ from moew.search._result import FittedSearch, SearchResult, WayResult
 from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
@@ -119,7 +119,21 @@ def conclude(
         plain,
         final.weight_function,
         _example_rows(prepared.data.training),
+        _simple_models(prepared, by_name, plain),
     )
+
+
+def _simple_models(
+    prepared: Prepared, scores: Mapping[str, WayScore], unweighted: FinalModel | None
+) -> dict[str, FinalModel]:
+    """The constant, and the unweighted model with tuned decisions, where these ways exist."""
+    found = {}
+    if (constant := scores.get(CONSTANT)) is not None:
+        found[CONSTANT] = _constant(prepared, constant.choice).model
+    tuned = scores.get(TUNED)
+    if tuned is not None and tuned.choice.tuned is not None and unweighted is not None:
+        found[TUNED] = replace(unweighted, rule=tuned.choice.tuned)
+    return found
 
 
 def _example_rows(rows: LabelledRows) -> Any:

@@ -155,8 +155,9 @@ or one of Optuna's
         PostgreSQL.
     sample_weight_name : str, default "sample_weight"
         The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
-    n_jobs : int or None, default None
-        How many models are trained in parallel, through joblib.
+    n_jobs : int, "auto" or None, default None
+        How many models are trained in parallel, through joblib; -1 is one for each core. "auto" trains in
+        this process for five seconds, about as long as starting others takes, and then on all cores.
     candidate_timeout : float or None, default None
         Seconds that the training of one model may take. One that takes longer is ended, and its candidate is
         a failure. Models are then trained in worker processes, with one job too, and must be picklable. Not
@@ -235,7 +236,7 @@ or one of Optuna's
         study_name: str = "moew",
         join: bool = False,
         sample_weight_name: str = "sample_weight",
-        n_jobs: int | None = None,
+        n_jobs: int | Literal["auto"] | None = None,
         candidate_timeout: float | None = None,
         most_failures: float = 0.9,
         show_progress: bool | None = None,

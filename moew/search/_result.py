@@ -166,6 +166,9 @@ class FittedSearch:
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
+    simple_models: Mapping[str, FinalModel] = field(
+        default_factory=dict, repr=False
+    )  # of the simple ways that need no training beside the unweighted model, by way
 
     @property
     def weighting(self) -> Any:

@@ -113,6 +113,7 @@ def test_options_of_the_search_arrive(monkeypatch):
         assert getattr(plain, name) == getattr(own, name)
     asked = settings("--folds", "4", "--final", "average", "--no-guard", "--decision", "tuned")
     assert (asked.validation, asked.final, asked.guard, asked.decision) == (4, "average", False, Tuned())
+    assert plain.n_jobs == "auto" and [settings("--jobs", n).n_jobs for n in (-1, 3)] == [-1, 3]
     assert plain.stop_when is None and settings("--stop-when", "0.002").stop_when == 0.002
     assert plain.sampler == own.sampler
     known = settings("--p", "95", "--q", "0", "--kernel-width", "domain", "--noise", "0.01")

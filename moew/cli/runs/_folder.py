@@ -29,12 +29,14 @@ from moew.saving import (
 )
 from moew.search import FittedSearch
 from moew.search._saved import PARTS, parts_of
+from moew.search._ways import CONSTANT, TUNED
 
 SETTINGS, RESULT = "settings.toml", "result.json"
 STUDY, WEIGHTS = "study.log", "weights.parquet"
 PREDICTIONS = f"{STUDY}.predictions"  # a folder, which the study makes beside its file
 REPORT_DATA, REPORT = "report.json", "report.html"
 MODELS, CHECKSUM = "models", "checksum"  # in the parts: digests of the models' files, and of the parts
+SIMPLE = "simple_ways"  # in the parts: see `simple_parts`
 _BEFORE_MODELS = (RESULT, PARTS, STUDY, PREDICTIONS, WEIGHTS, REPORT_DATA, REPORT)
 
 
@@ -140,7 +142,8 @@ class RunFolder:
         if fitted.unweighted is not None:
             save_model(fitted.unweighted.model, self.work, some, UNWEIGHTED)
         models = {model: file_digest(self.work / model) for model in model_files(self.work)}
-        parts = plain({"schema": schema.state(), **parts_of(fitted), MODELS: models})
+        simple = {SIMPLE: simple_parts(fitted)}
+        parts = plain({"schema": schema.state(), **parts_of(fitted), **simple, MODELS: models})
         self._write_json(PARTS, {**parts, CHECKSUM: parts_checksum(parts)})
         self._write_json(REPORT_DATA, report)
         self._write(REPORT, page)
@@ -163,10 +166,8 @@ class RunFolder:
     def read_json(self, name: str) -> Any:
         """The content of a JSON file of the run; raise if the run is not finished."""
         if not (self.path / name).exists():
-            raise InvalidInputError(
-                f"{self.path} holds no {name}; it is no finished run of `moew fit`"
-                f"{f' (`moew resume {shlex.quote(str(self.path))}` finishes it)' if self.is_unfinished else ''}."
-            )
+            how = f" (`moew resume {shlex.quote(str(self.path))}` finishes it)" if self.is_unfinished else ""
+            raise InvalidInputError(f"{self.path} holds no {name}; it is no finished run of `moew fit`{how}.")
         with reading(self.path / name):
             return json.loads((self.path / name).read_text(encoding="utf-8"))
 
@@ -180,6 +181,15 @@ class RunFolder:
 def _is_of_run(name: str) -> bool:
     """Whether a file of that name belongs to a run, not to the user."""
     return name in (*_BEFORE_MODELS, SETTINGS, f"{STUDY}.workers", f"{STUDY}.lock") or is_model_file(name)
+
+
+def simple_parts(fitted: FittedSearch) -> State:
+    """What makes the models of simple ways of the unweighted model: a tuned rule, and a constant."""
+    tuned, constant = (fitted.simple_models.get(way) for way in (TUNED, CONSTANT))
+    return {
+        "tuned_decision": None if tuned is None else tuned.rule.state(),
+        "constant": None if constant is None else constant.model.constant[0],
+    }
 
 
 def parts_checksum(parts: State) -> str:
