@@ -1,4 +1,4 @@
-"""Progress of a search: a bar on a terminal, plain lines if asked for, nothing in pipes."""
+"""Progress of a search: what it does and a bar on a terminal, plain lines if asked for, nothing in pipes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from moew._printable import printable
 from moew._util.numbers import number
 
 Report = Callable[[int, int, float], None]
@@ -28,6 +29,23 @@ def progress(total: int, n_batches: int, enabled: bool | None = None, already: i
             yield report
     else:
         yield _plain_lines(total, n_batches, already)
+
+
+@contextlib.contextmanager
+def stage(words: str, enabled: bool | None = None) -> Iterator[None]:
+    """Show on a terminal what is being done, such as "reading train.csv", until it is done.
+
+    Elsewhere, or with `enabled=False`, nothing is shown.
+    """
+    with contextlib.ExitStack() as shown:
+        if enabled is not False and sys.stderr.isatty():
+            with contextlib.suppress(ImportError):
+                from rich.console import Console
+                from rich.text import Text
+
+                line = Text(printable(f"{words} …"), no_wrap=True, overflow="ellipsis")
+                shown.enter_context(Console(stderr=True).status(line))
+        yield
 
 
 def _rich_bar(total: int, n_batches: int, already: int) -> contextlib.AbstractContextManager[Report] | None:

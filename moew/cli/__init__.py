@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from moew import __version__
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import click
 
 _HELP_WIDTH = 80
+_CLICKS_NARROWEST = 52  # columns of a terminal; click breaks lines for these where there are fewer
+_NARROWEST = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -73,7 +76,10 @@ def commands() -> click.Group:
             with one_line_usage():
                 return super().invoke(ctx)
 
-    settings = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
+    settings: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
+    columns = get_terminal_size().columns
+    if columns < _CLICKS_NARROWEST:
+        settings["terminal_width"] = max(columns, _NARROWEST) - 2
 
     @click.group(context_settings=settings, cls=InOrder)
     @click.version_option(__version__, message="%(prog)s %(version)s")

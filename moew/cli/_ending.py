@@ -15,6 +15,7 @@ import click
 
 from moew._printable import printable
 from moew.cli._messages import message_of
+from moew.cli._shown import wrapped
 from moew.cli._status import FAILED, INTERRUPTED, WRONG_USAGE
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
 
@@ -113,7 +114,7 @@ def one_line_usage() -> Iterator[None]:
 
 def tell(line: str) -> None:
     """Write a line for a person to standard error; standard output is for results."""
-    click.echo(printable(f"moew: {' '.join(line.split())}"), err=True)
+    click.echo(wrapped(printable(f"moew: {' '.join(line.split())}"), sys.stderr, "      "), err=True)
 
 
 def _end(status: int, line: str) -> None:

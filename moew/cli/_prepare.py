@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from moew._util.progress import stage
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
@@ -59,7 +60,8 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
         )
     path, label = settings["train"], settings["label"]
     separator = separator_from(settings["separator"])
-    frame = read_table(path, label=label, separator=separator)
+    with stage(f"reading {path.name}"):
+        frame = read_table(path, label=label, separator=separator)
     y = labels_of(frame, label, path)
     positive = positive_label(settings["positive"], y)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
@@ -160,7 +162,8 @@ def user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
 def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
     if path is None:
         return None
-    rows = schema.read(path, together=True)
+    with stage(f"reading {path.name}"):
+        rows = schema.read(path, together=True)
     if schema.sample_weight is not None and rows.sample_weight is None:
         tell(f"note: the {what} file has no column {schema.sample_weight!r}, so its rows count alike")
     if unknown := schema.unknown(rows.frame):

@@ -109,7 +109,7 @@ class SectionCommand(click.Command):
                 sections.setdefault(getattr(parameter, "section", "Output"), []).append(record)
         for title, records in sections.items():
             with formatter.section(title):
-                formatter.write_dl(records, col_max=26)
+                formatter.write_dl(records, col_max=min(26, formatter.width // 2 - 4))
 
 
 def with_parameters(parameters: list[click.Parameter]) -> Callable[[Callable[..., Any]], SectionCommand]:

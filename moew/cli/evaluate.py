@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from moew.data import LabelledRows
     from moew.inspection._tested import ModelScore
     from moew.search._evaluate import Evaluator
+    from moew.types import Task
 
 
 def command() -> click.Command:
@@ -122,10 +123,8 @@ def _judge(run: FinishedRun, rows: TableRows, trust: bool) -> tuple[Evaluator, L
             f"the metric of {run.folder} is code, {own!r}: it is run only with --trust. Look at the folder's "
             "settings.toml if the folder is not yours."
         )
-    if run.classes is None:
-        task, positive = "regression", None
-    else:
-        task, positive = "classification", positive_label(settings["positive"], run.classes)
+    task: Task = "regression" if run.classes is None else "classification"
+    positive = None if run.classes is None else positive_label(settings["positive"], run.classes)
     metric = metric_from(settings, list(run.schema.columns), positive)
     evaluator = Evaluator(metric, None, run.classes)
     rules = [rule for rule in (run.decision, run.unweighted_decision, run.tuned_decision) if rule is not None]

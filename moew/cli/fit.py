@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from moew._util.progress import stage
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import completed, recorded, run_parameters, training_parameters
@@ -75,8 +76,9 @@ def fit_with(settings: dict[str, Any]) -> None:
         raise
     with users_code():
         comparison = run_comparison(job) if settings["compare"] else None
-        report = _report_data(job, fitted, comparison, _without_password(recorded_settings))
-        page = render(report)
+        with stage("making the report"):
+            report = _report_data(job, fitted, comparison, _without_password(recorded_settings))
+            page = render(report)
         result = folder.save(
             fitted, job.schema, job.training, text, _result(job, fitted, report), report, page
         )

@@ -55,13 +55,13 @@ def command() -> click.Command:
 def _settings(run: Path) -> dict[str, Any]:
     """The settings of an interrupted run; raise if it is none."""
     from moew.cli._run_settings import settings_of_run
-    from moew.cli.runs._folder import REPORT, RunFolder
+    from moew.cli.runs._folder import REPORT, SETTINGS, RunFolder
 
     folder = RunFolder(run)
     path = folder.settings_of_what_is_written
     if not folder.is_unfinished:
         raise InvalidInputError(
             f"the run in {run} is complete, look at {run / REPORT}. For more candidates: `moew fit --config "
-            f"{path} --out {run} --resume --batches N`."
+            f"{run / SETTINGS} --out {run} --resume --batches N`."
         )
     return settings_of_run(path)

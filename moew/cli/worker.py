@@ -22,12 +22,13 @@ def command() -> click.Command:
         """Train candidates of a search that runs elsewhere with --join.
 
         \b
-        moew fit train.csv --label y --metric f1 --join --out run/     in one place
-        moew worker run/                                               in others
+        moew fit train.csv --label y --metric f1 --join --out run/
+        moew worker run/
 
-        RUN is the run's folder, or a copy of its settings.toml in a folder, with
-        the same data files. The result is the one that a single process would
-        have. What a worker that is killed held is trained by another.
+        The first command runs in one place, the second in any others. RUN is the
+        run's folder, or a copy of its settings.toml in a folder, with the same
+        data files. The result is the one that a single process would have. What
+        a worker that is killed held is trained by another.
         """
         with one_line_errors("what this worker has told is kept, and others train the rest"):
             n_trained, n_candidates = _work(run, jobs)

@@ -15,6 +15,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from moew._util.progress import stage
 from moew._util.seeds import generator
 from moew._util.signals import sigterm_like_ctrl_c
 from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_rows, two_dimensional
@@ -49,7 +50,8 @@ def run_search(prepared: Prepared) -> FittedSearch:
     """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores."""
     searches, outcomes = train_candidates(prepared)
     try:
-        return conclude(prepared, searches, outcomes)
+        with stage("judging the ways and training the final model", prepared.settings.show_progress):
+            return conclude(prepared, searches, outcomes)
     finally:
         for search in searches.values():
             search.study.close()

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from moew._util.fingerprint import fingerprint, unseen
+from moew._util.progress import stage
 from moew._util.seeds import draw_seed, generator, integer_seed
 from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
 from moew.data._groups import coded_groups, count_groups
@@ -70,8 +71,10 @@ def prepare(
     classes = np.unique(data.training.y) if task == "classification" else None
     tuned = rule if isinstance(rule, Tuned) else _tuned_by(metric, data)
     evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
-    evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
-    data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    with stage("trying the metric on made-up predictions", settings.show_progress):
+        evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
+    with stage("choosing the rows to judge on", settings.show_progress):
+        data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
     prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
     return prepared if test is None else _with_test(prepared, test)
 
@@ -85,15 +88,18 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.given
     names = [name for name in metric_columns(prepared.evaluator.metric) if name in training.columns]
-    return ExampleWeighting(embedding, base_weights).fit(
-        training.X,
-        training.y,
-        validation.X,
-        validation.y,
-        task=data.task,
-        sample_weight=training.sample_weight,
-        columns={name: training.columns[name] for name in names},
-    )
+    given = settings.embedding
+    what = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+    with stage(f"fitting the embedding ({what})", settings.show_progress):
+        return ExampleWeighting(embedding, base_weights).fit(
+            training.X,
+            training.y,
+            validation.X,
+            validation.y,
+            task=data.task,
+            sample_weight=training.sample_weight,
+            columns={name: training.columns[name] for name in names},
+        )
 
 
 def make_study(prepared: Prepared, weighting: Weighting, **changes: Any) -> WeightStudy:

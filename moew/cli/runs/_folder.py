@@ -88,7 +88,8 @@ class RunFolder:
         if not (force or resume) and (holds or new.exists()):
             raise InvalidInputError(
                 f"the folder {self.path} is not empty. Name another one with --out, go on with an "
-                "interrupted run with --resume, or replace it with --force."
+                f"interrupted run with --resume or `moew resume {shlex.quote(str(self.path))}`, or replace "
+                "it with --force."
                 if holds
                 else f"{new} holds an interrupted run that was to replace {self.path}. Go on with it with "
                 "--resume, or begin anew with --force."
