@@ -57,11 +57,12 @@ def command() -> click.Command:
 
             refuse_to_overwrite(table, out)
             found = load_run(run)
-            _say_if_it_was_used(run, table)
+            chosen, files = _result_of(run)
+            _say_if_it_was_used(files, table)
             rows = found.schema.read(table, ids=False, together=True, separator=separator_from(separator))
             unseen = unseen_categories(found.schema, rows, table)
             with users_code():
-                record = _evaluated(found, rows, trust=trust)
+                record = _evaluated(found, chosen, rows, trust=trust)
             record |= {"file": str(table), "unseen_categories": unseen}
             if out is not None:
                 _write(record, out)
@@ -73,25 +74,31 @@ def command() -> click.Command:
     return evaluate
 
 
-def _say_if_it_was_used(run: Path, table: Path) -> None:
-    """Warn if the file is one that the run was made with."""
-    from moew.cli.runs._folder import RESULT, RunFolder, file_digest
-
-    data = RunFolder(run).read_json(RESULT).get("data", {})
-    used = [name for name, of in data.items() if of.get("sha256") == file_digest(table)]
-    purposes = {"train": "the models were trained on", "validation": "the choice was made on"}
-    for name in used:
-        if name in purposes:
-            tell(f"warning: {table} holds the rows that {purposes[name]}, so these scores are too good.")
-
-
-def _evaluated(run: FinishedRun, rows: TableRows, *, trust: bool) -> dict[str, Any]:
+def _result_of(run: Path) -> tuple[str, dict[str, str]]:
+    """The way that was handed out, and digests of the files that the run was made with."""
     from moew.cli.runs._folder import RESULT, RunFolder
+    from moew.saving import reading
+
+    result = RunFolder(run).read_json(RESULT)
+    with reading(run / RESULT):
+        return str(result["chosen"]), {name: str(of["sha256"]) for name, of in result["data"].items()}
+
+
+def _say_if_it_was_used(files: dict[str, str], table: Path) -> None:
+    """Warn if the file is one that the run was made with."""
+    from moew.cli.runs._folder import file_digest
+
+    digest = file_digest(table)
+    for name, purpose in (("train", "the models were trained on"), ("validation", "the choice was made on")):
+        if files.get(name) == digest:
+            tell(f"warning: {table} holds the rows that {purpose}, so these scores are too good.")
+
+
+def _evaluated(run: FinishedRun, chosen: str, rows: TableRows, *, trust: bool) -> dict[str, Any]:
     from moew.data._groups import count_groups
     from moew.inspection import score_models
     from moew.search._ways import UNWEIGHTED
 
-    chosen = str(RunFolder(run.folder).read_json(RESULT)["chosen"])
     evaluator, judged = _judge(run, rows, trust)
     models = run.models_by_way(chosen, trust=trust)
     scores = score_models(models, UNWEIGHTED, evaluator, judged)
