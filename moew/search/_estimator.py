@@ -159,7 +159,7 @@ or one of Optuna's
         The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
     n_jobs : int, "auto" or None, default None
         How many models are trained in parallel, through joblib; -1 is one for each core. "auto" trains in
-        this process for five seconds, about as long as starting others takes, and then on all cores.
+        this process for ten seconds, as starting others takes a few itself, and then on all cores.
     candidate_timeout : float or None, default None
         Seconds that the training of one model may take. One that takes longer is ended, and its candidate is
         a failure. Models are then trained in worker processes, with one job too, and must be picklable. Not

@@ -29,8 +29,8 @@ from moew.training._local import no_timeout, train_locally
 from moew.training._rows import SharedRowsCache
 from moew.types import FloatArray, IntArray, Labels, Rows
 
-# Seconds of training after which n_jobs="auto" starts other processes: about what starting them takes.
-_STARTING_SECONDS = 5.0
+# Seconds of training after which n_jobs="auto" starts other processes, which takes a few seconds itself.
+_STARTING_SECONDS = 10.0
 
 
 @dataclass
@@ -105,7 +105,7 @@ class EstimatorTrainer:
     def _run_as_it_pays(
         self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
-        """Train in this process for as long as starting others would take, and then on all cores.
+        """Train in this process for a while, and then on all cores.
 
         Models that are fast need no other processes, and those that are slow lose little by waiting.
         """
