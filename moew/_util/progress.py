@@ -1,4 +1,4 @@
-"""Progress of a search: a bar on a terminal and in a notebook, plain lines if asked for, nothing in pipes."""
+"""Progress of a search: what it does, and a bar, on a terminal or in a notebook; plain lines if asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from moew._printable import printable
 from moew._util.numbers import number
 
 Report = Callable[[int, int, float], None]
@@ -71,6 +72,23 @@ class _Plan:
         )
         then = f"{passed:.0f} s" if done >= self.total else f"{left:.0f} s left"
         return f"{far}, best {number(best)}, {then}"
+
+
+@contextlib.contextmanager
+def stage(words: str, enabled: bool | None = None) -> Iterator[None]:
+    """Show on a terminal what is being done, such as "reading train.csv", until it is done.
+
+    Elsewhere, or with `enabled=False`, nothing is shown.
+    """
+    with contextlib.ExitStack() as shown:
+        if enabled is not False and sys.stderr.isatty():
+            with contextlib.suppress(ImportError):
+                from rich.console import Console
+                from rich.text import Text
+
+                line = Text(printable(f"{words} …"), no_wrap=True, overflow="ellipsis")
+                shown.enter_context(Console(stderr=True).status(line))
+        yield
 
 
 def _rich_bar(plan: _Plan) -> contextlib.AbstractContextManager[Report] | None:

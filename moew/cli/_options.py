@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from moew.cli._config import config_option
-from moew.cli._sections import Folds, NameOf, NumberOr, SectionOption, flag, option, section
+from moew.cli._sections import Folds, Jobs, NameOf, NumberOr, SectionOption, flag, option, section
 from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -29,7 +29,7 @@ def training_parameters(
     return [
         train,
         *section(
-            "Data (CSV, Parquet or Feather, by the file's ending)",
+            "Data (CSV, TSV, Parquet or Feather, by the file's ending)",
             option("label", metavar="COLUMN", help="The column of labels."),
             option("validation", type=_FILE, help="Rows from the distribution that matters."),
             option(
@@ -59,6 +59,11 @@ def training_parameters(
                 "together",
                 metavar="COLUMN",
                 help="Names queries, patients, …, whose rows are never cut apart.",
+            ),
+            option(
+                "separator",
+                metavar="CHARACTER",
+                help="Between the columns of text files: , ; | or tab; default: found by looking.",
             ),
             option(
                 "task",
@@ -282,11 +287,10 @@ def training_parameters(
             ),
             option(
                 "jobs",
-                type=_COUNT,
-                default=1,
+                type=Jobs(),
+                default="auto",
                 metavar="N",
-                show_default=True,
-                help="Models trained at a time.",
+                help="Models trained at a time, -1 for all cores.  [default: all cores, once that pays]",
             ),
             option(
                 "candidate-timeout",

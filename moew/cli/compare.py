@@ -19,8 +19,8 @@ def command() -> click.Command:
         """Compare weights, class weights, tuned decisions and moew.
 
         \b
-        moew compare train.csv --validation valid.csv --test test.csv \\
-            --label y --metric worst_class_error --model lightgbm
+        moew compare train.csv --validation valid.csv \\
+            --test test.csv --label y --metric worst_class_error
         moew compare --config run/settings.toml --test test.csv
 
         Every method trains as many models, picks the best on the validation

@@ -25,6 +25,7 @@ from moew.inspection._slices import quantile_slices as quantile_slices
 from moew.inspection._slices import slices_of as slices_of
 from moew.inspection._tested import Tested as Tested
 from moew.inspection._tested import on_test_rows as on_test_rows
+from moew.inspection._tested import score_models as score_models
 from moew.inspection._threshold_curve import ThresholdCurve as ThresholdCurve
 from moew.inspection._threshold_curve import threshold_curve as threshold_curve
 from moew.inspection._trace import Trace as Trace

@@ -33,7 +33,7 @@ from moew.search._result import FittedSearch, JudgedDecisions, SearchResult, Way
 from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
@@ -129,6 +129,7 @@ def conclude(
         fit_params=prepared.fit_params,
         judged=judged,
         judged_decisions=_judged_decisions(judge, unweighted, verdict.chosen),
+        simple_models=_simple_models(prepared, by_name, plain),
     )
 
 
@@ -255,6 +256,19 @@ def _judged_decisions(judge: Judge, unweighted: WayScore | None, chosen: WayScor
         return None
     before, after = (judge.decisions(score.choice) for score in (unweighted, chosen))
     return None if before is None or after is None else JudgedDecisions(judge.rows.y, before, after)
+
+
+def _simple_models(
+    prepared: Prepared, scores: Mapping[str, WayScore], unweighted: FinalModel | None
+) -> dict[str, FinalModel]:
+    """The constant, and the unweighted model with tuned decisions, where these ways exist."""
+    found = {}
+    if (constant := scores.get(CONSTANT)) is not None:
+        found[CONSTANT] = _constant(prepared, constant.choice).model
+    tuned = scores.get(TUNED)
+    if tuned is not None and tuned.choice.tuned is not None and unweighted is not None:
+        found[TUNED] = replace(unweighted, rule=tuned.choice.tuned)
+    return found
 
 
 def _example_rows(rows: LabelledRows) -> Any:

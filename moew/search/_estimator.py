@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from moew._util.progress import stage
 from moew._util.seeds import generator
 from moew._util.signals import sigterm_like_ctrl_c
 from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_rows, two_dimensional
@@ -56,7 +57,8 @@ def run_search(prepared: Prepared, *, concludes: bool = False) -> FittedSearch:
     """
     searches, outcomes = train_candidates(prepared, concludes=concludes)
     try:
-        return conclude(prepared, searches, outcomes)
+        with stage("judging the ways and training the final model", prepared.settings.show_progress):
+            return conclude(prepared, searches, outcomes)
     finally:
         for search in searches.values():
             search.study.close()
@@ -206,8 +208,9 @@ or one of Optuna's
         HistGradientBoosting): each training sets it aside, whole groups and all classes alike, the same rows
         for all candidates, and passes it to `fit` as `eval_set` with the candidate's weights. None sets
         nothing aside.
-    n_jobs : int or None, default None
-        How many models are trained in parallel, through joblib.
+    n_jobs : int, "auto" or None, default None
+        How many models are trained in parallel, through joblib; -1 is one for each core. "auto" trains in
+        this process for ten seconds, as starting others takes a few itself, and then on all cores.
     candidate_timeout : float or None, default None
         Seconds that the training of one model may take. One that takes longer is ended, and its candidate is
         a failure. Models are then trained in worker processes, with one job too, and must be picklable. Not
@@ -296,7 +299,7 @@ or one of Optuna's
         join: bool = False,
         sample_weight_name: str = "auto",
         eval_share: float | None = None,
-        n_jobs: int | None = None,
+        n_jobs: int | Literal["auto"] | None = None,
         candidate_timeout: float | None = None,
         most_failures: float = 0.9,
         show_progress: bool | None = None,

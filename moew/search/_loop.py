@@ -392,7 +392,8 @@ def _train_together(
 
 def _n_at_once(trainer: Trainer | None) -> int:
     """How many models a trainer trains at a time."""
-    return int(effective_n_jobs(getattr(trainer, "n_jobs", 1)))
+    n_jobs = getattr(trainer, "n_jobs", 1)
+    return int(effective_n_jobs(-1 if n_jobs == "auto" else n_jobs))
 
 
 def training_weights(search: Search, trials: Sequence[Trial]) -> FloatArray:

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples
 
 from moew._util.fingerprint import fingerprint, unseen
+from moew._util.progress import stage
 from moew._util.seeds import draw_seed, generator, integer_seed
 from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
 from moew.data._groups import coded_groups, count_groups
@@ -111,8 +112,10 @@ def prepare(
     evaluator = Evaluator(
         metric, None if always_tuned else rule, classes, tuned, always_tuned, others, name, constraints
     )
-    evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
-    data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    with stage("trying the metric on made-up predictions", settings.show_progress):
+        evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
+    with stage("choosing the rows to judge on", settings.show_progress):
+        data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
     notes = (direction, *notes) if direction else notes
     check_calibrate(settings.calibrate, settings.estimator, task, data, classes)
     params = _for_training_rows(params, settings, data, seed)
@@ -158,15 +161,18 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     training, validation = data.training, data.given
     wanted = (*prepared.evaluator.choosing_columns, *getattr(embedding, "wanted_columns", ()))
     names = [name for name in dict.fromkeys(wanted) if name in training.columns]
-    return ExampleWeighting(embedding, base_weights).fit(
-        training.X,
-        training.y,
-        validation.X,
-        validation.y,
-        task=data.task,
-        sample_weight=training.sample_weight,
-        columns={name: training.columns[name] for name in names},
-    )
+    given = settings.embedding
+    what = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+    with stage(f"fitting the embedding ({what})", settings.show_progress):
+        return ExampleWeighting(embedding, base_weights).fit(
+            training.X,
+            training.y,
+            validation.X,
+            validation.y,
+            task=data.task,
+            sample_weight=training.sample_weight,
+            columns={name: training.columns[name] for name in names},
+        )
 
 
 def make_study(prepared: Prepared, weighting: Weighting, **changes: Any) -> WeightStudy:

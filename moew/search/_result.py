@@ -253,6 +253,9 @@ class FittedSearch:
     fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
     judged: Judged | None = field(default=None, repr=False)  # None in a search that was loaded from a file
     judged_decisions: JudgedDecisions | None = field(default=None, repr=False)  # None: not recorded or saved
+    simple_models: Mapping[str, FinalModel] = field(
+        default_factory=dict, repr=False
+    )  # of the simple ways that need no training beside the unweighted model, by way
 
     @property
     def weighting(self) -> Any:

@@ -54,7 +54,7 @@ class SearchSettings:
     study_name: str
     join: bool
     sample_weight_name: str
-    n_jobs: int | None
+    n_jobs: int | Literal["auto"] | None
     candidate_timeout: float | None
     most_failures: float
     show_progress: bool | None
@@ -73,8 +73,9 @@ class SearchSettings:
         if self.radius is not None and not (is_number(self.radius) and _RADII[0] <= self.radius <= _RADII[1]):
             wanted = f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}, or None"
             raise _refused("radius", wanted, self.radius)
-        if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs != 0):
-            wanted = "must be None or a whole number other than 0 (-1 for all cores)"
+        is_number_of_jobs = is_whole(self.n_jobs) and self.n_jobs != 0
+        if not (self.n_jobs is None or is_number_of_jobs or self.n_jobs == "auto"):
+            wanted = "must be None, 'auto' or a whole number other than 0 (-1 for all cores)"
             raise _refused("n_jobs", wanted, self.n_jobs)
         for name in ("timeout", "candidate_timeout"):
             seconds = getattr(self, name)

@@ -5,12 +5,15 @@ An estimator that cannot take example weights is refused before any training.
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
@@ -29,6 +32,9 @@ from moew.training._rows import SharedRowsCache
 from moew.training._weight_name import AUTO, weight_name_of
 from moew.types import FloatArray, IntArray, Labels, Rows
 
+# Seconds of training after which n_jobs="auto" starts other processes, which takes a few seconds itself.
+_STARTING_SECONDS = 10.0
+
 
 @dataclass
 class EstimatorTrainer:
@@ -39,10 +45,11 @@ class EstimatorTrainer:
 
     estimator: Any
     sample_weight_name: str = "sample_weight"
-    n_jobs: int | None = None
+    n_jobs: int | Literal["auto"] | None = None
     timeout: float | None = None  # seconds that the training of one model may take
     fit_params: FitParams = field(default_factory=FitParams)  # what `fit` gets besides rows and weights
     routed: bool = False  # whether weights reach the models inside by requests, see `_meta_estimators`
+    _spent: float = field(default=0.0, init=False, repr=False, compare=False)  # seconds, for "auto"
     _shared: SharedRowsCache = field(default_factory=SharedRowsCache, init=False, repr=False, compare=False)
     _probed: bool = field(default=False, init=False, repr=False, compare=False)
     _folds: list[tuple[IntArray | None, FoldParams]] = field(
@@ -124,7 +131,26 @@ class EstimatorTrainer:
             if self.timeout is not None:
                 raise no_timeout("a cluster ends its tasks itself: set a time limit there")
             return train_there(backend, X, y, fold, jobs, self._shared)
+        if self.n_jobs == "auto":
+            return self._run_as_it_pays(X, y, fold, jobs)
         return train_locally(X, y, fold, jobs, self._shared, self.n_jobs, self.timeout)
+
+    def _run_as_it_pays(
+        self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]:
+        """Train in this process for a while, and then on all cores.
+
+        Models that are fast need no other processes, and those that are slow lose little by waiting.
+        """
+        waiting = deque(jobs)
+        while waiting and self._spent < _STARTING_SECONDS and self.timeout is None:
+            begun = time.monotonic()
+            (outcome,) = train_locally(X, y, fold, [waiting.popleft()], self._shared, 1)
+            self._spent += time.monotonic() - begun
+            yield outcome
+        if waiting:
+            n_jobs = -1 if self.timeout is not None or _can_be_sent(self.estimator) else 1
+            yield from train_locally(X, y, fold, waiting, self._shared, n_jobs, self.timeout)
 
 
 @dataclass(frozen=True)
@@ -183,6 +209,15 @@ class ManyTrainer:
         yield from ((k, failure) for k in range(len(weights)) if k not in done)
 
 
+def _can_be_sent(estimator: Any) -> bool:
+    """Whether an estimator can go to another process."""
+    try:
+        dumps(estimator)
+    except Exception:
+        return False
+    return True
+
+
 def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list[int]]:
     """The numbers from 0 to n − 1, those of equal parameters together."""
     if parameters is None:
@@ -200,7 +235,7 @@ def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list
 def resolve_trainer(
     estimator: Any,
     sample_weight_name: str = AUTO,
-    n_jobs: int | None = None,
+    n_jobs: int | Literal["auto"] | None = None,
     timeout: float | None = None,
 ) -> EstimatorTrainer | ManyTrainer:
     """The trainer for `estimator`, or an error that says why it cannot be trained with weights."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -112,6 +113,7 @@ def test_options_of_the_search_arrive(monkeypatch):
         assert getattr(plain, name) == getattr(own, name)
     asked = settings("--folds", "4", "--final", "average", "--no-guard", "--decision", "tuned")
     assert (asked.validation, asked.final, asked.guard, asked.decision) == (4, "average", False, Tuned())
+    assert plain.n_jobs == "auto" and [settings("--jobs", n).n_jobs for n in (-1, 3)] == [-1, 3]
     assert plain.stop_when is None and settings("--stop-when", "0.002").stop_when == 0.002
     assert plain.sampler == own.sampler
     known = settings("--p", "95", "--q", "0", "--kernel-width", "domain", "--noise", "0.01")
@@ -481,17 +483,27 @@ def test_an_interrupted_run_goes_on(folder):
     whole = in_json(*arguments, "--out", "whole")
     Path("fits").unlink()
     Path("stop").touch()
-    assert "--resume goes on" in refused(*arguments, status=130)
+    assert "`moew resume run` goes on where it stopped" in refused(*arguments, status=130)
     assert {"study.log", "settings.toml"} == {
         entry.name for entry in Path("run").iterdir() if entry.is_file()
     }
-    assert "with --resume finishes it" in refused("predict", "run", "test.csv")
+    assert "`moew resume run` finishes it" in refused("predict", "run", "test.csv")
     Path("stop").unlink()
     Path("fits").unlink()
     settings = Path("run/settings.toml").read_text()
     assert "other settings" in refused(*arguments, "--seed", 1, "--resume")
     assert Path("run/settings.toml").read_text() == settings
+    shutil.copytree("run", "by-name")
+    train = Path("train.csv").read_text()
+    Path("train.csv").write_text(train.replace("yes", "no", 1))
+    changed = refused("resume", "run")
+    assert "run cannot go on: train.csv or valid.csv, or code of yours" in changed
+    Path("train.csv").write_text(train)
     resumed = in_json(*arguments, "--resume")
+    by_name = in_json("resume", "by-name", "--jobs", "1")
+    assert {**by_name, "run": "run"} == resumed
+    assert Path("by-name/settings.toml").read_text() == settings
+    assert "the run in run is complete" in refused("resume", "run")
     for found in (whole, resumed):
         del found["run"]
     assert resumed == whole

@@ -266,7 +266,7 @@ PIPELINE = make_pipeline(StandardScaler(), Untrained())
             for radius in ("4", [4.0], np.array([1.0, 2.0]), True, 1j, 1e-300, 1e300, np.nan)
         ),
         *(
-            ("n_jobs must be None or a whole number", {"settings": {"n_jobs": n_jobs}})
+            ("n_jobs must be None, 'auto' or a whole number", {"settings": {"n_jobs": n_jobs}})
             for n_jobs in ("2", 1.5, 0, True)
         ),
         *(
