@@ -27,12 +27,24 @@ from moew.search._compare import choices_of_all
 from moew.search._prepare import prepare
 from moew.types import FloatArray, IntArray
 
-N_TRAIN, N_VALIDATION, KEPT = 800, 300, 0.3  # KEPT: the share of the digits 5 to 9 among the training rows
+N_TRAIN, N_VALIDATION = 800, 300  # training rows before most of the digits 5 to 9 are taken out
 N_BATCHES, BATCH_SIZE = 4, 8
 REPEATS = 12
 UNWEIGHTED, BALANCED, TUNED, MOEW = "unweighted", "class_weight='balanced'", "decisions tuned", "moew"
 BOTH = ", validation rows trained on, too"
 Rows = tuple[FloatArray, IntArray]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What can be otherwise: the share of the digits 5 to 9 kept for training, the pixels, the model's C."""
+
+    kept: float = 0.3
+    coarse: bool = True  # 4 × 4 pixels instead of 8 × 8
+    C: float = 1.0
+
+
+DEMO = Setting()
 
 
 @dataclass(frozen=True)
@@ -45,21 +57,23 @@ class Repeat:
     moew: FloatArray  # (10,)
 
 
-def draw_parts(number: int) -> tuple[Rows, Rows, Rows]:
-    """Training, validation and test rows of one repeat: X (n, 16) in [0, 1] and the digit y (n,)."""
+def draw_parts(number: int, setting: Setting = DEMO) -> tuple[Rows, Rows, Rows]:
+    """Training, validation and test rows of one repeat: X (n, 16 or 64) in [0, 1] and the digit y (n,)."""
     rng = generator(0, "digits", number)
     pixels, y = load_digits(return_X_y=True)
-    X = pixels.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
+    X = pixels / 16
+    if setting.coarse:
+        X = X.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
     order = rng.permutation(len(y))
     train, validation, test = np.split(order, [N_TRAIN, N_TRAIN + N_VALIDATION])
-    train = train[(y[train] < 5) | (rng.random(len(train)) < KEPT)]
+    train = train[(y[train] < 5) | (rng.random(len(train)) < setting.kept)]
     return (X[train], y[train]), (X[validation], y[validation]), (X[test], y[test])
 
 
-def make_search(number: int) -> ExampleWeightSearch:
+def make_search(number: int, setting: Setting = DEMO) -> ExampleWeightSearch:
     """The search of one repeat, not fitted. Weights may depend on the digit alone."""
     return ExampleWeightSearch(
-        make_model(),
+        make_model(setting),
         metric=worst_class_error(),
         embedding="label",
         n_batches=N_BATCHES,
@@ -69,24 +83,25 @@ def make_search(number: int) -> ExampleWeightSearch:
     )
 
 
-def make_model(class_weight: str | None = None) -> LogisticRegression:
-    return LogisticRegression(max_iter=300, class_weight=class_weight)
+def make_model(setting: Setting, class_weight: str | None = None) -> LogisticRegression:
+    """The reader, and as scikit-learn balances it."""
+    return LogisticRegression(C=setting.C, max_iter=1_000, class_weight=class_weight)
 
 
-def run_repeat(number: int) -> Repeat:
+def run_repeat(number: int, setting: Setting = DEMO) -> Repeat:
     """All methods on one split; none of them sees the test rows."""
-    train, validation, test = draw_parts(number)
-    search = make_search(number)
+    train, validation, test = draw_parts(number, setting)
+    search = make_search(number, setting)
     rows = prepare(search.settings, UserRows(*train), UserRows(*validation), UserRows(*test))
     (unweighted,), (tuned,) = choices_of_all(("uniform", "tuned decisions"), [rows]).values()
     search.fit(*train, X_val=validation[0], y_val=validation[1])
     both = (np.concatenate([train[0], validation[0]]), np.concatenate([train[1], validation[1]]))
-    plain, balanced = make_model().fit(*train), make_model("balanced").fit(*train)
+    plain, balanced = make_model(setting).fit(*train), make_model(setting, "balanced").fit(*train)
     worst = {
         UNWEIGHTED: unweighted.test,
-        UNWEIGHTED + BOTH: error_by_digit(make_model().fit(*both), test).max(),
+        UNWEIGHTED + BOTH: error_by_digit(make_model(setting).fit(*both), test).max(),
         BALANCED: error_by_digit(balanced, test).max(),
-        BALANCED + BOTH: error_by_digit(make_model("balanced").fit(*both), test).max(),
+        BALANCED + BOTH: error_by_digit(make_model(setting, "balanced").fit(*both), test).max(),
         TUNED: tuned.test,
         MOEW: search.metric_value(*test),
     }
@@ -101,10 +116,13 @@ def error_by_digit(model: LogisticRegression | ExampleWeightSearch, rows: Rows) 
 
 
 def run_repeats(
-    repeats: int, n_jobs: int = 1, on_repeat: Callable[[int], None] | None = None
+    repeats: int,
+    n_jobs: int = 1,
+    on_repeat: Callable[[int], None] | None = None,
+    setting: Setting = DEMO,
 ) -> list[Repeat]:
     """All repeats; each depends on its number only. `on_repeat` is told after each how many are done."""
-    jobs = (delayed(run_repeat)(number) for number in range(repeats))
+    jobs = (delayed(run_repeat)(number, setting) for number in range(repeats))
     done: list[Repeat] = []
     for repeat in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         done.append(repeat)

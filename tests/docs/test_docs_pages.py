@@ -6,22 +6,13 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
-from pages import DOCS, blocks, commands, make_searches_small, run_command, run_python
+from pages import DOCS, blocks, commands, make_searches_small, run_command, run_python, without_numbers
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
 
 PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]  # report goes on
-
-
-def without_numbers(output: str) -> list[list[str]]:
-    """The words of each line, numbers as "#", but for what depends on where a search ended: notes, and what
-    is handed out."""
-    ended = ("Note:", "Corrected for the choice among the ways")
-    lines = [line for line in output.splitlines() if line.strip() and not line.startswith(ended)]
-    lines = [re.sub(r"( handed out$|Handed out: .*)", "", line) for line in lines]
-    return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 
 @pytest.mark.parametrize("pages", PAGES, ids=" and ".join)
