@@ -147,7 +147,7 @@ def table(repeats: Sequence[Repeat]) -> str:
         end = f"  {ahead}" if name != MOEW else ""
         lines.append(f"{name:{width}}  {errors.mean():.3f} ± {margin(errors):.3f}{end}")
     ways = Counter(repeat.chosen for repeat in repeats).most_common()
-    lines.append("moew handed out: " + ", ".join(f"{way} ({times} times)" for way, times in ways) + ".")
+    lines.append("moew handed out: " + "; ".join(f"{times} × {way}" for way, times in ways))
     return "\n".join(lines)
 
 
