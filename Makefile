@@ -42,7 +42,7 @@ test-python%:
 	python$* -m venv .venv-$*; \
 	.venv-$*/bin/python -m pip install --quiet --upgrade pip; \
 	.venv-$*/bin/python -m pip install -qq --editable ".[test]"; \
-	.venv-$*/bin/python -m pytest -m "not heavy" -n 2 $(SAMPLE); fi
+	.venv-$*/bin/python -m pytest -m "not heavy" -n $(JOBS) $(SAMPLE); fi
 
 # Wheel and sdist, checked, and the wheel tried in an empty environment with the README's example.
 DIST ?= dist
