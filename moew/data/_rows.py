@@ -242,7 +242,7 @@ def n_rows(X: Rows) -> int:
 
 def two_dimensional(X: Rows) -> Rows:
     """X (n, D) with rows that can be indexed: lists become arrays, sparse matrices CSR; others stay."""
-    if hasattr(X, "tocsr"):
+    if hasattr(X, "tocsr") and len(X.shape) == 2:
         return X.tocsr()
     try:
         X = X if hasattr(X, "shape") else np.asarray(X)

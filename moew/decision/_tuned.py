@@ -547,6 +547,14 @@ def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step:
     descending = -np.partition(-finite, inner)
     high = descending[count - 1] if count > 0 else finite.max() + margin
     low = descending[count] if count < len(finite) else finite.min() - margin
+    if high - low <= _tolerance(low):  # tied rows move together: at their tie, the last digits would decide
+        others = (
+            finite[finite < low - _tolerance(low)] if step > 0 else finite[finite > high + _tolerance(low)]
+        )
+        if step > 0:
+            low = others.max() if len(others) else finite.min() - margin
+        else:
+            high = others.min() if len(others) else finite.max() + margin
     moved = offsets.copy()
     moved[which] -= threshold_between(float(low), float(high))
     return moved

@@ -258,9 +258,13 @@ def _metric_content(fitted: FittedSearch) -> State:
 def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mapping[str, Any]) -> FittedSearch:
     classes = classes_from(parts["classes"], parts["pos_label"])
     if classes is not None:
-        classes = classes.astype(np.dtype(content["classes_dtype"]))
+        wrong = StateError(f"its classes {parts['classes']!r} are none of {content['classes_dtype']!r}.")
+        try:  # from the list itself: an array of it may be of floats, which do not hold all whole numbers
+            classes = np.asarray(parts["classes"], dtype=np.dtype(content["classes_dtype"]))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise wrong from error
         if classes.tolist() != parts["classes"]:
-            raise StateError(f"its classes {parts['classes']!r} are none of {content['classes_dtype']!r}.")
+            raise wrong
     pos_label = None
     if classes is not None and parts["pos_label"] is not None:
         pos_label = classes[parts["classes"].index(parts["pos_label"])]

@@ -122,6 +122,8 @@ class SearchSettings:
         if isinstance(given, bool | np.bool_) or (isinstance(given, str) and given != "auto"):
             wanted = "must be 'auto', None, a share, a number of folds or a splitter"
             raise _refused("validation", wanted, given)
+        if isinstance(given, np.ndarray) and given.ndim == 0:
+            raise _refused("validation", "must be a plain number, a splitter or a list of splits", given)
         if isinstance(given, Sized) and not isinstance(given, str) and len(given) == 0:
             raise _refused("validation", "as a list of splits must hold at least one", given)
         if isinstance(given, Integral) and given < 2:

@@ -353,6 +353,18 @@ def test_classes_within_their_calls_and_never_worse(seed, n_classes, n, most_cal
     assert np.isfinite(chosen).all()  # an impossible class is never decided
 
 
+@given(st.integers(0, 10_000))
+def test_tied_rows_are_decided_alike_whatever_their_last_digits(seed):
+    """As those of a small tree: at a tie, the digits that rounding drops would decide."""
+    rng = np.random.default_rng(seed)
+    leaves = np.log(rng.dirichlet(np.ones(3), 3))
+    scores, y = leaves[rng.integers(0, 3, 24)], rng.integers(0, 3, 24)
+    rule = tune(Tuned(), scores, lambda d: f1_score(y, d, average="macro"), {}, task="classes")
+    sums = np.sort(leaves + rule.offsets, axis=1)
+    untouched = rule == ClassOffsets((0.0, 0.0, 0.0))
+    assert untouched or np.all(sums[:, 2] - sums[:, 1] > 1e-9)
+
+
 def test_classes_without_a_better_decision_keep_zero_offsets():
     scores, _ = _shifted_classes(3, (0.5, 0.5), n=50)
     assert tune(Tuned(), scores, lambda d: 1.0, {}, task="classes") == ClassOffsets((0.0, 0.0))

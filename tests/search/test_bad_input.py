@@ -237,6 +237,8 @@ PIPELINE = make_pipeline(StandardScaler(), Untrained())
         ("more than one column named ..a.", {"X_val": SAME_NAMES, "y_val": ROWS.y}),
         ("metadata has more than one column", {**VALIDATION, "metadata_val": SAME_NAMES}),
         ("gives? no splits", {"settings": {"validation": iter([])}}),
+        (r"validation must be a plain number.* got array\(2\)", {"settings": {"validation": np.array(2)}}),
+        (r"two dimensions .*, got shape \(66,\)", {"X": csr_array(np.arange(66.0))}),
         ("as a list of splits must hold at least one", {"settings": {"validation": []}}),
         ("as a list of splits must hold at least one", {"settings": {"validation": []}, **VALIDATION}),
         ("cannot split these rows", {"settings": {"validation": [1]}}),

@@ -110,7 +110,13 @@ def test_tuned_decisions_are_the_same(n_classes):
 
 @pytest.mark.parametrize(
     "labels",
-    [np.array(["no", "yes"], dtype=object), np.array([3, 7], dtype=np.int32), [1.0, 2.0], [False, True]],
+    [
+        np.array(["no", "yes"], dtype=object),
+        np.array([3, 7], dtype=np.int32),
+        np.array([0, 2**64 - 1], dtype=np.uint64),
+        [1.0, 2.0],
+        [False, True],
+    ],
 )
 def test_labels_of_every_kind_keep_their_dtype(labels):
     search, X = classes(LogisticRegression(), labels, metric="accuracy")

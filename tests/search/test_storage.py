@@ -266,6 +266,7 @@ def test_a_study_of_another_program_is_refused(tmp_path):
         "UPDATE trials SET state = 'NONE' WHERE number = 2",
         "UPDATE trial_values SET value = value + 1",
         "DELETE FROM trial_values",
+        "UPDATE trials SET number = 4611686018427387904 WHERE number = 2",
         "DROP TABLE trial_user_attributes",
     ],
 )
@@ -279,6 +280,18 @@ def test_a_damaged_database_is_refused_in_words(tmp_path, damage):
         database.execute(damage)
     with pytest.raises(InvalidInputError, match=r"study\.db"):
         told(url)
+
+
+def test_a_last_candidate_that_is_gone_is_not_asked_for_again(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    made = study(url)
+    for candidate in made.ask(4):
+        made.tell(candidate.number, float(candidate.number))
+    made.close()
+    with sqlite3.connect(tmp_path / "study.db") as database:
+        database.execute("DELETE FROM trials WHERE number = 3")
+    with pytest.raises(InvalidInputError, match=r"candidates \[3\] are gone.*study\.db"):
+        study(url).ask(1)
 
 
 def test_a_database_whose_table_of_versions_is_damaged_is_refused_in_words(tmp_path):

@@ -66,7 +66,11 @@ class DatabaseTrials(OptunaTrials):
 
         def write(session: Any) -> bool:
             of_study = _trials.c.study_id == self._id
-            if session.execute(sql.select(sql.func.count()).where(of_study)).scalar_one() != first:
+            n_trials = session.execute(sql.select(sql.func.count()).where(of_study)).scalar_one()
+            if n_trials < planned:  # alphas and their trials are written in one transaction
+                gone = list(range(n_trials, planned))
+                raise self.refuse(f"the records of candidates {gone} are gone or confused")
+            if n_trials != first:
                 return False
             started = {"study_id": self._id, "state": TrialState.RUNNING, "datetime_start": _now()}
             new = [{**started, "number": first + i} for i in range(len(rows))]
@@ -83,6 +87,7 @@ class DatabaseTrials(OptunaTrials):
             return True
 
         with self._reading():
+            planned = max(self._alphas(), default=-1) + 1
             if self._written(write):
                 self._known.update((first + i, (np.asarray(row), worker)) for i, row in enumerate(rows))
                 return True

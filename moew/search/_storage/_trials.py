@@ -265,7 +265,7 @@ class OptunaTrials:
         trials = self.optuna_study.get_trials(deepcopy=False)
         if any(trial.number != i for i, trial in enumerate(trials)):
             there = {trial.number for trial in trials}
-            lost = [i for i in range(max(there) + 1) if i not in there]
+            lost = [i for i in range(len(trials)) if i not in there]
             raise self.refuse(
                 f"the records of candidates {lost or 'with equal numbers'} are gone or confused"
             )
