@@ -127,7 +127,7 @@ def test_trainings_are_counted_by_why_they_were_done_again():
 
 @pytest.mark.skipif(NO_JOIN, reason="this version has no join=True")
 @pytest.mark.parametrize(
-    "storage", ["journal", "sqlite", pytest.param("postgresql", marks=pytest.mark.heavy)]
+    "storage", ["journal", *(pytest.param(one, marks=pytest.mark.heavy) for one in ("sqlite", "postgresql"))]
 )
 def test_workers_that_are_killed_are_replaced(tmp_path, storage, capsys):
     rounds = killed_workers.try_workers(1, tmp_path, storages=[storage])

@@ -195,9 +195,9 @@ def test_a_subclass_that_drops_the_weights_is_reported(kind):
             return super().fit(X, y)
 
     rows = CLASSES if issubclass(kind, LGBMClassifier | XGBClassifier) else TARGETS
-    settings = {"verbosity": -1} if issubclass(kind, LGBMRegressor | LGBMClassifier) else {}
+    settings = {HistGradientBoostingRegressor: {"max_iter": 8}, XGBRegressor: BOOST, XGBClassifier: BOOST}
     search = ExampleWeightSearch(
-        Deaf(random_state=0, **settings), embedding="label", n_batches=1, batch_size=2, random_state=0
+        Deaf(**settings.get(kind, LIGHT)), embedding="label", n_batches=1, batch_size=2, random_state=0
     )
     with pytest.warns(MoewWarning, match="seems to ignore"):
         search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)

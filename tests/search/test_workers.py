@@ -115,7 +115,7 @@ def alone(tmp_path_factory):
         return said(process)
 
 
-@pytest.mark.parametrize("kind", STORAGES)
+@pytest.mark.parametrize("kind", ["journal", pytest.param("sqlite", marks=pytest.mark.heavy)])
 def test_processes_that_join_share_the_work_and_have_the_same_result(folder, alone, kind):
     (folder / "hang").touch()
     with running(folder, 3, STORAGES[kind], "join") as processes:
@@ -125,7 +125,7 @@ def test_processes_that_join_share_the_work_and_have_the_same_result(folder, alo
     assert not list(folder.glob("study.log.workers"))
 
 
-@pytest.mark.parametrize("kind", STORAGES)
+@pytest.mark.parametrize("kind", ["journal", pytest.param("sqlite", marks=pytest.mark.heavy)])
 def test_what_a_killed_process_held_is_trained_by_others(folder, alone, kind):
     (folder / "hang").touch()
     with running(folder, 3, STORAGES[kind], "join") as processes:

@@ -287,7 +287,13 @@ class _HangsInOne(LogisticRegression):
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "backend"), [(1, "loky"), (2, "loky"), (1, "threading"), (1, "sequential")]
+    ("n_jobs", "backend"),
+    [
+        (2, "loky"),
+        (1, "sequential"),
+        pytest.param(1, "loky", marks=pytest.mark.heavy),
+        pytest.param(1, "threading", marks=pytest.mark.heavy),
+    ],
 )
 def test_a_training_that_hangs_is_ended_after_the_timeout(n_jobs, backend):
     with parallel_config(backend=backend):

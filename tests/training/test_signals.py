@@ -127,8 +127,17 @@ def row_files(folder):
     return list((folder / "rows").glob("moew-*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("arguments", [COMMAND, ["script.py"]], ids=["command", "script"])
+@pytest.mark.parametrize(
+    ("arguments", "number"),
+    [
+        (COMMAND, signal.SIGINT),
+        (["script.py"], signal.SIGKILL),
+        pytest.param(COMMAND, signal.SIGTERM, marks=pytest.mark.heavy),
+        pytest.param(COMMAND, signal.SIGKILL, marks=pytest.mark.heavy),
+        pytest.param(["script.py"], signal.SIGINT, marks=pytest.mark.heavy),
+        pytest.param(["script.py"], signal.SIGTERM, marks=pytest.mark.heavy),
+    ],
+)
 def test_workers_and_rows_go_with_the_search(folder, arguments, number):
     with hanging_search(folder, arguments) as (parent, workers):
         parent.send_signal(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from moew.exceptions import MoewWarning, StorageError
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 15.0  # seconds
+_LASTING = (errno.EFBIG, errno.ENAMETOOLONG)  # limits that no waiting changes
 _OF_SQLITE = (
     "locked",
     "busy",
@@ -75,7 +77,8 @@ def passing_reason(error: BaseException) -> str | None:
     if isinstance(error, StorageInternalError) and error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, OSError):
-        return str(error).rstrip(".")
+        cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        return None if cause.errno in _LASTING else str(error).rstrip(".")
     if type(error).__module__.partition(".")[0] != "sqlalchemy":
         return None
     from sqlalchemy import exc
