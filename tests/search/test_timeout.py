@@ -75,8 +75,7 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.predict_proba(ROWS.X_test), other.predict_proba(ROWS.X_test))
 
 
-@pytest.mark.parametrize("validation", [None, 2])
-@pytest.mark.parametrize("n_fits", [1, 6, 11, 20])
+@pytest.mark.parametrize(("n_fits", "validation"), [(1, None), (6, None), (20, None), (1, 2), (11, 2)])
 def test_the_best_of_what_is_trained_in_time_wins(over_after, n_fits, validation):
     whole = fitted(validation=validation)
     over_after(n_fits)
@@ -100,8 +99,9 @@ def test_the_best_of_what_is_trained_in_time_wins(over_after, n_fits, validation
     assert cut.predict(ROWS.X_test).shape == ROWS.y_test.shape
 
 
-@pytest.mark.parametrize("changes", [{}, {"sampler": "gp_bucb"}, {"validation": 2}, {"guard": False}])
-@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize(
+    ("changes", "n_jobs"), [({"sampler": "gp_bucb"}, 1), ({"validation": 2}, 3), ({"guard": False}, 1)]
+)
 def test_a_search_that_ends_in_time_has_the_same_bits(changes, n_jobs):
     with parallel_config(backend="threading"):
         assert_same(fitted(**changes), fitted(timeout=1e6, n_jobs=n_jobs, **changes))

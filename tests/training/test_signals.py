@@ -190,6 +190,7 @@ print(search.result_.cut_off, "predicts", len(search.predict(X)))
 """
 
 
+@pytest.mark.heavy
 def test_ctrl_c_without_a_storage_ends_what_is_trained_and_then_the_search_with_a_result(folder):
     (folder / "slow.py").write_text(MODEL + LATER)
     (folder / "script.py").write_text(CONCLUDED)
