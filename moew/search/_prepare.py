@@ -104,7 +104,7 @@ def prepare(
     )
     check_takes_columns(settings.estimator, training.X, params.as_given)
     if settings.eval_share is not None:
-        check_takes_eval_rows(settings.estimator, params)
+        check_takes_eval_rows(settings.estimator, params, trainer.sample_weight_name)
     wanted = getattr(resolve_embedding(settings.embedding), "wanted_columns", ())
     _warn_of_unused_columns(data.validation.columns, list(metrics.values()), rule, wanted)
     classes = np.unique(data.training.y) if task == "classification" else None

@@ -94,7 +94,7 @@ def resolve_fit_params(
     return FitParams(as_given, per_row)
 
 
-def check_takes_eval_rows(estimator: Any, params: FitParams) -> None:
+def check_takes_eval_rows(estimator: Any, params: FitParams, weight_name: str) -> None:
     """Raise unless the estimator's `fit` takes rows to stop by, and gets no others."""
     given = [name for name in params.as_given if name.rpartition("__")[2] in _EVAL_NAMES]
     if given:
@@ -103,6 +103,7 @@ def check_takes_eval_rows(estimator: Any, params: FitParams) -> None:
         )
     model = last_step(estimator)
     if eval_names(model) is not None:
+        _check_passes_on(estimator, weight_name)
         return
     own = " set its early_stopping" if "early_stopping" in model.get_params() else " leave it out"
     raise UnsupportedEstimatorError(
@@ -112,6 +113,18 @@ def check_takes_eval_rows(estimator: Any, params: FitParams) -> None:
         f"{own}.",
         argument="eval_share",
     )
+
+
+def _check_passes_on(estimator: Any, weight_name: str) -> None:
+    if isinstance(estimator, Pipeline) and "__" not in weight_name:
+        raise InvalidInputError(
+            Argument("eval_share"),
+            " is not for a Pipeline that routes metadata: switch enable_metadata_routing off, or name the "
+            "weights, ",
+            Argument("sample_weight_name", of_last_step(estimator, "sample_weight")),
+            ".",
+            argument="eval_share",
+        )
 
 
 def fresh(value: Any) -> Any:

@@ -296,6 +296,16 @@ def test_what_cannot_work_is_refused_before_training(settings, fit_params, words
         search.fit(ROWS.X, ROWS.y, fit_params=fit_params)
 
 
+def test_rows_set_aside_in_a_pipeline_that_routes():
+    model = make_pipeline(StandardScaler(), LGBMClassifier(early_stopping_round=2, **LIGHT))
+    search = ExampleWeightSearch(model, eval_share=0.2, **SEARCH)
+    with config_context(enable_metadata_routing=True):
+        with pytest.raises(InvalidInputError, match="sample_weight_name='lgbmclassifier__sample_weight'"):
+            search.fit(ROWS.X, ROWS.y)
+        search.set_params(sample_weight_name="lgbmclassifier__sample_weight").fit(ROWS.X, ROWS.y)
+    assert search.result_.n_failed == 0
+
+
 @OLD_NAME
 def test_a_stored_study_knows_its_fit_params(tmp_path):
     storage = tmp_path / "study.journal"
