@@ -500,7 +500,7 @@ def test_an_interrupted_run_goes_on(folder):
     assert "run cannot go on: train.csv or valid.csv, or code of yours" in changed
     Path("train.csv").write_text(train)
     resumed = in_json(*arguments, "--resume")
-    by_name = in_json("resume", "by-name", "--jobs", "1")
+    by_name = in_json("resume", "by-name")
     assert {**by_name, "run": "run"} == resumed
     assert Path("by-name/settings.toml").read_text() == settings
     assert "the run in run is complete" in refused("resume", "run")

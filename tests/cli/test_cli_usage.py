@@ -204,7 +204,7 @@ def test_new_rows_need_their_columns_and_labels():
         "unseen_categories": {},
     }
     assert "246 weights are in" in moew("weights", "run", "test.csv", "--out", "w.csv").stdout
-    assert "told by their ending" in names(refused("predict", "run", "test.csv", "--out", "x.txt"))
+    assert "told by their ending" in names(refused("predict", "run", "test.csv", "--out", "x.xlsx"))
 
 
 def test_missing_packages_are_named(monkeypatch):

@@ -5,6 +5,7 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
 
 from moew.cli.runs import built_in_model
 from moew.cli.runs._models import MODELS, with_options
@@ -62,3 +63,8 @@ def test_a_step_of_a_pipeline_of_the_users():
         with_options(model, {"lgbmclassifier__ets": 0.2})
     with pytest.raises(InvalidInputError, match="has no setting 'nowhere__eta'"):
         with_options(model, {"nowhere__eta": 0.2})
+    model = make_pipeline(StandardScaler(), XGBClassifier())
+    dart = {"xgbclassifier__booster": "dart", "xgbclassifier__rate_drop": 0.1}
+    assert with_options(model, dart)[-1].get_params()["rate_drop"] == 0.1
+    with pytest.raises(InvalidInputError, match="would ignore the setting 'xgbclassifier__rate_drop'"):
+        with_options(make_pipeline(XGBClassifier()), {"xgbclassifier__rate_drop": 0.1})

@@ -95,15 +95,16 @@ def with_options(model: Any, options: Mapping[str, Any]) -> Any:
     for name in options:
         if name in known:
             continue
-        step, _, own_name = name.rpartition("__")
-        owner = known.get(step) if step else model  # a step of a Pipeline may be LightGBM's
-        names = set(owner.get_params() if hasattr(owner, "get_params") else ())
-        is_taken, more = _takes(owner, own_name, options[name], options)
+        step, dashes, own_name = name.rpartition("__")
+        owner, prefix = (known.get(step) if step else model), f"{step}{dashes}"  # a step of a Pipeline
+        of_owner = {
+            key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)
+        }
+        is_taken, more = _takes(owner, own_name, of_owner)
         if not is_taken:
-            prefix = f"{step}__" if owner is not None and step else ""
-            near = _nearest(name, [*known, *(f"{prefix}{other}" for other in {*names, *more})])
+            near = _nearest(name, [*known, *(f"{prefix}{other}" for other in more)])
             says = "would ignore the" if _package(owner) == "xgboost" else "has no"
-            raise InvalidInputError(f"{type(model).__name__} {says} setting {name!r}; {near}.")
+            raise InvalidInputError(f"{type(model).__name__} {says} setting {name!r}{near}.")
     model = model.set_params(**options)
     if options and hasattr(model, "_parameter_constraints"):  # scikit-learn's own, which would say so in fit
         try:
@@ -120,11 +121,12 @@ def _package(model: Any) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     near = get_close_matches(name, names, n=3, cutoff=0.6) or get_close_matches(name, names, n=1, cutoff=0.0)
-    return f"the nearest {'is' if len(near) == 1 else 'are'} {', '.join(map(repr, near))}"
+    return f"; the nearest {'is' if len(near) == 1 else 'are'} {', '.join(map(repr, near))}" if near else ""
 
 
-def _takes(model: Any, name: str, value: Any, options: Mapping[str, Any]) -> tuple[bool, list[str]]:
-    """Whether a model takes a setting that is no argument of its class, and the names of such settings.
+def _takes(model: Any, name: str, options: Mapping[str, Any]) -> tuple[bool, list[str]]:
+    """Whether a model takes the setting `name` of `options`, which is no argument of its class, and names of
+    such settings.
 
     LightGBM and XGBoost take any name there, and ignore what they do not know.
     """
@@ -138,11 +140,13 @@ def _takes(model: Any, name: str, value: Any, options: Mapping[str, Any]) -> tup
         from xgboost import DMatrix, train
         from xgboost.core import XGBoostError
 
-        shaping = {key: options[key] for key in ("booster", "objective", "tree_method") if key in options}
+        settings = {**model.get_params(), **options}
+        names = ("booster", "objective", "tree_method", name)
+        tried = {key: settings[key] for key in names if settings.get(key) is not None}
         with catch_warnings(record=True) as told:  # it has no list of settings, but says what it ignores
             simplefilter("always")
             try:
-                train({**shaping, name: value}, DMatrix([[0.0], [1.0]], label=[0, 1]), num_boost_round=1)
+                train(tried, DMatrix([[0.0], [1.0]], label=[0, 1]), num_boost_round=1)
             except XGBoostError:  # it knows the name: of a value that it refuses the training will tell
                 return True, []
         ignored = any(f'"{name}"' in str(one.message) and "not used" in str(one.message) for one in told)
