@@ -10,7 +10,7 @@ from typing import Any
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
 from moew._util.numbers import number, signed
-from moew.search._calibrate import Judged
+from moew.search._calibrate import JudgedPredictions
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._pareto import ParetoFront
@@ -170,7 +170,9 @@ class FittedSearch:
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
-    judged: Judged | None = field(default=None, repr=False)  # None in a search that was loaded from a file
+    judged_predictions: JudgedPredictions | None = field(
+        default=None, repr=False
+    )  # None in a search that was loaded from a file
 
     @property
     def weighting(self) -> Any:
