@@ -18,6 +18,7 @@ _OPTIONS = {
     "metadata": "--metric-column",
     "metadata_test": "--metric-column",
     "metadata_val": "--metric-column",
+    "metric=[…, …]": "--also",
     "n_batches": "--batches",
     "n_candidates": "--candidates",
     "n_dims": "--dims",

@@ -76,7 +76,7 @@ def reliability(
     before: Array | None
     after: Array | None
     if X is None:
-        judged = fitted.judged
+        judged = fitted.judged_predictions
         if judged is None or (judged.raw is None and judged.calibrated is None):
             raise InvalidInputError(
                 "probabilities of the judged rows are recorded with calibrate= alone, and not saved; give "

@@ -54,7 +54,7 @@ def threshold_curve(
     classes = evaluator.classes
     if classes is None or len(classes) != 2:
         raise _none("it is for two classes")
-    judged = fitted.judged
+    judged = fitted.judged_predictions
     if X is None:
         if judged is None:
             raise _none("predictions of the judged rows are not saved; give rows X and y")

@@ -96,9 +96,8 @@ def _constraint(text: Any, metrics: Mapping[str, Metric]) -> Constraint:
         if len(of_that_name) != 1:
             raise InvalidInputError(
                 Argument("constraint"),
-                f" bounds {name!r}, but the metrics are {', '.join(map(repr, metrics))}; list it after the "
-                "one to optimise in ",
-                Argument("metric"),
+                f" bounds {name!r}, but the metrics are {', '.join(map(repr, metrics))}; name it in ",
+                Argument("metric=[…, …]"),
                 ".",
                 argument="constraint",
             )

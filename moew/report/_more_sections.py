@@ -121,7 +121,7 @@ def probabilities(data: Data) -> str:
     return section("probabilities", "Probabilities", body)
 
 
-_HEADS = {"before": "share, the model's own", "after": "share, calibrated"}
+_HEADS = {"before": "own", "after": "calibrated"}
 _SHORT = {"before": "own", "after": "calibrated"}
 
 

@@ -10,7 +10,7 @@ def bound_headline(bound: Mapping[str, Any], way: str, keep: str) -> str:
     """Whether what is handed out, the `way`, keeps the bound."""
     if bound["kept"]:
         start = way[:1].upper() + way[1:]
-        return f"{start} {keep} {bound['text']}; the unweighted model does not."
+        return f"{start} {keep} {bound['text']} with its margin; the unweighted model does not."
     return f"Nothing that was tried keeps {bound['text']}."
 
 

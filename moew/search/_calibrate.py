@@ -34,7 +34,7 @@ _FEWEST = 2  # judged rows of a class
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPredictions:
     """The judged rows with what the models of what is handed out predicted there that did not see them."""
 
     rows: LabelledRows

@@ -20,7 +20,7 @@ from moew.data._splits import strata_of
 from moew.exceptions import MoewWarning, SearchFailedError
 from moew.metrics import Predictions
 from moew.models import ModelEnsemble
-from moew.search._calibrate import Judged, Members, calibrate
+from moew.search._calibrate import JudgedPredictions, Members, calibrate
 from moew.search._constrained import judge_of
 from moew.search._evaluate import FinalModel
 from moew.search._guard import Verdict, WayScore, decide, gain_error, keeping_constraints, score_ways
@@ -127,7 +127,7 @@ def conclude(
         final.weight_function,
         _example_rows(prepared.data.training),
         fit_params=prepared.fit_params,
-        judged=judged,
+        judged_predictions=judged,
         judged_decisions=_judged_decisions(judge, unweighted, verdict.chosen),
         simple_models=_simple_models(prepared, by_name, plain),
     )
@@ -140,10 +140,10 @@ def _with_probabilities(
     final: _Final,
     rows: LabelledRows,
     notes: list[str],
-) -> tuple[_Final, Judged]:
+) -> tuple[_Final, JudgedPredictions]:
     """What is handed out with calibrated probabilities where they are asked for; and its predictions on the
     judged rows, `rows`."""
-    method, judged = prepared.settings.calibrate, Judged(rows, choice.predictions)
+    method, judged = prepared.settings.calibrate, JudgedPredictions(rows, choice.predictions)
     if method is None:
         return final, judged
     chosen = [pool[k] for k in choice.members]

@@ -109,10 +109,10 @@ class ConstrainedJudge(Judge):
             fitted = self.evaluator.tune(known, part, self._tuning_calls, allowed)
             if fitted is None:
                 return None
-            again = replace(choice, tuned=fitted)
-            found = again if found is None else self._first_kept([again, found], rows)
-            if self.bounds(found, rows).kept:
-                break
+            tried = [replace(choice, tuned=fitted), *([] if found is None else [found])]
+            values = [self.value(one, rows) for one in tried]
+            order = np.argsort([math.inf if math.isnan(value) else -value for value in values], kind="stable")
+            found = self._first_kept([tried[k] for k in order], rows)
         return found
 
     def constant(self, rows: IntArray) -> Choice | None:

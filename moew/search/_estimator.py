@@ -121,7 +121,7 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Any classifier or regressor whose `fit` takes sample weights, or one with `fit_many`.
-    metric : callable, Metric, scikit-learn scorer or name, default None
+    metric : callable, Metric, scikit-learn scorer or name, or a list or dict of them, default None
         What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
         `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
         accuracy for classifiers and R² for regressors. Several, in a list or a dict of names: the first is

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
 from moew._util.numbers import alike, count, signed
-from moew.search._calibrate import Judged
+from moew.search._calibrate import JudgedPredictions
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._pareto import ParetoFront
@@ -251,8 +251,9 @@ class FittedSearch:
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
     fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
-    judged: Judged | None = field(default=None, repr=False)  # None in a search that was loaded from a file
-    judged_decisions: JudgedDecisions | None = field(default=None, repr=False)  # None: not recorded or saved
+    # Of the rows that the search judged; None where not recorded, and in a search loaded from a file.
+    judged_predictions: JudgedPredictions | None = field(default=None, repr=False)
+    judged_decisions: JudgedDecisions | None = field(default=None, repr=False)
     simple_models: Mapping[str, FinalModel] = field(
         default_factory=dict, repr=False
     )  # of the simple ways that need no training beside the unweighted model, by way

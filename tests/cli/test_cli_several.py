@@ -71,7 +71,7 @@ def test_damaged_curves_are_refused():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--constraint", "recall >= 0.2"), "--constraint bounds 'recall', but the metrics are 'accuracy'"),
+        (("--constraint", "recall >= 0.2"), "the metrics are 'accuracy'; name it in --also"),
         (("--constraint", "accuracy > 0.2"), "--constraint must be a text such as"),
         (("--also", "accuracy"), "--also accuracy is named twice"),
         (("--also", "no_such_metric"), "no_such_metric"),

@@ -54,7 +54,7 @@ def test_numbers_on_the_page_are_those_of_the_search(data):
 
 def test_a_bound_that_the_unweighted_model_breaks_is_the_verdict(data):
     assert data["bound"] == {"text": "fpr_gap <= 0.1", "kept": True}
-    assert "fpr_gap <= 0.1; the unweighted model does not." in Page(render(data)).words
+    assert "fpr_gap <= 0.1 with its margin; the unweighted model does not." in Page(render(data)).words
     assert "if the bound counts" in advice(data)
     none = {**data, "bound": {"text": "fpr_gap <= 0.1", "kept": False}}
     assert "Nothing that was tried keeps fpr_gap <= 0.1." in Page(render(none)).words
