@@ -70,7 +70,7 @@ def test_a_result_says_the_most_important_in_four_lines():
     assert gain.startswith(" Gain over the unweighted model, by honest scores: ") and gain.endswith(").>")
     assert gain.strip(" >") in str(result)
     without = replace(result, honest=replace(result.honest, value=np.nan))
-    assert repr(without).endswith(f"Honest score: – (unweighted {result.unweighted.value:.4g}).>")
+    assert " Honest score: – (unweighted 0." in repr(without) and "Gain" not in repr(without)
 
 
 def test_a_notebook_shows_the_table_of_the_text():
