@@ -9,7 +9,7 @@ from typing import Any
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import alike, signed
+from moew._util.numbers import alike, ends, signed
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
 from moew.search._settings import SearchSettings
@@ -154,8 +154,11 @@ class SearchResult:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
             half = TWO_SIDED * self.gain_error
-            gain, low, high = (signed(value, error=half) for value in (self.gain, *self.gain_interval))
-            sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
+            sure = ""
+            if math.isfinite(self.gain_error):
+                low, high = ends(*self.gain_interval)
+                sure = f" (95 % interval {low} to {high})"
+            gain = signed(self.gain, error=half)
             lines.append(f"Gain over the unweighted model, by honest scores: {gain}{sure}.")
         return printable("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
 
