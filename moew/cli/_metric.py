@@ -50,6 +50,48 @@ def _metric_from(
     return named_metric(name, pos_label)
 
 
+def metrics_from(settings: dict[str, Any], columns: list[str], pos_label: Any) -> Any:
+    """The metric of `--metric`, or with those of `--also` a dict of all, by the names that the user gave."""
+    if not settings["also"]:
+        return metric_from(settings, columns, pos_label)
+    name = settings["metric"]
+    simple = name is not None and not is_reference(name)
+    # Where several are named, --positive is for those that have a positive label.
+    first = _lenient(name, pos_label) if simple else metric_from(settings, columns, pos_label)
+    if simple:
+        _check_fixed(name, settings)
+    metrics = {first.name if name is None else name: first}
+    for other in settings["also"]:
+        if other in metrics:
+            raise InvalidInputError(f"--also {other} is named twice.", argument="also")
+        metrics[other] = _other(other, settings, pos_label)
+    return metrics
+
+
+def _other(name: str, settings: dict[str, Any], pos_label: Any) -> Any:
+    from moew.metrics import FunctionMetric, resolve_metric
+
+    if not is_reference(name):
+        return _lenient(name, pos_label)
+    found = resolve_metric(find_object(name, "--also", settings["folder"]))
+    if isinstance(found, FunctionMetric) and found.pos_label is None:
+        return replace(found, pos_label=pos_label)
+    return found
+
+
+def _lenient(name: str, pos_label: Any) -> Any:
+    """A metric by its name, of the positive label if it has one."""
+    from moew.metrics import METRICS, named_metric
+
+    if pos_label is not None:
+        try:
+            return named_metric(name, pos_label)
+        except InvalidInputError as error:
+            if error.argument != "pos_label":
+                raise
+    return METRICS[name].make() if name in METRICS else named_metric(name)
+
+
 def _renamed(metric: Any, name: str) -> Any:
     """The metric under the name that `--metric-name` gives it."""
     from moew.metrics import FunctionMetric, ScorerMetric

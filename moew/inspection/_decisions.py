@@ -61,8 +61,8 @@ def changed_decisions(
             given = UserRows(X_test, y_test, None, metadata_test)
             rows = checked_test_rows(given, fitted.evaluator, fitted.task)
             return _changes("test", _both(fitted, rows), fitted)
-        if fitted.judged is not None:
-            return _changes("judged", fitted.judged, fitted)
+        if fitted.judged_decisions is not None:
+            return _changes("judged", fitted.judged_decisions, fitted)
         validation = given_rows(
             fitted, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val
         ).validation

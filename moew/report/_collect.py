@@ -24,6 +24,7 @@ from moew.inspection import (
     trained_rows,
 )
 from moew.report._decision import decision_of
+from moew.report._more import bound_of, more_of
 from moew.report._plain import clipped, in_words, model_name, plain, setting_text
 from moew.report._rows import example_rows, sliced
 from moew.report._verdict import repeats_of, verdict_of
@@ -136,7 +137,8 @@ def collect(
                 "guard": bool(fitted.settings.guard),
                 "members": len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
             },
-            "verdict": verdict_of(result, tested, fitted.study.alpha_zero_repeats),
+            "verdict": verdict_of(result, tested, fitted.study.alpha_zero_repeats)
+            | ({} if bound_of(result) is None else {"kind": "bound"}),
             "repeats": None if comparison is None else repeats_of(comparison),
             "ways": ways_of(result),
             "scores": _scores(result),
@@ -157,6 +159,12 @@ def collect(
             "weights": weights,
             "changes": None if changes is None else asdict(changes),
             "decision": decision_of(fitted),
+            **more_of(
+                fitted,
+                {"X": X_test, "y": y_test, "sample_weight": sample_weight_test},
+                metadata_test,
+                {"X": X_val, "y": y_val},
+            ),
             "notes": [
                 *(clipped(note) for note in result.notes if note != f"judged on {result.rows_judged}."),
                 *([clipped(tested.reason)] if tested is not None and tested.reason else []),

@@ -13,6 +13,7 @@ from typing import Any
 from moew.exceptions import InvalidInputError
 from moew.report._change_sections import changes
 from moew.report._collect import FORMAT
+from moew.report._more_sections import front, probabilities, thresholds
 from moew.report._score_sections import comparison, notes, search, verdict, ways
 from moew.report._setting_sections import decision, settings
 from moew.report._weight_sections import labels, slices, weights
@@ -23,8 +24,11 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], str]], ...] = (
     ("verdict", "", verdict),
     ("ways", "All ways", ways),
     ("notes", "", notes),
+    ("front", "All metrics", front),
     ("comparison", "Scores", comparison),
     ("decision", "Decision", decision),
+    ("thresholds", "Threshold", thresholds),
+    ("probabilities", "Probabilities", probabilities),
     ("changes", "What changes", changes),
     ("labels", "Who gains, who pays", labels),
     ("slices", "Which rows", slices),

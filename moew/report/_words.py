@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moew._util.numbers import alike, count, ends, number, signed, with_margin
+from moew.report._more_words import bound_advice, bound_headline
 from moew.report._repeats import larger_error, over_repeats, remarks
 from moew.report._ways import be, best_learned, best_of, best_simple, capital, handed_out, named
 from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
@@ -13,12 +14,14 @@ from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
 Data = Mapping[str, Any]
 QUESTION = "Is there a better model for this metric than the unweighted one?"
 # No arrows: up would be taken for a number that rises, which is worse for an error.
-MARKS = {"better": "✓", "maybe": "?", "no": "=", "worse": "✗", "none": "=", "unknown": "?"}
+MARKS = {"better": "✓", "maybe": "?", "no": "=", "worse": "✗", "none": "=", "unknown": "?", "bound": "≤"}
 
 
 def headline(data: Data) -> str:
     """The answer, with the way that is handed out."""
     way = data["chosen"]["name"]
+    if data.get("bound"):
+        return bound_headline(data["bound"], named(way), "keep" if be(way) == "are" else "keeps")
     return {
         "better": f"Yes: {named(way)}.",
         "maybe": f"Perhaps: {named(way)}, but that is not certain.",
@@ -117,6 +120,8 @@ def advice(data: Data) -> str:
     """What to do next: by the verdict, by what else is in the table of ways, and by the larger error."""
     kind, way = data["verdict"]["kind"], data["chosen"]["name"]
     rival = _rival(data)
+    if data.get("bound"):
+        return bound_advice(data["bound"])
     if kind == "unknown":
         if data["metric"]["honest"]:
             return "Give more validation rows, so that the metric is defined on parts of them."
