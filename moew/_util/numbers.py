@@ -74,6 +74,17 @@ def with_margin(value: float | None, margin: float | None, *, sign: bool = False
     return f"{shown} ± {number(margin, _ERROR_DIGITS, error=margin)}"
 
 
+def ends(low: float, high: float) -> tuple[str, str]:
+    """The ends of an interval of a difference, with their signs; only zero is written as zero."""
+    half = (high - low) / 2
+    texts = [signed(end, error=half) for end in (low, high)]
+    shown = [
+        signed(end, _ERROR_DIGITS) if end and not any(digit in text for digit in "123456789") else text
+        for end, text in zip((low, high), texts, strict=True)
+    ]
+    return shown[0], shown[1]
+
+
 def percent(share: float | None) -> str:
     """A share in percent."""
     return DASH if share is None or math.isnan(share) else f"{number(100 * share, 3)} %"

@@ -7,7 +7,7 @@ from typing import Any
 
 from moew._util.colours import viridis
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import number, signed, with_margin
+from moew._util.numbers import ends, number, signed, with_margin
 from moew.report._svg import (
     LETTER,
     WIDTH,
@@ -33,8 +33,9 @@ def gain_interval(verdict: Data) -> str:
     gain, low, high = verdict["gain"], verdict["low"], verdict["high"]
     if gain is None or low is None or high is None or low == high == 0:
         return ""
-    shown = [signed(value, error=(high - low) / 2) for value in (gain, low, high)]
-    words = f"The gain is {shown[0]}, its 95 % interval goes from {shown[1]} to {shown[2]}."
+    first, last = ends(low, high)
+    shown = signed(gain, error=(high - low) / 2)
+    words = f"The gain is {shown}, its 95 % interval goes from {first} to {last}."
     picture = Picture("gain", "Gain over the unweighted model", words, 92)
     scale = Scale(*padded([0.0, low, high], 0.12), 16, WIDTH - 16)
     horizontal_axis(picture, scale, 50, 14, "gain, better →")

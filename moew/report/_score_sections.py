@@ -13,7 +13,17 @@ from moew.report._html import figure, section
 from moew.report._repeats import method_name, over_repeats, remarks
 from moew.report._tables import score_cells, table
 from moew.report._ways import handed_out, handed_out_score
-from moew.report._words import MARKS, QUESTION, advice, from_what, headline, how_much, how_sure, why
+from moew.report._words import (
+    MARKS,
+    QUESTION,
+    advice,
+    before_and_after,
+    from_what,
+    headline,
+    how_much,
+    how_sure,
+    why,
+)
 
 Data = Mapping[str, Any]
 
@@ -41,9 +51,7 @@ def _before_and_after(data: Data) -> str:
     before, after = data["verdict"]["before"], data["verdict"]["after"]
     if before is None or after is None or data["verdict"]["kind"] == "none":
         return ""
-    low, high = data["verdict"]["low"], data["verdict"]["high"]
-    half = None if low is None or high is None else (high - low) / 2
-    without, learned = alike([before, after], errors=[half])
+    without, learned = before_and_after(data)
     return (
         f'<p class="figures"><span><b>{without}</b><br>unweighted</span><span aria-hidden="true">→</span>'
         f'<span class="with"><b>{learned}</b><br>{escape(data["chosen"]["name"])}</span></p>'
@@ -145,8 +153,8 @@ def comparison(data: Data) -> str:
     if tested is not None:  # the strongest evidence first: a phone shows the first columns
         heads.insert(1, "test")
         scores = [[tested.get(row["key"]), *cells] for row, cells in zip(data["scores"], scores, strict=True)]
-    margins = [row["margin"] for row in own]
-    rows = [[row["name"], *cells] for row, cells in zip(own, score_cells(scores, margins), strict=True)]
+    errors = [row["error"] for row in data["scores"]]
+    rows = [[row["name"], *cells] for row, cells in zip(own, score_cells(scores, errors), strict=True)]
     shown = table("scores-table", f"{metric}, {_where(data)}", heads, rows) + _zero(data)
     if data["comparison"] is None:
         return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')

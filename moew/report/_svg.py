@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 WIDTH = 400.0  # units of every picture: a phone's width, so that letters stay readable there
-LETTER = 7.0  # units that a letter of a picture takes, on average
+LETTER = 7.5  # units that a letter of a picture takes, on average
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -147,7 +147,7 @@ def apart(scale: Scale, about: int) -> list[tuple[float, str]]:
     for n in range(about, 0, -1):
         ticks = scale.ticks(n)
         widest = max((len(words) for _, words in ticks), default=0) * LETTER + 8
-        if (len(ticks) - 1) * widest <= abs(scale.end - scale.start):
+        if len(ticks) < 2 or abs(scale(ticks[1][0]) - scale(ticks[0][0])) >= widest:
             return ticks
     return ticks[:1]
 

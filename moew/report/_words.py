@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moew._util.numbers import alike, count, number, signed, with_margin
+from moew._util.numbers import alike, count, ends, number, signed, with_margin
 from moew.report._more_words import bound_advice, bound_headline
 from moew.report._repeats import larger_error, over_repeats, remarks
 from moew.report._ways import be, best_learned, best_of, best_simple, capital, handed_out, named
@@ -41,7 +41,7 @@ def how_much(data: Data) -> str:
         return f"What is handed out is the unweighted model.{score}"
     if before is None or after is None:
         return f"Handed out: {named(way)}. There is no honest score of both models to set side by side."
-    shown = alike([after, before], errors=[_half(verdict)])
+    shown = before_and_after(data)[::-1]
     share = "" if before in (0, after) else f" ({signed(100 * (after - before) / abs(before), 2)} %)"
     direction = "higher" if data["metric"]["greater_is_better"] else "lower"
     return (
@@ -60,8 +60,8 @@ def how_sure(data: Data) -> str:
         return "How sure that is cannot be said: the scores have no interval here."
     if low == high == 0:
         return "Both score the same, whichever of these rows are looked at."
-    ends = [signed(end, error=_half(verdict)) for end in (low, high)]
-    interval = f"The 95 % interval of the gain goes from {ends[0]} to {ends[1]}"
+    first, last = ends(low, high)
+    interval = f"The 95 % interval of the gain goes from {first} to {last}"
     if low > 0 or high < 0:
         return f"{interval}: it lies wholly {'above' if low > 0 else 'below'} zero."
     luck = ", so that luck alone could explain the gain" if kind == "maybe" else ""
@@ -189,10 +189,13 @@ def _other_seeds(data: Data) -> str:
     )
 
 
-def _half(verdict: Data) -> float | None:
-    """Half the width of the gain's interval, which says how many digits the scores have."""
-    low, high = verdict["low"], verdict["high"]
-    return None if low is None or high is None else (high - low) / 2
+def before_and_after(data: Data) -> tuple[str, str]:
+    """The two scores of the verdict, with as many digits as they have in the table of scores."""
+    verdict = data["verdict"]
+    before, after = alike(
+        [verdict["before"], verdict["after"]], errors=[row["error"] for row in data["scores"]]
+    )
+    return before, after
 
 
 def way_in_words(way: Data) -> str:

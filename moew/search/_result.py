@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import alike, count, signed
+from moew._util.numbers import alike, count, ends, signed
 from moew.search._calibrate import JudgedPredictions
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
@@ -159,9 +159,10 @@ class SearchResult:
 
     @property
     def _gain_words(self) -> str:
-        half = TWO_SIDED * self.gain_error
-        gain, low, high = (signed(value, error=half) for value in (self.gain, *self.gain_interval))
-        sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
+        gain, sure = signed(self.gain, error=TWO_SIDED * self.gain_error), ""
+        if math.isfinite(self.gain_error):
+            low, high = ends(*self.gain_interval)
+            sure = f" (95 % interval {low} to {high})"
         return f"Gain over the unweighted model, by honest scores: {gain}{sure}."
 
     def __repr__(self) -> str:

@@ -125,7 +125,7 @@ def test_without_test_rows_changes_are_those_of_the_recorded_predictions(name):
     found = changed_decisions(search.fitted_, rows.X, rows.y)
     result = search.result_
     assert (found.seen_on, found.n_rows) == ("judged", result.n_validation + result.n_out_of_fold)
-    judged = search.fitted_.judged
+    judged = search.fitted_.judged_decisions
     metric = search.fitted_.evaluator.metric
     if name == "multiclass":  # the metric of the recorded decisions is the recorded score
         assert metric(judged.y, judged.after) == pytest.approx(search.best_score_)
@@ -134,7 +134,7 @@ def test_without_test_rows_changes_are_those_of_the_recorded_predictions(name):
         nearer = np.abs(judged.after - judged.y) < np.abs(judged.before - judged.y)
         assert found.n_right == nearer.sum() and found.counts is None
         assert "nearer to the target" in words_of(render(collect(search, rows.X, rows.y)))
-    without = replace(search.fitted_, judged=None)  # as after loading
+    without = replace(search.fitted_, judged_decisions=None)  # as after loading
     on_validation = changed_decisions(without, rows.X, rows.y, rows.X_val, rows.y_val)
     assert (on_validation.seen_on, on_validation.n_rows) == ("validation", len(rows.y_val))
     assert changed_decisions(replace(without, unweighted=None), rows.X, rows.y) is None

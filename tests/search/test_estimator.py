@@ -242,15 +242,15 @@ def test_a_frame_with_categories_and_missing_values():
 def test_regression_with_a_bare_function_and_label_shift():
     rows = skewed_target()
 
-    def median_error(y_true, predicted):
+    def neg_median_error(y_true, predicted):
         return -float(np.median(np.abs(y_true - predicted)))
 
-    search = small(LinearRegression(), metric=median_error)
+    search = small(LinearRegression(), metric=neg_median_error)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     assert np.isfinite(search.honest_score_)
     search.set_params(**PAPER).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     assert search.best_score_ >= search.alpha_zero_score_
-    assert search.best_score_ == median_error(rows.y_val, search.predict(rows.X_val))
+    assert search.best_score_ == neg_median_error(rows.y_val, search.predict(rows.X_val))
     assert not hasattr(search, "classes_")
 
 

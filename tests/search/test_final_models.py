@@ -260,7 +260,9 @@ def test_every_decision_is_tuned_for_three_classes():
 
 
 def test_every_decision_is_tuned_in_a_regression():
-    metric = make_metric(lambda y, p: -float(np.mean(np.where(p > y, 1, 5) * np.abs(p - y))), name="costs")
+    metric = make_metric(
+        lambda y, p: -float(np.mean(np.where(p > y, 1, 5) * np.abs(p - y))), greater_is_better=True
+    )
     search = fitted(Ridge(), NUMBERS, decision="tuned", metric=metric, n_batches=1)
     assert isinstance(search.decision_, AdjustedPredictions)
     raw = search.best_estimator_.predict(NUMBERS.X_test)

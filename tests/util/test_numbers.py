@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moew._util.numbers import alike, count, number, percent, signed, with_margin
+from moew._util.numbers import alike, count, ends, number, percent, signed, with_margin
 
 
 def test_scores_have_four_digits_and_a_true_minus():
@@ -40,6 +40,12 @@ def test_digits_end_where_those_of_the_error_do():
     assert with_margin(0.25, 0.0) == "0.25 ± 0"
     assert with_margin(0.25, None) == with_margin(0.25, math.nan) == "0.25"
     assert with_margin(None, 0.1) == "–"
+
+
+def test_the_end_of_an_interval_is_not_zero_unless_it_is():
+    assert ends(0.2381, 0.6459) == ("+0.24", "+0.65")
+    assert ends(1234.5, 470_000.0) == ("+1,234", "+470,000")  # not +0, which would not lie above zero
+    assert ends(-0.3, 0.0) == ("−0.30", "+0.00")
 
 
 def test_a_number_that_is_missing_is_a_dash():
