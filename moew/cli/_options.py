@@ -76,9 +76,26 @@ def training_parameters(
             "Metric and decision",
             option("metric", metavar="NAME", help="See `moew metrics`; or module:function."),
             option(
+                "also",
+                multiple=True,
+                metavar="NAME",
+                help="A metric that is looked at, too, for every model that is tried; as --metric.",
+            ),
+            option(
+                "constraint",
+                multiple=True,
+                metavar="BOUND",
+                help='A bound to keep, as "fpr_gap <= 0.05", of --metric or one of --also.',
+            ),
+            option(
                 "metric-command",
                 metavar="WORDS",
                 help='A program: "./score {predictions}". Its last line is the number.',
+            ),
+            option(
+                "metric-name",
+                metavar="WORDS",
+                help='What to call it in results and the report: "money lost per day".',
             ),
             option(
                 "metric-column",
@@ -109,6 +126,11 @@ def training_parameters(
                 metavar="RULE",
                 words=lambda: f"{', '.join(_decision_rules())}; with @train or @validation, fitted there.",
             ),
+            option(
+                "calibrate",
+                type=click.Choice(["sigmoid", "isotonic"]),
+                help="Make the probabilities those of the judged rows; decisions stay.",
+            ),
         ),
         *section(
             "Model",
@@ -120,6 +142,12 @@ def training_parameters(
             ),
             option(
                 "model-option", multiple=True, metavar="NAME=VALUE", help="A setting, as n_estimators=50."
+            ),
+            option(
+                "eval-share",
+                type=_SHARE,
+                metavar="SHARE",
+                help="Of the training rows, for a model that stops early, as with early_stopping_rounds=20.",
             ),
         ),
         *section(
@@ -171,6 +199,12 @@ def training_parameters(
                 help="B times K candidates are trained.",
             ),
             option(
+                "candidates",
+                type=_COUNT,
+                metavar="N",
+                help="So many candidates in place of --batches; the last batch may be smaller.",
+            ),
+            option(
                 "alpha-zero-repeats",
                 type=_COUNT,
                 default=1,
@@ -183,6 +217,13 @@ def training_parameters(
                 type=click.FloatRange(min=0, min_open=True),
                 metavar="GAIN",
                 help="Stop when more candidates promise a smaller gain, in the metric's units.",
+            ),
+            option(
+                "timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                hidden=not offers_comparison,
+                help="Begin no candidate after so many seconds; the best so far wins.",
             ),
             option(
                 "p",

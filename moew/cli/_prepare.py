@@ -14,7 +14,7 @@ from moew._util.progress import stage
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
-from moew.cli._metric import metric_from, positive_label
+from moew.cli._metric import metrics_from, positive_label
 from moew.cli._users_code import users_code
 from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
 from moew.cli.runs._separators import separator_from
@@ -58,6 +58,12 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
             "--compare needs rows that no method has chosen on: give them with --test FILE.",
             argument="X_test",
         )
+    if settings["compare"] and settings["timeout"] is not None:
+        raise InvalidInputError(
+            "--compare trains equally many models with every method, however long it takes: leave out "
+            "--timeout.",
+            argument="timeout",
+        )
     path, label = settings["train"], settings["label"]
     separator = separator_from(settings["separator"])
     with stage(f"reading {path.name}"):
@@ -65,7 +71,7 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
     y = labels_of(frame, label, path)
     positive = positive_label(settings["positive"], y)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
-    metric = metric_from(settings, list(columns), positive)
+    metric = metrics_from(settings, list(columns), positive)
     rule = _parts.decision_from(settings["decision"])
     columns |= _found_columns(metric, rule, columns, settings["validation"], frame, separator)
     features = named_columns(settings["features"], frame)
@@ -180,10 +186,12 @@ def _found_columns(
     training: Any,
     separator: str | None,
 ) -> dict[str, str]:
-    """Columns that the metric or the decision needs and that the file it looks at has under their name."""
+    """Columns that the metric, one or several in a dict, or the decision needs, and that the file it looks at
+    has under their name."""
     from moew.search._evaluate import column_names
 
-    needed = [name for name in column_names(metric, rule) if name not in (ROW_ID, *given)]
+    metrics = list(metric.values()) if isinstance(metric, dict) else [metric]
+    needed = [name for name in column_names(metrics, rule) if name not in (ROW_ID, *given)]
     if not needed:
         return {}
     there = list(training.columns) if validation is None else read_header(validation, separator)
@@ -211,6 +219,7 @@ def _search_settings(
     return ExampleWeightSearch(
         model,
         metric=metric,
+        constraint=list(settings["constraint"]) or None,
         decision=rule,
         embedding=_parts.embedding_from(settings, schema.features),
         base_weights=settings["base_weights"],
@@ -218,16 +227,19 @@ def _search_settings(
         radius=settings["radius"],
         n_batches=settings["batches"],
         batch_size=settings["batch_size"],
+        n_candidates=settings["candidates"],
         alpha_zero_repeats=settings["alpha_zero_repeats"],
         stop_when=settings["stop_when"],
+        timeout=settings["timeout"],
         validation=validation,
         final=settings["final"],
         guard=settings["guard"],
         honest=_parts.honest_from(settings["honest"]),
+        calibrate=settings["calibrate"],
         storage=storage if storage is None else settings["storage"] or storage,
         study_name=settings.get("study_name", "moew"),
         join=join,
-        sample_weight_name=_parts.weight_name_of(model),
+        eval_share=settings["eval_share"],
         n_jobs=settings["jobs"],
         candidate_timeout=settings["candidate_timeout"],
         most_failures=settings["most_failures"],

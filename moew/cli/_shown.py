@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moew._printable import printable
-from moew._util.numbers import count, number, signed
+from moew._util.numbers import alike, count
 from moew._util.whole_files import writing
 
 if TYPE_CHECKING:
@@ -134,17 +134,18 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     tested = report["tested"]
     test = "" if tested is None else f", {tested['n_rows']:,} test rows"
     show(f"\n{result.metric} on {result.rows_judged}{held}{test} ({better} is better)\n")
-    rows = [
-        [
-            way["name"],
-            number(way["best"]),
-            number(way["honest"]),
-            *([] if way["handed_out"] else [signed(way["difference"]), number(way["margin"], 2)]),
-            *(["handed out", ""] if way["handed_out"] else []),
-        ]
-        + ([] if tested is None else [number(_tested(tested, way))])
+    scores = [
+        value
         for way in report["ways"]
+        for value in (way["best"], way["honest"], way["difference"], way["margin"], _tested(tested, way))
     ]
+    shown = iter(alike(scores, errors=[way["margin"] for way in report["ways"]]))
+    rows = []
+    for way in report["ways"]:
+        best, honest, gain, margin, test_score = (next(shown) for _ in range(5))
+        gain = f"+{gain}" if (way["difference"] or 0) > 0 else gain
+        told = ["handed out", ""] if way["handed_out"] else [gain, margin]
+        rows.append([way["name"], best, honest, *told, *([] if tested is None else [test_score])])
     heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
     show_table(heads, rows)
     show(
@@ -152,12 +153,16 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
         f"{result.chosen}, {result.reason}.\n"
         "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
+    for line in [] if result.pareto is None else result.pareto.lines():
+        show(line)
     for note in report["notes"]:
         show(f"Note: {note}")
 
 
-def _tested(tested: Mapping[str, Any], way: Mapping[str, Any]) -> float | None:
+def _tested(tested: Mapping[str, Any] | None, way: Mapping[str, Any]) -> float | None:
     """The way's score on test rows: the unweighted model and the one that is handed out have one."""
+    if tested is None:
+        return None
     found: float | None = tested.get("moew" if way["handed_out"] else way["name"])
     return found
 
@@ -167,7 +172,8 @@ def _held(report: Mapping[str, Any]) -> str:
     held = report["metric"]["n_holdout"]
     if report["metric"]["honest"] != "holdout":
         return ""
-    words = ", ".join(f"{row['name']} {number(row['honest'])}" for row in report["scores"])
+    scores = alike([row["honest"] for row in report["scores"]])
+    words = ", ".join(f"{row['name']} {text}" for row, text in zip(report["scores"], scores, strict=True))
     return f"\nOn {held:,} rows set aside: {words}."
 
 
@@ -185,30 +191,15 @@ def show_verdict(report: Mapping[str, Any]) -> None:
 
 def show_comparison(comparison: Any) -> None:
     """Show the table of a comparison."""
-    from moew._util.margins import margin
-
     better = "higher" if comparison.greater_is_better else "lower"
     show(
         f"\n{comparison.metric}, {better} is better; {comparison.repeats} repeats, "
         f"{comparison.n_test:,} test rows\n"
     )
-    rows = [
-        (
-            row.method,
-            str(row.n_models),
-            number(row.best.mean()),
-            number(row.honest.mean()),
-            number(row.test.mean()),
-            number(row.margin, 2),
-        )
-        for row in comparison.rows
-    ]
+    texts = zip(comparison.rows, comparison.texts, strict=True)
+    rows = [(row.method, str(row.n_models), *shown) for row, shown in texts]
     show_table(("way", "models", "best", "honest", "test", "± 95 %"), rows)
-    show(
-        f"\nmoew − uniform on test: {signed(comparison.difference.mean(), 4)} ± "
-        f"{number(margin(comparison.gain), 2)} over the repeats,\n"
-        f"± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
-    )
+    show(f"\nmoew − uniform on test: {comparison.difference_in_words}.")
     for row in comparison.rows:
         if row.note:
             show(f"{row.method}: {row.note}")

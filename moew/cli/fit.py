@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from moew.exceptions import InvalidInputError
 if TYPE_CHECKING:
     from moew.cli._prepare import Job
     from moew.search import Comparison, FittedSearch
+    from moew.search._pareto import ParetoFront
 
 
 def command() -> click.Command:
@@ -135,6 +136,7 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
         "candidates": found.n_models,
         "failed": found.n_failed,
         "stopped": report["search"]["stopped"],
+        "cut_off": None if found.cut_off is None else asdict(found.cut_off),
         "winner": found.best_number,
         "alpha": found.best_alpha,
         "rows": {
@@ -144,7 +146,24 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
             "set aside": found.n_holdout,
         },
         "data": {name: {"file": path.name, "sha256": file_digest(path)} for name, path in files.items()},
+        "metrics": None if found.pareto is None else _metrics(found.pareto),
         **{name: report[name] for name in ("verdict", "tested", "comparison", "notes")},
+    }
+
+
+def _metrics(found: ParetoFront) -> dict[str, Any]:
+    """All metrics of what is handed out, its bounds, and the models on the front."""
+    chosen = found.handed_out
+    return {
+        "handed_out": dict(zip(found.metrics, chosen.values, strict=True)),
+        "constraints": [
+            {"bound": text, "limit": limit, "keeps": chosen.keeps}
+            for text, limit in zip(found.constraints, chosen.limits, strict=True)
+        ],
+        "front": [
+            {"model": model.name, **dict(zip(found.metrics, model.values, strict=True))}
+            for model in found.front
+        ],
     }
 
 
@@ -172,4 +191,5 @@ def _report_data(
         row_ids=training.ids,
         comparison=comparison,
         settings=settings,
+        data_name=job.settings["train"].name,
     )

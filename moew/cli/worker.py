@@ -31,13 +31,14 @@ def command() -> click.Command:
         a worker that is killed held is trained by another.
         """
         with one_line_errors("what this worker has told is kept, and others train the rest"):
-            n_trained, n_candidates = _work(run, jobs)
-            _shown.show(f"{n_trained} of {n_candidates} candidates were trained here; all are trained.")
+            n_trained, n_candidates, end = _work(run, jobs)
+            _shown.show(f"{n_trained} of {n_candidates} candidates were trained here; {end}")
 
     return worker
 
 
-def _work(run: Path, jobs: Any) -> tuple[int, int]:
+def _work(run: Path, jobs: Any) -> tuple[int, int, str]:
+    """How many candidates were trained here, how many everywhere, and how it ended."""
     from moew.cli._prepare import prepare_job
     from moew.cli._run_settings import settings_of_run
     from moew.cli.runs._folder import RunFolder
@@ -50,6 +51,7 @@ def _work(run: Path, jobs: Any) -> tuple[int, int]:
     job = prepare_job(settings, folder.study, join=True)
     with users_code():
         _, outcomes = train_candidates(job.search)
-    return sum(one.n_trained_here for one in outcomes.values()), sum(
-        len(one.trials) for one in outcomes.values()
-    )
+    here = sum(one.n_trained_here for one in outcomes.values())
+    everywhere = sum(len(one.trials) for one in outcomes.values())
+    cut_off = next(iter(outcomes.values())).cut_off
+    return here, everywhere, "all are trained." if cut_off is None else str(cut_off)

@@ -101,7 +101,7 @@ def folder(own_folder):
             (*TWO, *LOGISTIC, "--metric", "accuracy", "--model-option", "C=-1"),
             "The 'C' parameter of Logistic",
         ),
-        ((*TWO, *LOGISTIC, "--metric", "accuracy", "--embedding", "columns="), "name at least one feature"),
+        ((*TWO, *LOGISTIC, "--metric", "accuracy", "--embedding", "columns="), "name at least one column"),
         (("fit", "one-class.csv", "--label", "y", "--metric", "accuracy"), "hold only one class ('no')"),
         (
             ("fit", "rare.csv", "--label", "y", "--metric", "accuracy"),

@@ -79,7 +79,8 @@ def test_labels():
 def test_estimators_that_cannot_take_weights():
     refused("takes no 'sample_weight'", estimator=KNeighborsClassifier())
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    refused("sample_weight_name='logisticregression__sample_weight'", estimator=pipeline)
+    by_step = "leave out sample_weight_name, or set sample_weight_name='logisticregression__sample_weight'"
+    refused(by_step, estimator=pipeline, settings={"sample_weight_name": "sample_weight"})
     refused("no step 'model'", estimator=pipeline, settings={"sample_weight_name": "model__sample_weight"})
     refused("neither a classifier nor a regressor", estimator=StandardScaler())
     refused("takes no 'weight'", settings={"sample_weight_name": "weight"})
