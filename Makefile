@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo docs test test-oldest test-all check clean fuzz
+.PHONY: demo docs test test-oldest test-versions test-all check clean fuzz package
 
 # The stamp makes the environment once, and again when the dependencies change.
 $(VENV)/ready: pyproject.toml
@@ -31,6 +31,29 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install -qq --constraint .venv-oldest/versions.txt --editable ".[test]"
 	.venv-oldest/bin/python -m pytest -m "not heavy" -n 2 -W ignore::DeprecationWarning
 
+# A sample of the tests on each Python that is allowed. One that is not on the PATH is skipped, by name.
+VERSIONS := 3.11 3.12 3.13
+SAMPLE := tests/test_package.py tests/cli/test_cli.py tests/data tests/decision tests/docs/test_readme.py \
+	tests/metrics tests/models tests/saving tests/search/test_estimator.py tests/weighting
+test-versions: $(VERSIONS:%=test-python%)
+
+test-python%:
+	@if ! command -v python$* >/dev/null; then echo "python$* is not here: skipped"; else set -ex; \
+	python$* -m venv .venv-$*; \
+	.venv-$*/bin/python -m pip install --quiet --upgrade pip; \
+	.venv-$*/bin/python -m pip install -qq --editable ".[test]"; \
+	.venv-$*/bin/python -m pytest -m "not heavy" -n $(JOBS) $(SAMPLE); fi
+
+# Wheel and sdist, checked, and the wheel tried in an empty environment with the README's example.
+DIST ?= dist
+package:
+	$(PYTHON) -m venv .venv-package
+	.venv-package/bin/python -m pip install --quiet --upgrade pip build twine
+	rm -rf $(DIST)
+	.venv-package/bin/python -m build --outdir $(DIST) . >/dev/null
+	.venv-package/bin/python -m twine check --strict $(DIST)/*
+	$(PYTHON) tests/built_package.py $(DIST)
+
 $(VENV)/docs-ready: $(VENV)/ready
 	$(BIN)/python -m pip install -qq --editable ".[docs]"
 	touch $@
@@ -50,6 +73,7 @@ fuzz: $(VENV)/ready
 test-all: $(VENV)/ready
 	-$(BIN)/python -m pip install --quiet torch==2.13.0
 	-$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.2"
+	-$(BIN)/python -m pip install --quiet "catboost>=1.2"
 	-command -v chromium >/dev/null || apt-get install --quiet --yes chromium
 	-$(BIN)/python -m pip install --quiet "playwright>=1.50"
 	-$(BIN)/python -m pip install --quiet "dask[distributed]>=2026.1" "ray>=2.50"
@@ -57,4 +81,4 @@ test-all: $(VENV)/ready
 	$(BIN)/python -m pytest -m heavy -rs
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist docs/gallery docs/generated *.egg-info
+	rm -rf $(VENV) .venv-3.* .venv-oldest .venv-package build dist docs/gallery docs/generated *.egg-info

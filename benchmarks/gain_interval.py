@@ -2,7 +2,7 @@
 
 Every repeat draws training and validation rows, searches with the guard off, so that example weights are
 handed out, and compares the interval of `result_.gain` with the difference of the two models, winner and
-unweighted, on 100,000 rows of the population. The table is in docs/honest-score.md.
+unweighted, on 100,000 rows of the population. The table is in docs/honest-score-measured.md.
 
     python benchmarks/gain_interval.py [--repeats 200] [--jobs 2]
 """

@@ -79,6 +79,7 @@ NEEDS_DATA = {
     "plot_3_fairness_adult": datasets.load_adult,
     "plot_4_time_shift_blog": datasets.load_blog,
     "plot_5_lightgbm_adult": datasets.load_adult,
+    "plot_c_worst_price_band": datasets.load_wine,
 }
 NEEDS_LIBRARY = {
     "plot_3_fairness_adult": "fairlearn",

@@ -11,7 +11,7 @@ accuracy alone has a margin of 0.2 at 100 repeats, and the paper's is 0.07. So t
 of one split, and its margins show only the randomness of training; a verdict on one of our means says little.
 
 `VARIANTS` are other readings of what was done, some thought of before and some after seeing results;
-docs/results.md has all of them. In short:
+docs/experiments/crime.md has all of them. In short:
 
 - No split has a mean FPR violation of 79 with any single threshold, and within a split it varies by 2 to 5
   points; the paper's margins are standard deviations of 12 (uniform) and 24 (MOEW). The share of wrong ones

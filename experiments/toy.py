@@ -1,4 +1,4 @@
-"""Figure 1, as `moew demo` runs it, also with networks and with random alphas."""
+"""Figure 1, as `moew demo figure-1` runs it, also with networks and with random alphas."""
 
 from __future__ import annotations
 

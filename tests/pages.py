@@ -55,6 +55,15 @@ def run_python(code: str, page: str, names: dict[str, object]) -> None:
         exec(compile(code, page, "exec"), names)
 
 
+def without_numbers(output: str) -> list[list[str]]:
+    """The words of each line, numbers as "#", but for what depends on where a search ended: notes, and what
+    is handed out."""
+    ended = ("Note:", "Corrected for the choice among the ways")
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith(ended)]
+    lines = [re.sub(r"( handed out$|Handed out: .*)", "", line) for line in lines]
+    return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
+
+
 def commands(block: str) -> Iterator[tuple[str, str | None]]:
     """(command, text of its here-document) one after another."""
     place = 0

@@ -2,7 +2,7 @@
 
 Training features are Beta(2, 1)², validation and test features Beta(1, 2)², the boundary is the diagonal,
 the metric is precision at 95 % recall. What the paper leaves open is chosen in docs/figure-1.md.
-`moew demo` and `python -m experiments toy` run it.
+`moew demo figure-1` and `python -m experiments toy` run it.
 """
 
 from __future__ import annotations

@@ -21,12 +21,19 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
             'module:function, or --metric-command "./score {predictions}"; one of them.',
             argument="metric",
         )
+    metric = _metric_from(settings, name, program, columns, pos_label)
+    return metric if settings["metric_name"] is None else _renamed(metric, settings["metric_name"])
+
+
+def _metric_from(
+    settings: dict[str, Any], name: str, program: str | None, columns: list[str], pos_label: Any
+) -> Any:
     from moew.metrics import METRICS, make_metric, named_metric
 
     response = settings["response"]
     own = {
         "response": response or "decision",
-        "greater_is_better": not settings["lower_is_better"],
+        "greater_is_better": None if settings["lower_is_better"] is None else not settings["lower_is_better"],
         "pos_label": pos_label,
     }
     if program is not None:
@@ -83,6 +90,21 @@ def _lenient(name: str, pos_label: Any) -> Any:
             if error.argument != "pos_label":
                 raise
     return METRICS[name].make() if name in METRICS else named_metric(name)
+
+
+def _renamed(metric: Any, name: str) -> Any:
+    """The metric under the name that `--metric-name` gives it."""
+    from moew.metrics import FunctionMetric, ScorerMetric
+
+    if not name.strip():
+        raise InvalidInputError("--metric-name is empty; leave it out, or say a few words.", argument="name")
+    if not isinstance(metric, FunctionMetric | ScorerMetric):
+        raise InvalidInputError(
+            f"--metric-name is for functions, scorers and programs; {type(metric).__name__} has the name "
+            f"{metric.name!r}.",
+            argument="name",
+        )
+    return replace(metric, name=name)
 
 
 def _users(found: Any, name: str, own: dict[str, Any], settings: dict[str, Any]) -> Any:

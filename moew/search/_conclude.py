@@ -29,15 +29,14 @@ from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
 from moew.search._pareto import ParetoFront, TriedModel, with_front
 from moew.search._prepare import Prepared
-from moew.search._result import FittedSearch, SearchResult, WayResult
+from moew.search._result import FittedSearch, JudgedDecisions, SearchResult, WayResult
 from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
-_EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
 _TIMING = 0.5  # seconds of calls of the metric that show how slow it is
 _SLOW = (0.003, 0.015, 0.06)  # seconds of a call of the metric from which on the next of EFFORTS is made
 _EXAMPLE_ROWS = 200  # that stay with the result
@@ -111,6 +110,7 @@ def conclude(
         n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
         best_parameters=_searched_parameters(prepared, pool, verdict.chosen.choice),
         stopped=main.stopped,
+        cut_off=main.cut_off,
         pareto=_pareto(prepared, tried, scores, verdict.chosen),
     )
     notes += _notes(main, study, result) + _undefined(prepared, pool, result.pareto)
@@ -126,7 +126,10 @@ def conclude(
         plain,
         final.weight_function,
         _example_rows(prepared.data.training),
+        fit_params=prepared.fit_params,
         judged_predictions=judged,
+        judged_decisions=_judged_decisions(judge, unweighted, verdict.chosen),
+        simple_models=_simple_models(prepared, by_name, plain),
     )
 
 
@@ -259,6 +262,27 @@ def _undefined(prepared: Prepared, pool: Sequence[Candidate], found: ParetoFront
                 why = f": {type(error).__name__}: {error}"
             told.append(shortened(f"{name} of what is handed out has no value{why}"))
     return told
+
+
+def _judged_decisions(judge: Judge, unweighted: WayScore | None, chosen: WayScore) -> JudgedDecisions | None:
+    """The decisions of both models on the judged rows, where they are recorded."""
+    if unweighted is None:
+        return None
+    before, after = (judge.decisions(score.choice) for score in (unweighted, chosen))
+    return None if before is None or after is None else JudgedDecisions(judge.rows.y, before, after)
+
+
+def _simple_models(
+    prepared: Prepared, scores: Mapping[str, WayScore], unweighted: FinalModel | None
+) -> dict[str, FinalModel]:
+    """The constant, and the unweighted model with tuned decisions, where these ways exist."""
+    found = {}
+    if (constant := scores.get(CONSTANT)) is not None:
+        found[CONSTANT] = _constant(prepared, constant.choice).model
+    tuned = scores.get(TUNED)
+    if tuned is not None and tuned.choice.tuned is not None and unweighted is not None:
+        found[TUNED] = replace(unweighted, rule=tuned.choice.tuned)
+    return found
 
 
 def _example_rows(rows: LabelledRows) -> Any:
@@ -627,15 +651,10 @@ def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayRes
 
 
 def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
-    notes = [] if result.stopped is None else [str(result.stopped)]
+    notes = [str(end) for end in (result.stopped, result.cut_off) if end is not None]
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
-        notes.append("no example weights that were tried beat those of alpha = 0.")
-    elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
-        notes.append(
-            f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
-            "a larger radius may find better weights."
-        )
+        notes.append("no example weights that were tried beat the weights that the search began with.")
     if _always_the_same(outcome.predictions[best.number]):
         notes.append("the best candidate decides the same for every judged row.")
     failed = [trial for trial in outcome.trials if trial.error is not None]

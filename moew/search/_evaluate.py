@@ -343,6 +343,11 @@ class Evaluator:
             undefined_is_lowest=allowed is None,
         )
 
+    def decide_by_rule(self, predictions: Predictions, rows: LabelledRows) -> Array:
+        """Labels (n,) by the user's rule, fitted on the same rows."""
+        rule = self._fitted(np.asarray(predictions.scores), rows)
+        return self._labels(rule.decide(read_only(predictions.scores), rows.columns))
+
     def decide_tuned(self, fitted: Any, predictions: Predictions, rows: LabelledRows) -> Array:
         """Labels or numbers (n,) by a rule that `tune` fitted."""
         scores, _, _ = self._tunable(predictions)

@@ -221,6 +221,20 @@ class Judge:
         fit_on = (choice.predictions.take(choice.rows), self._part(choice.rows)) if fits else None
         return self._value(known, part, fit_on=fit_on)
 
+    def decisions(self, choice: Choice) -> Array | None:
+        """What a choice decides, or predicts in regression (n,), on all judged rows, as it would for new
+        ones; None where nothing of that is recorded, as for metrics of scores."""
+        if choice.constant is not None:
+            return np.full(len(self.rows), choice.constant)
+        evaluator, known = self.evaluator, choice.predictions
+        tuned = self._tuned_once(choice) if evaluator.always_tuned else choice.tuned
+        if tuned is not None:
+            return evaluator.decide_tuned(tuned, known, self.rows)
+        if evaluator.rule is not None and known.scores is not None:
+            return evaluator.decide_by_rule(known, self.rows)
+        arrays = known.arrays
+        return next((arrays[name] for name in sorted(LABEL_ARRAYS) if name in arrays), None)
+
     def _tuned_once(self, choice: Choice) -> Any:
         """The choice's decisions as they are tuned on its rows, for the many rows that it is scored on."""
         key = id(choice.predictions), id(choice.rows)

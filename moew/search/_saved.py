@@ -53,7 +53,7 @@ from moew.search._honest_score import HonestScore
 from moew.search._pareto import pareto_from
 from moew.search._result import FittedSearch, SearchResult, WayResult
 from moew.search._settings import SearchSettings
-from moew.search._stop import Stopped
+from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, DecisionRule, Metric
 
@@ -432,7 +432,7 @@ class _MissingWeights:
 
 def _result(values: State) -> SearchResult:
     scores = {name: HonestScore(**values[name]) for name in ("honest", "alpha_zero", "unweighted")}
-    stopped = values["stopped"]
+    stopped, cut_off = values["stopped"], values.get("cut_off")
     return SearchResult(
         **{
             **values,
@@ -441,6 +441,7 @@ def _result(values: State) -> SearchResult:
             "ways": tuple(WayResult(**way) for way in values["ways"]),
             "notes": tuple(values["notes"]),
             "stopped": None if stopped is None else Stopped(**stopped),
+            "cut_off": None if cut_off is None else CutOff(**cut_off),
             "pareto": None if values.get("pareto") is None else pareto_from(values["pareto"]),
         }
     )

@@ -20,7 +20,7 @@ def demo_fails(monkeypatch, own_folder):
         def fail(*_):
             raise error
 
-        monkeypatch.setattr("moew.cli.demo._draw_figure_1", fail)
+        monkeypatch.setattr("moew.cli.demo._read_digits", fail)
 
     return fail_with
 
@@ -60,7 +60,7 @@ def test_an_interruption_where_python_ignores_exceptions_is_not_lost(monkeypatch
         Ended()
         time.sleep(60)
 
-    monkeypatch.setattr("moew.cli.demo._draw_figure_1", end_an_object)
+    monkeypatch.setattr("moew.cli.demo._read_digits", end_an_object)
     assert "interrupted" in refused("demo", status=130)
 
 

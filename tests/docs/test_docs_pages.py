@@ -2,11 +2,12 @@
 
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from pages import DOCS, blocks, commands, make_searches_small, run_command, run_python
+from pages import DOCS, blocks, commands, make_searches_small, run_command, run_python, without_numbers
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
@@ -14,15 +15,6 @@ from moew import ExampleWeightSearch
 
 PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]
 PAGES += [("probabilities.md",), ("several-metrics.md",)]  # report goes on
-
-
-def without_numbers(output: str) -> list[list[str]]:
-    """The words of each line, numbers as "#", but for what depends on where a search ended: notes, and what
-    is handed out."""
-    ended = ("Note:", "Corrected for the choice among the ways")
-    lines = [line for line in output.splitlines() if line.strip() and not line.startswith(ended)]
-    lines = [re.sub(r"( handed out$|Handed out: .*)", "", line) for line in lines]
-    return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 
 @pytest.mark.parametrize("pages", PAGES, ids=" and ".join)
@@ -106,18 +98,37 @@ def test_the_embedding_on_the_page_on_choices_tells_hard_rows():
     assert "C" in joint.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val).best_params_
 
 
+def all_pages() -> list[Path]:
+    return [*DOCS.glob("*.md"), *DOCS.glob("experiments/*.md")]
+
+
 def test_no_page_waits_for_a_number():
-    pages = [*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md"]
+    pages = [*all_pages(), DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md"]
     assert [page.name for page in pages if "??" in page.read_text(encoding="utf-8")] == []
 
 
 def test_every_page_is_in_a_table_of_contents():
     listed = set()
-    for page in ("index.md", "guide.md", "background.md"):
+    for page in ("index.md", "guide.md", "background.md", "results.md"):
         text = (DOCS / page).read_text(encoding="utf-8")
         for entries in re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL):
             listed |= set(entries.split())
-    assert {path.stem for path in DOCS.glob("*.md")} - {"index"} <= listed
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in all_pages()}
+    assert pages - {"index"} <= listed
+
+
+def test_every_page_and_file_that_is_linked_exists():
+    """Sphinx looks at the headings within pages, and makes the pages of the gallery and the reference."""
+    for page in all_pages():
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if not target.startswith(("http", "gallery/", "../gallery/", "mailto:")):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_first_page_has_the_readmes_example():
+    readme, index = (blocks(path) for path in (DOCS.parent / "README.md", DOCS / "index.md"))
+    assert index == readme[:2]
 
 
 def test_every_picture_is_there_and_shown():
@@ -128,17 +139,20 @@ def test_every_picture_is_there_and_shown():
 
 
 def test_results_hold_the_tables_and_figures_that_the_commands_made():
-    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    pages = {"sampling": "figure-2", "bound": "theorem-2"}
     of_benchmarks = ("active", "rivals", "samplers")
     folders = [
         path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name not in of_benchmarks
     ]
     assert folders
     for folder in folders:
+        page = (DOCS / "experiments" / f"{pages.get(folder.name, folder.name)}.md").read_text(
+            encoding="utf-8"
+        )
         assert (folder / f"{folder.name}.txt").read_text(encoding="utf-8").strip() in page
         assert f"`python -m experiments {folder.name} " in page
-        assert {f"results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
-            re.findall(r"\]\((results/[^)]+)\)", page)
+        assert {f"../results/{folder.name}/{path.name}" for path in folder.glob("*.png")} <= set(
+            re.findall(r"\]\((../results/[^)]+)\)", page)
         )
 
 
