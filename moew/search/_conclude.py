@@ -113,7 +113,7 @@ def conclude(
         cut_off=main.cut_off,
         pareto=_pareto(prepared, tried, scores, verdict.chosen),
     )
-    notes += _notes(main, study, result)
+    notes += _notes(main, study, result) + _undefined(prepared, pool, result.pareto)
     return FittedSearch(
         prepared.settings,
         prepared.data.task,
@@ -248,6 +248,20 @@ def _pareto(
         tuple(one.bound for one in evaluator.constraints),
         tuple(replace(model, on_front=bool(on)) for model, on in zip(models, front, strict=True)),
     )
+
+
+def _undefined(prepared: Prepared, pool: Sequence[Candidate], found: ParetoFront | None) -> list[str]:
+    """Which metrics have no value for what is handed out, and why, as far as the first candidate tells."""
+    told = []
+    for name, value in [] if found is None else zip(found.metrics, found.handed_out.values, strict=True):
+        if math.isnan(value):
+            why = ""
+            try:
+                prepared.evaluator.defined_value_of(name, pool[0].predictions, prepared.data.validation)
+            except Exception as error:
+                why = f": {type(error).__name__}: {error}"
+            told.append(shortened(f"{name} of what is handed out has no value{why}"))
+    return told
 
 
 def _judged_decisions(judge: Judge, unweighted: WayScore | None, chosen: WayScore) -> JudgedDecisions | None:

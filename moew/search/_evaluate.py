@@ -256,13 +256,19 @@ class Evaluator:
     ) -> float:
         """One of `metrics` of predictions on `rows`, in its own direction, with the labels `decided` (n,) if
         they are given; NaN where it is undefined."""
-        metric = self.metrics[name]
-        known = predictions if metric is self.metric else predictions.for_all_metrics()
         try:
-            value = self._metric_value(known, rows, decided, metric)
+            value = self.defined_value_of(name, predictions, rows, decided)
         except Exception:  # undefined on these rows
             return float("nan")
         return value if np.isfinite(value) else float("nan")
+
+    def defined_value_of(
+        self, name: str, predictions: Predictions, rows: LabelledRows, decided: Array | None = None
+    ) -> float:
+        """As `value_of`, but an error of the metric is raised."""
+        metric = self.metrics[name]
+        known = predictions if metric is self.metric else predictions.for_all_metrics()
+        return self._metric_value(known, rows, decided, metric)
 
     def _metric_value(
         self,

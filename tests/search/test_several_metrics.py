@@ -240,6 +240,18 @@ def test_further_predictions_are_packed_pooled_and_averaged():
     assert one.for_all_metrics().arrays.keys() == {"decision", "proba"}
 
 
+def test_another_metric_that_fails_is_noted_and_loses_nothing():
+    def broken(y_true, decision):
+        raise RuntimeError("no connection")
+
+    search = ExampleWeightSearch(
+        LogisticRegression(), metric=[accuracy(), make_metric(broken)], honest=None, n_batches=1,
+        batch_size=1, random_state=0,
+    ).fit(X[:200], Y[:200])  # fmt: skip
+    assert np.isnan(search.result_.pareto.handed_out.values[1])
+    assert any("broken" in note and "no connection" in note for note in search.result_.notes)
+
+
 def test_scores_of_two_positive_classes_are_refused():
     metric = [precision_at_recall(0.9, pos_label=1), precision_at_recall(0.8, pos_label=0)]
     search = ExampleWeightSearch(LogisticRegression(), metric=metric, **SETTINGS)
