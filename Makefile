@@ -38,7 +38,7 @@ SAMPLE := tests/test_package.py tests/cli/test_cli.py tests/docs/test_readme.py 
 test-versions: $(VERSIONS:%=test-python%)
 
 test-python%:
-	@if ! command -v python$* >/dev/null; then echo "python$* is not here: skipped"; else set -ex; \
+	@if ! python$* --version >/dev/null 2>&1; then echo "python$* is not here: skipped"; else set -ex; \
 	python$* -m venv .venv-$*; \
 	.venv-$*/bin/python -m pip install --quiet --upgrade pip; \
 	.venv-$*/bin/python -m pip install -qq --editable ".[test]"; \
