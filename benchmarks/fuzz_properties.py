@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 from moew import ExampleWeightSearch
 from moew.data import two_dimensional
 from moew.models import ModelEnsemble
-from moew.training import with_seed
+from moew.training import weight_name_of, with_seed
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights, CovariateShift, ExampleWeighting, WeightFunction
 
@@ -206,7 +206,8 @@ def _check_trained_again(search: ExampleWeightSearch, problem: Problem) -> None:
             # A product, as in the search: a quotient has other last digits, and two splits of a tree that are
             # equally good would be told apart by them.
             of_fold = weights[train] if test is None else weights[train] * (1.0 / weights[train].mean())
-            model.fit(_safe_indexing(X, train), y[train], **{search.sample_weight_name: of_fold})
+            name = weight_name_of(search.estimator, search.sample_weight_name)
+            model.fit(_safe_indexing(X, train), y[train], **{name: of_fold})
             models.append(model)
             judged.append(test)
         if judged[0] is None:

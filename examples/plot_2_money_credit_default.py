@@ -78,7 +78,6 @@ def search_from(base_weights, seed):
         base_weights=base_weights,
         n_batches=5,
         batch_size=10,
-        sample_weight_name="logisticregression__sample_weight",
         random_state=seed,
     )
 

@@ -75,7 +75,6 @@ def run_split(seed):
     reduction = ExponentiatedGradient(
         new_model(),
         FalsePositiveRateParity(difference_bound=0.01),
-        sample_weight_name="logisticregression__sample_weight",
     )
     reduction.fit(X_both, y[both], sensitive_features=X_both["man"])
     thresholds = ThresholdOptimizer(
@@ -91,7 +90,6 @@ def run_split(seed):
         base_weights="uniform",
         n_batches=5,
         batch_size=10,
-        sample_weight_name="logisticregression__sample_weight",
         random_state=seed,
     )
     groups = {"metadata": {"group": X["man"]}, "metadata_val": {"group": X_val["man"]}}

@@ -53,7 +53,6 @@ search = ExampleWeightSearch(
     decision=ShareSelected(0.05),
     n_batches=5,
     batch_size=10,
-    sample_weight_name="logisticregression__sample_weight",
     random_state=0,
 )
 comments = {"metadata_val": {"comments": february.columns["comments_next_24h"]}}

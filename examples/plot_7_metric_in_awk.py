@@ -67,7 +67,6 @@ def run_split(seed):
         embedding="label",
         n_batches=3,
         batch_size=8,
-        sample_weight_name="logisticregression__sample_weight",
         random_state=seed,
     )
     search.fit(X_train, y_train, X_val=X_val, y_val=y_val)

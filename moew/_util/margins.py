@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
+ONE_SIDED = 1.645  # standard errors to the bound of a one-sided 95 % interval of many values
 TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval of many values
 
 

@@ -1,4 +1,4 @@
-"""Progress of a search: a bar on a terminal, plain lines if asked for, nothing in pipes."""
+"""Progress of a search: what it does, and a bar, on a terminal or in a notebook; plain lines if asked for."""
 
 from __future__ import annotations
 
@@ -6,31 +6,92 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
 
+from moew._printable import printable
 from moew._util.numbers import number
 
 Report = Callable[[int, int, float], None]
 """report(candidates done, batch, best value so far)."""
 
+_SHOW_EVERY = 0.2  # seconds between two changes of what a notebook shows
+
 
 @contextlib.contextmanager
-def progress(total: int, n_batches: int, enabled: bool | None = None, already: int = 0) -> Iterator[Report]:
+def progress(
+    total: int, n_batches: int, enabled: bool | None = None, already: int = 0, name: str = ""
+) -> Iterator[Report]:
     """Yield the function that the search calls after each candidate.
 
-    `enabled=None` shows a bar if standard error is a terminal; True also shows lines elsewhere. `already` is
-    the number of candidates done in an earlier run, which do not count for the time left.
+    `enabled=None` shows a bar if standard error is a terminal, and in a notebook; True also shows lines
+    elsewhere. `already` is the number of candidates done in an earlier run, which do not count for the time
+    left. `name` says what it is the progress of, where there are several.
     """
     on_terminal = sys.stderr.isatty()
-    if enabled is False or (enabled is None and not on_terminal):
+    in_notebook = is_notebook()
+    plan = _Plan(total, n_batches, already, name)
+    if enabled is False or (enabled is None and not (on_terminal or in_notebook)):
         yield lambda *_: None
-    elif on_terminal and (bar := _rich_bar(total, n_batches, already)) is not None:
+    elif in_notebook:
+        with _notebook_bar(plan) as report:
+            yield report
+    elif on_terminal and (bar := _rich_bar(plan)) is not None:
         with bar as report:
             yield report
     else:
-        yield _plain_lines(total, n_batches, already)
+        yield _plain_lines(plan)
 
 
-def _rich_bar(total: int, n_batches: int, already: int) -> contextlib.AbstractContextManager[Report] | None:
+def is_notebook() -> bool:
+    """Whether this is the process of a Jupyter kernel, whose output a notebook shows."""
+    ipython = sys.modules.get("IPython")  # a kernel has loaded it
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a search is going to train."""
+
+    total: int
+    n_batches: int
+    already: int
+    name: str
+    begun: float = field(default_factory=time.monotonic)
+
+    def line(self, done: int, batch: int, best: float) -> str:
+        """How far the search is, in words, with the time left at the pace so far."""
+        passed = time.monotonic() - self.begun
+        left = passed / max(done - self.already, 1) * (self.total - done)
+        far = (
+            f"{self.name}: {done} of {self.total}"
+            if self.name
+            else f"batch {batch}/{self.n_batches}: {done}/{self.total} candidates"
+        )
+        then = f"{passed:.0f} s" if done >= self.total else f"{left:.0f} s left"
+        return f"{far}, best {number(best)}, {then}"
+
+
+@contextlib.contextmanager
+def stage(words: str, enabled: bool | None = None) -> Iterator[None]:
+    """Show on a terminal what is being done, such as "reading train.csv", until it is done.
+
+    Elsewhere, or with `enabled=False`, nothing is shown.
+    """
+    with contextlib.ExitStack() as shown:
+        if enabled is not False and sys.stderr.isatty():
+            with contextlib.suppress(ImportError):
+                from rich.console import Console
+                from rich.text import Text
+
+                line = Text(printable(f"{words} …"), no_wrap=True, overflow="ellipsis")
+                shown.enter_context(Console(stderr=True).status(line))
+        yield
+
+
+def _rich_bar(plan: _Plan) -> contextlib.AbstractContextManager[Report] | None:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -39,15 +100,17 @@ def _rich_bar(total: int, n_batches: int, already: int) -> contextlib.AbstractCo
 
     @contextlib.contextmanager
     def bar() -> Iterator[Report]:
+        batch = "batch {task.fields[batch]}/{task.fields[n_batches]}"
         columns = (
-            TextColumn("batch {task.fields[batch]}/{task.fields[n_batches]}"),
+            TextColumn("{task.description}:" if plan.name else batch, markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            MofNCompleteColumn(" of " if plan.name else "/"),
             TextColumn("best {task.fields[best]}"),
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-            task = shown.add_task("", total=total, completed=already, batch=0, n_batches=n_batches, best="–")
+            fields: dict[str, Any] = {"batch": 0, "n_batches": plan.n_batches, "best": "–"}
+            task = shown.add_task(plan.name, total=plan.total, completed=plan.already, **fields)
 
             def report(done: int, batch: int, best: float) -> None:
                 shown.update(task, completed=done, batch=batch, best=number(best))
@@ -57,20 +120,46 @@ def _rich_bar(total: int, n_batches: int, already: int) -> contextlib.AbstractCo
     return bar()
 
 
-def _plain_lines(total: int, n_batches: int, already: int) -> Report:
-    """One line for each batch, with the time left at the pace so far."""
-    start = time.monotonic()
+@contextlib.contextmanager
+def _notebook_bar(plan: _Plan) -> Iterator[Report]:
+    """One line of output, which changes. IPython's own `display` needs no widgets, as rich and tqdm do."""
+    from IPython.display import display
+
+    handle: Any = None
+    shown_at = -_SHOW_EVERY
+    last: dict[str, str] = {}
+
+    def show(done: int, line: str) -> None:
+        nonlocal handle, shown_at
+        last["text/plain"] = line
+        last["text/html"] = (
+            f'<div><progress value="{done}" max="{plan.total}" style="vertical-align: middle"></progress> '
+            f"{escape(line)}</div>"
+        )
+        if time.monotonic() - shown_at < _SHOW_EVERY and done < plan.total:
+            return
+        shown_at = time.monotonic()
+        if handle is None:
+            handle = display(dict(last), raw=True, display_id=True)
+        else:
+            handle.update(dict(last), raw=True)
+
+    try:
+        yield lambda done, batch, best: show(done, plan.line(done, batch, best))
+    finally:  # what was reported last, also where the search ends early
+        if handle is not None:
+            handle.update(dict(last), raw=True)
+
+
+def _plain_lines(plan: _Plan) -> Report:
+    """One line for each batch."""
     last_batch = -1
 
     def report(done: int, batch: int, best: float) -> None:
         nonlocal last_batch
-        if batch == last_batch and done < total:
+        if batch == last_batch and done < plan.total:
             return
         last_batch = batch
-        left = (time.monotonic() - start) / max(done - already, 1) * (total - done)
-        line = (
-            f"batch {batch}/{n_batches}: {done}/{total} candidates, best {number(best)}, {left:.0f} s left\n"
-        )
-        sys.stderr.write(line)
+        sys.stderr.write(f"{plan.line(done, batch, best)}\n")
 
     return report

@@ -29,7 +29,7 @@ _CLASSES: dict[str, type[Stateful]] = {}  # those that `load_state` may make, by
 _MODULES = {
     "moew.decision": ("moew.decision",),
     "moew.embedding": ("moew.embedding",),
-    "moew.models": ("moew.models._ensemble", "moew.models.networks"),
+    "moew.models": ("moew.models._ensemble", "moew.models._calibration", "moew.models.networks"),
     "moew.weighting": ("moew.weighting",),
 }
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from moew import __version__
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import click
 
 _HELP_WIDTH = 80
+_CLICKS_NARROWEST = 52  # columns of a terminal; click breaks lines for these where there are fewer
+_NARROWEST = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -56,7 +59,7 @@ def commands() -> click.Group:
     """The click group with all commands."""
     import click
 
-    from moew.cli import compare, demo, fit, metrics, predict, report, weights, worker
+    from moew.cli import compare, demo, evaluate, fit, metrics, predict, report, resume, weights, worker
     from moew.cli._ending import one_line_usage
 
     class InOrder(click.Group):
@@ -73,13 +76,16 @@ def commands() -> click.Group:
             with one_line_usage():
                 return super().invoke(ctx)
 
-    settings = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
+    settings: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH}
+    columns = get_terminal_size().columns
+    if columns < _CLICKS_NARROWEST:
+        settings["terminal_width"] = max(columns, _NARROWEST) - 2
 
     @click.group(context_settings=settings, cls=InOrder)
     @click.version_option(__version__, message="%(prog)s %(version)s")
     def moew() -> None:
         """Train a model for the metric it will be judged by."""
 
-    for module in (demo, fit, predict, weights, report, compare, worker, metrics):
+    for module in (demo, fit, resume, predict, evaluate, weights, report, compare, worker, metrics):
         moew.add_command(module.command())
     return moew

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ import click
 
 from moew._printable import printable
 from moew.cli._messages import message_of
+from moew.cli._shown import wrapped
 from moew.cli._status import FAILED, INTERRUPTED, WRONG_USAGE
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
 
@@ -22,7 +23,9 @@ _SOON = 0.1  # seconds
 
 
 @contextmanager
-def one_line_errors(after_interruption: str = "") -> Iterator[None]:
+def one_line_errors(
+    after_interruption: str | Callable[[], str] = "nothing was written",
+) -> Iterator[None]:
     """End the command with a line on standard error where moew or the machine raises an error.
 
     Any other error is a bug, and shows its traceback. Each warning of moew's is told once.
@@ -42,7 +45,8 @@ def one_line_errors(after_interruption: str = "") -> Iterator[None]:
             with _ended_like_ctrl_c():
                 yield
         except KeyboardInterrupt:
-            _end(INTERRUPTED, " ".join(["interrupted;", after_interruption or "nothing was written"]))
+            what_now = after_interruption() if callable(after_interruption) else after_interruption
+            _end(INTERRUPTED, f"interrupted; {what_now}")
         except (InvalidInputError, UnsupportedEstimatorError) as error:
             _end(WRONG_USAGE, message_of(error))
         except BrokenPipeError:  # nobody reads on, as in `| head`: click ends quietly
@@ -110,7 +114,7 @@ def one_line_usage() -> Iterator[None]:
 
 def tell(line: str) -> None:
     """Write a line for a person to standard error; standard output is for results."""
-    click.echo(printable(f"moew: {' '.join(line.split())}"), err=True)
+    click.echo(wrapped(printable(f"moew: {' '.join(line.split())}"), sys.stderr, "      "), err=True)
 
 
 def _end(status: int, line: str) -> None:

@@ -18,7 +18,9 @@ _OPTIONS = {
     "metadata": "--metric-column",
     "metadata_test": "--metric-column",
     "metadata_val": "--metric-column",
+    "metric=[…, …]": "--also",
     "n_batches": "--batches",
+    "n_candidates": "--candidates",
     "n_dims": "--dims",
     "n_jobs": "--jobs",
     "pos_label": "--positive",
@@ -54,6 +56,6 @@ def say(argument: Argument) -> str:
     if name == "validation" and argument.has_value and not isinstance(value, float):
         return f"--folds {'none' if value is None else value}"
     option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    if not argument.has_value:
+    if not argument.has_value or value is True:  # an option without a value
         return option
     return f"no {option}" if value is None else f"{option} {value}"

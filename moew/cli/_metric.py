@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,19 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
             'module:function, or --metric-command "./score {predictions}"; one of them.',
             argument="metric",
         )
+    metric = _metric_from(settings, name, program, columns, pos_label)
+    return metric if settings["metric_name"] is None else _renamed(metric, settings["metric_name"])
+
+
+def _metric_from(
+    settings: dict[str, Any], name: str, program: str | None, columns: list[str], pos_label: Any
+) -> Any:
     from moew.metrics import METRICS, make_metric, named_metric
 
     response = settings["response"]
     own = {
         "response": response or "decision",
-        "greater_is_better": not settings["lower_is_better"],
+        "greater_is_better": None if settings["lower_is_better"] is None else not settings["lower_is_better"],
         "pos_label": pos_label,
     }
     if program is not None:
@@ -40,6 +48,63 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
     if name in METRICS and pos_label is None:  # moew's own, also where scikit-learn has one of that name
         return METRICS[name].make()
     return named_metric(name, pos_label)
+
+
+def metrics_from(settings: dict[str, Any], columns: list[str], pos_label: Any) -> Any:
+    """The metric of `--metric`, or with those of `--also` a dict of all, by the names that the user gave."""
+    if not settings["also"]:
+        return metric_from(settings, columns, pos_label)
+    name = settings["metric"]
+    simple = name is not None and not is_reference(name)
+    # Where several are named, --positive is for those that have a positive label.
+    first = _lenient(name, pos_label) if simple else metric_from(settings, columns, pos_label)
+    if simple:
+        _check_fixed(name, settings)
+    metrics = {first.name if name is None else name: first}
+    for other in settings["also"]:
+        if other in metrics:
+            raise InvalidInputError(f"--also {other} is named twice.", argument="also")
+        metrics[other] = _other(other, settings, pos_label)
+    return metrics
+
+
+def _other(name: str, settings: dict[str, Any], pos_label: Any) -> Any:
+    from moew.metrics import FunctionMetric, resolve_metric
+
+    if not is_reference(name):
+        return _lenient(name, pos_label)
+    found = resolve_metric(find_object(name, "--also", settings["folder"]))
+    if isinstance(found, FunctionMetric) and found.pos_label is None:
+        return replace(found, pos_label=pos_label)
+    return found
+
+
+def _lenient(name: str, pos_label: Any) -> Any:
+    """A metric by its name, of the positive label if it has one."""
+    from moew.metrics import METRICS, named_metric
+
+    if pos_label is not None:
+        try:
+            return named_metric(name, pos_label)
+        except InvalidInputError as error:
+            if error.argument != "pos_label":
+                raise
+    return METRICS[name].make() if name in METRICS else named_metric(name)
+
+
+def _renamed(metric: Any, name: str) -> Any:
+    """The metric under the name that `--metric-name` gives it."""
+    from moew.metrics import FunctionMetric, ScorerMetric
+
+    if not name.strip():
+        raise InvalidInputError("--metric-name is empty; leave it out, or say a few words.", argument="name")
+    if not isinstance(metric, FunctionMetric | ScorerMetric):
+        raise InvalidInputError(
+            f"--metric-name is for functions, scorers and programs; {type(metric).__name__} has the name "
+            f"{metric.name!r}.",
+            argument="name",
+        )
+    return replace(metric, name=name)
 
 
 def _users(found: Any, name: str, own: dict[str, Any], settings: dict[str, Any]) -> Any:

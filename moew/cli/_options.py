@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from moew.cli._config import config_option
-from moew.cli._sections import Folds, NameOf, NumberOr, SectionOption, flag, option, section
+from moew.cli._sections import Folds, Jobs, NameOf, NumberOr, SectionOption, flag, option, section
 from moew.cli.runs._models import MODELS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -29,7 +29,7 @@ def training_parameters(
     return [
         train,
         *section(
-            "Data (CSV, Parquet or Feather, by the file's ending)",
+            "Data (CSV, TSV, Parquet or Feather, by the file's ending)",
             option("label", metavar="COLUMN", help="The column of labels."),
             option("validation", type=_FILE, help="Rows from the distribution that matters."),
             option(
@@ -61,6 +61,11 @@ def training_parameters(
                 help="Names queries, patients, …, whose rows are never cut apart.",
             ),
             option(
+                "separator",
+                metavar="CHARACTER",
+                help="Between the columns of text files: , ; | or tab; default: found by looking.",
+            ),
+            option(
                 "task",
                 type=click.Choice(["auto", "classification", "regression"]),
                 default="auto",
@@ -71,9 +76,26 @@ def training_parameters(
             "Metric and decision",
             option("metric", metavar="NAME", help="See `moew metrics`; or module:function."),
             option(
+                "also",
+                multiple=True,
+                metavar="NAME",
+                help="A metric that is looked at, too, for every model that is tried; as --metric.",
+            ),
+            option(
+                "constraint",
+                multiple=True,
+                metavar="BOUND",
+                help='A bound to keep, as "fpr_gap <= 0.05", of --metric or one of --also.',
+            ),
+            option(
                 "metric-command",
                 metavar="WORDS",
                 help='A program: "./score {predictions}". Its last line is the number.',
+            ),
+            option(
+                "metric-name",
+                metavar="WORDS",
+                help='What to call it in results and the report: "money lost per day".',
             ),
             option(
                 "metric-column",
@@ -104,6 +126,11 @@ def training_parameters(
                 metavar="RULE",
                 words=lambda: f"{', '.join(_decision_rules())}; with @train or @validation, fitted there.",
             ),
+            option(
+                "calibrate",
+                type=click.Choice(["sigmoid", "isotonic"]),
+                help="Make the probabilities those of the judged rows; decisions stay.",
+            ),
         ),
         *section(
             "Model",
@@ -115,6 +142,12 @@ def training_parameters(
             ),
             option(
                 "model-option", multiple=True, metavar="NAME=VALUE", help="A setting, as n_estimators=50."
+            ),
+            option(
+                "eval-share",
+                type=_SHARE,
+                metavar="SHARE",
+                help="Of the training rows, for a model that stops early, as with early_stopping_rounds=20.",
             ),
         ),
         *section(
@@ -166,6 +199,12 @@ def training_parameters(
                 help="B times K candidates are trained.",
             ),
             option(
+                "candidates",
+                type=_COUNT,
+                metavar="N",
+                help="So many candidates in place of --batches; the last batch may be smaller.",
+            ),
+            option(
                 "alpha-zero-repeats",
                 type=_COUNT,
                 default=1,
@@ -178,6 +217,13 @@ def training_parameters(
                 type=click.FloatRange(min=0, min_open=True),
                 metavar="GAIN",
                 help="Stop when more candidates promise a smaller gain, in the metric's units.",
+            ),
+            option(
+                "timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                hidden=not offers_comparison,
+                help="Begin no candidate after so many seconds; the best so far wins.",
             ),
             option(
                 "p",
@@ -241,11 +287,10 @@ def training_parameters(
             ),
             option(
                 "jobs",
-                type=_COUNT,
-                default=1,
+                type=Jobs(),
+                default="auto",
                 metavar="N",
-                show_default=True,
-                help="Models trained at a time.",
+                help="Models trained at a time, -1 for all cores.  [default: all cores, once that pays]",
             ),
             option(
                 "candidate-timeout",

@@ -28,6 +28,7 @@ def decision_from(text: str | None) -> Any:
 def embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any:
     """The embedding of a name, of `columns=a,b`, or of the user's `module:object`."""
     from moew.embedding import EMBEDDINGS
+    from moew.embedding._resolve import columns_of_text
 
     text: str = settings["embedding"]
     changes = _given(settings, {"dims": "n_dims", "trade_off": "trade_off"})
@@ -35,11 +36,13 @@ def embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any
         paper = {"standardize": False} if settings["as_in_the_paper"] else {}
         return _part_with(EMBEDDINGS, "embedding", text, changes, paper)
     if text.startswith("columns="):
-        columns = [name.strip() for name in text.removeprefix("columns=").split(",") if name.strip()]
-        if not columns:
-            raise InvalidInputError(f"--embedding {text}: name at least one feature, of {[*features]}.")
-        if missing := [name for name in columns if name not in features]:
-            raise InvalidInputError(f"--embedding {text}: no features are {missing}; they are {[*features]}.")
+        columns = columns_of_text(text)
+        of_metric = metric_columns_from(list(settings["metric_column"]))
+        if missing := [name for name in columns if name not in features and name not in of_metric]:
+            others = f", and --metric-column {[*of_metric]}" if of_metric else ""
+            raise InvalidInputError(
+                f"--embedding {text}: no features are {missing}; they are {[*features]}{others}."
+            )
         return columns
     if not is_reference(text):
         raise InvalidInputError(
@@ -196,13 +199,6 @@ def _check_labels(y: Any, task: Task, model: str) -> None:
             f"the labels are numbers, such as {odd:g}, and --model {model} predicts classes here. For "
             "numbers take a model such as ridge or hist_gradient_boosting, without --task classification."
         )
-
-
-def weight_name_of(model: Any) -> str:
-    """The name of the weights in the model's `fit`: for a Pipeline those of its last step."""
-    from sklearn.pipeline import Pipeline
-
-    return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
 
 
 def metric_columns_from(given: list[str]) -> dict[str, str]:

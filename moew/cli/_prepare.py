@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from moew._util.progress import stage
 from moew.cli import _parts
 from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
-from moew.cli._metric import metric_from, positive_label
+from moew.cli._metric import metrics_from, positive_label
 from moew.cli._users_code import users_code
 from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
+from moew.cli.runs._separators import separator_from
 from moew.cli.runs._tables import ids_as_written, read_header, read_table
 from moew.exceptions import InvalidInputError, MoewError, UndefinedMetricError
 
@@ -37,7 +39,7 @@ class Job:
 
     def rows(self, part: TableRows | None) -> UserRows:
         """One of the three parts as the library takes rows."""
-        return _user_rows(part, self.settings)
+        return user_rows(part, self.settings)
 
 
 @users_code()
@@ -56,17 +58,25 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
             "--compare needs rows that no method has chosen on: give them with --test FILE.",
             argument="X_test",
         )
+    if settings["compare"] and settings["timeout"] is not None:
+        raise InvalidInputError(
+            "--compare trains equally many models with every method, however long it takes: leave out "
+            "--timeout.",
+            argument="timeout",
+        )
     path, label = settings["train"], settings["label"]
-    frame = read_table(path, label=label)
+    separator = separator_from(settings["separator"])
+    with stage(f"reading {path.name}"):
+        frame = read_table(path, label=label, separator=separator)
     y = labels_of(frame, label, path)
     positive = positive_label(settings["positive"], y)
     columns = _parts.metric_columns_from(list(settings["metric_column"]))
-    metric = metric_from(settings, list(columns), positive)
+    metric = metrics_from(settings, list(columns), positive)
     rule = _parts.decision_from(settings["decision"])
-    columns |= _found_columns(metric, rule, columns, settings["validation"], frame)
+    columns |= _found_columns(metric, rule, columns, settings["validation"], frame, separator)
     features = named_columns(settings["features"], frame)
     if settings["id"] not in (*features, *columns.values()):
-        frame = ids_as_written(frame, path, settings["id"])
+        frame = ids_as_written(frame, path, settings["id"], separator)
     schema = learn_schema(
         frame,
         path,
@@ -77,6 +87,7 @@ def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: 
         sample_weight=settings["sample_weight"],
         columns=columns,
         together=settings["together"],
+        separator=separator,
     )
     # Where validation rows are given, training rows without the metric's columns are only trained on.
     training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), together=True)
@@ -107,9 +118,9 @@ def _prepared(
     with _as_wrong_usage(settings, training):
         prepared = prepare(
             search,
-            _user_rows(training, settings),
-            _user_rows(validation, settings),
-            None if test is None else _user_rows(test, settings),
+            user_rows(training, settings),
+            user_rows(validation, settings),
+            None if test is None else user_rows(test, settings),
         )
     evaluator = prepared.evaluator
     if positive is not None and evaluator.rule is not None and evaluator.pos_label != positive:
@@ -142,7 +153,8 @@ def _as_wrong_usage(settings: dict[str, Any], training: TableRows) -> Iterator[N
         raise InvalidInputError(str(error)) from error
 
 
-def _user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
+def user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
+    """Rows of a file as the library takes them; a program that is the metric gets their ids."""
     from moew.data import UserRows
 
     if rows is None:
@@ -156,7 +168,8 @@ def _user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
 def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
     if path is None:
         return None
-    rows = schema.read(path, together=True)
+    with stage(f"reading {path.name}"):
+        rows = schema.read(path, together=True)
     if schema.sample_weight is not None and rows.sample_weight is None:
         tell(f"note: the {what} file has no column {schema.sample_weight!r}, so its rows count alike")
     if unknown := schema.unknown(rows.frame):
@@ -166,15 +179,22 @@ def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
 
 
 def _found_columns(
-    metric: Any, rule: Any, given: dict[str, str], validation: Path | None, training: Any
+    metric: Any,
+    rule: Any,
+    given: dict[str, str],
+    validation: Path | None,
+    training: Any,
+    separator: str | None,
 ) -> dict[str, str]:
-    """Columns that the metric or the decision needs and that the file it looks at has under their name."""
+    """Columns that the metric, one or several in a dict, or the decision needs, and that the file it looks at
+    has under their name."""
     from moew.search._evaluate import column_names
 
-    needed = [name for name in column_names(metric, rule) if name not in (ROW_ID, *given)]
+    metrics = list(metric.values()) if isinstance(metric, dict) else [metric]
+    needed = [name for name in column_names(metrics, rule) if name not in (ROW_ID, *given)]
     if not needed:
         return {}
-    there = [str(name) for name in training.columns] if validation is None else read_header(validation)
+    there = list(training.columns) if validation is None else read_header(validation, separator)
     if missing := [name for name in needed if name not in there]:
         raise InvalidInputError(
             f"the metric or the decision needs {', '.join(map(repr, missing))} for each row: say which "
@@ -199,6 +219,7 @@ def _search_settings(
     return ExampleWeightSearch(
         model,
         metric=metric,
+        constraint=list(settings["constraint"]) or None,
         decision=rule,
         embedding=_parts.embedding_from(settings, schema.features),
         base_weights=settings["base_weights"],
@@ -206,16 +227,19 @@ def _search_settings(
         radius=settings["radius"],
         n_batches=settings["batches"],
         batch_size=settings["batch_size"],
+        n_candidates=settings["candidates"],
         alpha_zero_repeats=settings["alpha_zero_repeats"],
         stop_when=settings["stop_when"],
+        timeout=settings["timeout"],
         validation=validation,
         final=settings["final"],
         guard=settings["guard"],
         honest=_parts.honest_from(settings["honest"]),
+        calibrate=settings["calibrate"],
         storage=storage if storage is None else settings["storage"] or storage,
         study_name=settings.get("study_name", "moew"),
         join=join,
-        sample_weight_name=_parts.weight_name_of(model),
+        eval_share=settings["eval_share"],
         n_jobs=settings["jobs"],
         candidate_timeout=settings["candidate_timeout"],
         most_failures=settings["most_failures"],

@@ -61,6 +61,21 @@ class Folds(click.ParamType[Any]):
         return int(text)
 
 
+class Jobs(click.ParamType[Any]):
+    """A number of models that are trained at a time, from 1 on; -1 for as many as there are cores, "auto" for
+    that as soon as it pays."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if text == "auto":
+            return text
+        if text != "-1" and not (text.isdecimal() and int(text) >= 1):
+            self.fail(f"{text!r} is not a whole number of at least 1, -1 for all cores, or auto.", param, ctx)
+        return int(text)
+
+
 class NumberOr(click.ParamType[Any]):
     """A number from `least` on, or one of a few names."""
 
@@ -94,7 +109,7 @@ class SectionCommand(click.Command):
                 sections.setdefault(getattr(parameter, "section", "Output"), []).append(record)
         for title, records in sections.items():
             with formatter.section(title):
-                formatter.write_dl(records, col_max=26)
+                formatter.write_dl(records, col_max=min(26, formatter.width // 2 - 4))
 
 
 def with_parameters(parameters: list[click.Parameter]) -> Callable[[Callable[..., Any]], SectionCommand]:

@@ -3,34 +3,71 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from moew._printable import printable
-from moew._util.numbers import count, number, signed
+from moew._util.numbers import alike, count
 from moew._util.whole_files import writing
 
 if TYPE_CHECKING:
     from moew.search._result import SearchResult
 
+_NARROWEST = 40  # columns of a terminal that lines are made for
 _WORDS = {
     "report.html": "look here first",
     "result.json": "the numbers above, for programs",
     "settings.toml": "all settings, for --config",
     "weights.parquet": "row id and weight of each training row, as the model was trained",
     "study.log": "every candidate (an Optuna journal, for optuna-dashboard)",
-    "study.log.predictions": "what the candidates predicted, for --resume",
+    "study.log.predictions": "what the candidates predicted, for `moew resume`",
     "parts.json": "weights and decision as functions of new rows",
     "report.json": "what the report is made from",
 }
 
 
 def show(text: str) -> None:
-    """Write text for a person to standard output."""
-    _write(printable(text))
+    """Write text for a person to standard output; on a terminal lines are broken between words."""
+    _write(wrapped(printable(text), sys.stdout))
+
+
+def wrapped(text: str, stream: Any, indent: str = "") -> str:
+    """The text with lines that fit the terminal, broken between words; as it is where there is no terminal.
+
+    Further lines begin with `indent`, or as far in as what the line begins with.
+    """
+    if not stream.isatty():
+        return text
+    width = _width(stream)
+
+    def fit(line: str) -> str:
+        if len(line) <= width:
+            return line
+        own = line[: len(line) - len(line.lstrip())]
+        return fill(
+            line,
+            width,
+            subsequent_indent=own + indent,
+            break_long_words=False,  # paths and names stay whole
+            break_on_hyphens=False,
+        )
+
+    return "\n".join(map(fit, text.split("\n")))
+
+
+def _width(stream: Any) -> int:
+    """How long lines may be on the terminal that a stream shows."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        columns = get_terminal_size().columns  # from the environment, else 80
+    return max(columns - 1, _NARROWEST - 1)
 
 
 def _write(text: str, **how: Any) -> None:
@@ -60,14 +97,34 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int 
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for place, name in enumerate(header):
-        table.add_column(Text(printable(name)), justify="left" if place < texts else "right", overflow="fold")
+        cells = [name, *(row[place] for row in rows if place < len(row))]
+        widest = max(len(word) for cell in cells for word in printable(cell).split() or [""])
+        is_text = place < texts
+        table.add_column(
+            Text(printable(name)),
+            justify="left" if is_text else "right",
+            no_wrap=not is_text,
+            min_width=widest if is_text else max(map(len, cells)),
+        )
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
+    least = sum(column.min_width or 0 for column in table.columns) + 2 * (len(table.columns) - 1)
     console = Console(highlight=False)
+    if sys.stdout.isatty() and least > console.width:
+        _show_as_list(header, rows)
+        return
+    console.width = max(console.width, least)  # words are never cut
     with console.capture() as captured:
         console.print(table)
     # Not through `show`: rich's own styles are escape sequences.
     _write("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _show_as_list(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Show the rows of a table one after the other, on a terminal that is too narrow for it."""
+    for row in rows:
+        cells = [f"{name}: {cell}" for name, cell in zip(header[1:], row[1:], strict=False) if cell.strip()]
+        show(f"{row[0]}\n  {', '.join(cells)}")
 
 
 def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
@@ -77,17 +134,18 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     tested = report["tested"]
     test = "" if tested is None else f", {tested['n_rows']:,} test rows"
     show(f"\n{result.metric} on {result.rows_judged}{held}{test} ({better} is better)\n")
-    rows = [
-        [
-            way["name"],
-            number(way["best"]),
-            number(way["honest"]),
-            *([] if way["handed_out"] else [signed(way["difference"]), number(way["margin"], 2)]),
-            *(["handed out", ""] if way["handed_out"] else []),
-        ]
-        + ([] if tested is None else [number(_tested(tested, way))])
+    scores = [
+        value
         for way in report["ways"]
+        for value in (way["best"], way["honest"], way["difference"], way["margin"], _tested(tested, way))
     ]
+    shown = iter(alike(scores, errors=[way["margin"] for way in report["ways"]]))
+    rows = []
+    for way in report["ways"]:
+        best, honest, gain, margin, test_score = (next(shown) for _ in range(5))
+        gain = f"+{gain}" if (way["difference"] or 0) > 0 else gain
+        told = ["handed out", ""] if way["handed_out"] else [gain, margin]
+        rows.append([way["name"], best, honest, *told, *([] if tested is None else [test_score])])
     heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
     show_table(heads, rows)
     show(
@@ -95,12 +153,16 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
         f"{result.chosen}, {result.reason}.\n"
         "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
+    for line in [] if result.pareto is None else result.pareto.lines():
+        show(line)
     for note in report["notes"]:
         show(f"Note: {note}")
 
 
-def _tested(tested: Mapping[str, Any], way: Mapping[str, Any]) -> float | None:
+def _tested(tested: Mapping[str, Any] | None, way: Mapping[str, Any]) -> float | None:
     """The way's score on test rows: the unweighted model and the one that is handed out have one."""
+    if tested is None:
+        return None
     found: float | None = tested.get("moew" if way["handed_out"] else way["name"])
     return found
 
@@ -110,46 +172,34 @@ def _held(report: Mapping[str, Any]) -> str:
     held = report["metric"]["n_holdout"]
     if report["metric"]["honest"] != "holdout":
         return ""
-    words = ", ".join(f"{row['name']} {number(row['honest'])}" for row in report["scores"])
+    scores = alike([row["honest"] for row in report["scores"]])
+    words = ", ".join(f"{row['name']} {text}" for row, text in zip(report["scores"], scores, strict=True))
     return f"\nOn {held:,} rows set aside: {words}."
 
 
 def show_verdict(report: Mapping[str, Any]) -> None:
     """Show the report's verdict in words."""
-    from textwrap import fill
-
     from moew.report import advice, told
 
     headline, *more = told(report)
-    show(f"\n{headline}\n{fill(' '.join(more), 80)}\n{fill(advice(report), 80)}")
+    width = min(80, _width(sys.stdout))
+    # A number and its % sign stay together.
+    texts = [text.replace(" %", "\N{NO-BREAK SPACE}%") for text in (" ".join(more), advice(report))]
+    lines = [fill(text, width, break_long_words=False, break_on_hyphens=False) for text in texts]
+    show("\n".join(["", headline, *lines]).replace("\N{NO-BREAK SPACE}", " "))
 
 
 def show_comparison(comparison: Any) -> None:
     """Show the table of a comparison."""
-    from moew._util.margins import margin
-
     better = "higher" if comparison.greater_is_better else "lower"
     show(
         f"\n{comparison.metric}, {better} is better; {comparison.repeats} repeats, "
         f"{comparison.n_test:,} test rows\n"
     )
-    rows = [
-        (
-            row.method,
-            str(row.n_models),
-            number(row.best.mean()),
-            number(row.honest.mean()),
-            number(row.test.mean()),
-            number(row.margin, 2),
-        )
-        for row in comparison.rows
-    ]
+    texts = zip(comparison.rows, comparison.texts, strict=True)
+    rows = [(row.method, str(row.n_models), *shown) for row, shown in texts]
     show_table(("way", "models", "best", "honest", "test", "± 95 %"), rows)
-    show(
-        f"\nmoew − uniform on test: {signed(comparison.difference.mean(), 4)} ± "
-        f"{number(margin(comparison.gain), 2)} over the repeats,\n"
-        f"± {number(comparison.test_rows_margin, 2)} over the choice of test rows."
-    )
+    show(f"\nmoew − uniform on test: {comparison.difference_in_words}.")
     for row in comparison.rows:
         if row.note:
             show(f"{row.method}: {row.note}")
@@ -166,4 +216,7 @@ def show_files(folder: Any, names: Sequence[str]) -> None:
             if name.startswith("model")
             else "the model without learned weights, for `moew predict --unweighted`"
         )
-        show(f"  {name:{width}}  {words}")
+        if _width(sys.stdout) < 2 * width:
+            show(f"  {name}\n    {words}")
+        else:
+            _write(wrapped(printable(f"  {name:{width}}  {words}"), sys.stdout, " " * (width + 2)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors
@@ -18,8 +19,8 @@ def command() -> click.Command:
         """Compare weights, class weights, tuned decisions and moew.
 
         \b
-        moew compare train.csv --validation valid.csv --test test.csv \\
-            --label y --metric worst_class_error --model lightgbm
+        moew compare train.csv --validation valid.csv \\
+            --test test.csv --label y --metric worst_class_error
         moew compare --config run/settings.toml --test test.csv
 
         Every method trains as many models, picks the best on the validation
@@ -29,7 +30,10 @@ def command() -> click.Command:
             from moew.cli._prepare import prepare_job
             from moew.cli.fit import run_comparison
 
-            settings = completed({**given, "compare": True}, click.get_current_context().command)
+            context = click.get_current_context()
+            if context.get_parameter_source("timeout") is not ParameterSource.COMMANDLINE:
+                given["timeout"] = None  # the settings of a run may have one
+            settings = completed({**given, "compare": True}, context.command)
             comparison = run_comparison(prepare_job(settings))
             if settings["json"]:
                 _shown.show_json(comparison.record)

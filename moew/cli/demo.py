@@ -96,9 +96,12 @@ def _write_figure_1_report(path: Path) -> Path:
     import pandas as pd
 
     from moew.cli._figure_1 import first_search
+    from moew.data import UserRows
     from moew.report import write_report
+    from moew.search import prepare, run_search
 
     search, (X, y), (X_val, y_val) = first_search()
     X, X_val = (pd.DataFrame(part, columns=["x₁", "x₂"]) for part in (X, X_val))
-    search.fit(X, y, X_val=X_val, y_val=y_val)
-    return write_report(search, X, y, path, X_val=X_val, y_val=y_val)
+    # Not `fit`, which would go on with what it has after Ctrl-C.
+    fitted = run_search(prepare(search.settings, UserRows(X, y), UserRows(X_val, y_val)))
+    return write_report(fitted, X, y, path, X_val=X_val, y_val=y_val)

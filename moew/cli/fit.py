@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shlex
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from moew._util.progress import stage
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import completed, recorded, run_parameters, training_parameters
@@ -17,6 +20,7 @@ from moew.exceptions import InvalidInputError
 if TYPE_CHECKING:
     from moew.cli._prepare import Job
     from moew.search import Comparison, FittedSearch
+    from moew.search._pareto import ParetoFront
 
 
 def command() -> click.Command:
@@ -30,17 +34,27 @@ def command() -> click.Command:
 
         Example weights are learned, and simpler ways are tried beside them: tuned
         decisions, class weights. The model of the simplest way that is not worse,
-        its weights and a report go to a folder. Interrupted, the same command
-        with --resume goes on.
+        its weights and a report go to a folder. Interrupted, `moew resume run/`
+        goes on.
         """
-        resume = "the same command with --resume goes on where it stopped"
-        with one_line_errors(resume):
-            _fit(completed(given, click.get_current_context().command))
+        settings = completed(given, click.get_current_context().command)
+        with one_line_errors(lambda: how_to_go_on(settings["out"])):
+            fit_with(settings)
 
     return fit
 
 
-def _fit(settings: dict[str, Any]) -> None:
+def how_to_go_on(out: Path) -> str:
+    """What to do after an interruption."""
+    from moew.cli.runs._folder import RunFolder
+
+    if RunFolder(out).is_unfinished:
+        return f"`moew resume {shlex.quote(str(out))}` goes on where it stopped"
+    return "nothing was written"
+
+
+def fit_with(settings: dict[str, Any]) -> None:
+    """Run `moew fit` with these options."""
     from moew.cli._prepare import prepare_job
     from moew.cli.runs._folder import SETTINGS, RunFolder
     from moew.cli.runs._toml import toml_text
@@ -63,8 +77,9 @@ def _fit(settings: dict[str, Any]) -> None:
         raise
     with users_code():
         comparison = run_comparison(job) if settings["compare"] else None
-        report = _report_data(job, fitted, comparison, _without_password(recorded_settings))
-        page = render(report)
+        with stage("making the report"):
+            report = _report_data(job, fitted, comparison, _without_password(recorded_settings))
+            page = render(report)
         result = folder.save(
             fitted, job.schema, job.training, text, _result(job, fitted, report), report, page
         )
@@ -121,6 +136,7 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
         "candidates": found.n_models,
         "failed": found.n_failed,
         "stopped": report["search"]["stopped"],
+        "cut_off": None if found.cut_off is None else asdict(found.cut_off),
         "winner": found.best_number,
         "alpha": found.best_alpha,
         "rows": {
@@ -130,7 +146,24 @@ def _result(job: Job, fitted: FittedSearch, report: dict[str, Any]) -> dict[str,
             "set aside": found.n_holdout,
         },
         "data": {name: {"file": path.name, "sha256": file_digest(path)} for name, path in files.items()},
+        "metrics": None if found.pareto is None else _metrics(found.pareto),
         **{name: report[name] for name in ("verdict", "tested", "comparison", "notes")},
+    }
+
+
+def _metrics(found: ParetoFront) -> dict[str, Any]:
+    """All metrics of what is handed out, its bounds, and the models on the front."""
+    chosen = found.handed_out
+    return {
+        "handed_out": dict(zip(found.metrics, chosen.values, strict=True)),
+        "constraints": [
+            {"bound": text, "limit": limit, "keeps": chosen.keeps}
+            for text, limit in zip(found.constraints, chosen.limits, strict=True)
+        ],
+        "front": [
+            {"model": model.name, **dict(zip(found.metrics, model.values, strict=True))}
+            for model in found.front
+        ],
     }
 
 
@@ -158,4 +191,5 @@ def _report_data(
         row_ids=training.ids,
         comparison=comparison,
         settings=settings,
+        data_name=job.settings["train"].name,
     )

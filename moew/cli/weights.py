@@ -8,7 +8,14 @@ import click
 
 from moew.cli._ending import one_line_errors
 from moew.cli._users_code import users_code
-from moew.cli.predict import _FILE, _FOLDER, deliver, refuse_to_overwrite, say_how_rows_are_named
+from moew.cli.predict import (
+    _FILE,
+    _FOLDER,
+    deliver,
+    refuse_to_overwrite,
+    say_how_rows_are_named,
+    separator_option,
+)
 
 
 def command() -> click.Command:
@@ -16,9 +23,12 @@ def command() -> click.Command:
     @click.argument("run", type=_FOLDER)
     @click.argument("table", type=_FILE)
     @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: a CSV, printed.")
+    @separator_option
     @click.option("--trust", is_flag=True, help="Import the function that --embedding named.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-    def weights(run: Path, table: Path, out: Path | None, trust: bool, as_json: bool) -> None:
+    def weights(
+        run: Path, table: Path, out: Path | None, separator: str | None, trust: bool, as_json: bool
+    ) -> None:
         """The learned weights of the labelled rows of a file.
 
         \b
@@ -28,10 +38,11 @@ def command() -> click.Command:
         """
         with one_line_errors():
             from moew.cli.runs import load_run
+            from moew.cli.runs._separators import separator_from
 
             refuse_to_overwrite(table, out)
             found = load_run(run)
-            rows = found.rows_to_weigh(table)
+            rows = found.rows_to_weigh(table, separator_from(separator))
             say_how_rows_are_named(found.schema, rows, table)
             with users_code():
                 found_weights = found.weights(rows, _users_function(run, found.weight_state, trust))

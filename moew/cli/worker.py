@@ -9,6 +9,7 @@ import click
 
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors
+from moew.cli._sections import Jobs
 from moew.cli._users_code import users_code
 from moew.cli.predict import _FOLDER
 
@@ -16,46 +17,41 @@ from moew.cli.predict import _FOLDER
 def command() -> click.Command:
     @click.command()
     @click.argument("run", type=_FOLDER)
-    @click.option("--jobs", type=click.IntRange(min=1), help="Models trained at a time; default: the run's.")
-    def worker(run: Path, jobs: int | None) -> None:
+    @click.option("--jobs", type=Jobs(), metavar="N", help="Models trained at a time; default: the run's.")
+    def worker(run: Path, jobs: Any) -> None:
         """Train candidates of a search that runs elsewhere with --join.
 
         \b
-        moew fit train.csv --label y --metric f1 --join --out run/     in one place
-        moew worker run/                                               in others
+        moew fit train.csv --label y --metric f1 --join --out run/
+        moew worker run/
 
-        RUN is the run's folder, or a copy of its settings.toml in a folder, with
-        the same data files. The result is the one that a single process would
-        have. What a worker that is killed held is trained by another.
+        The first command runs in one place, the second in any others. RUN is the
+        run's folder, or a copy of its settings.toml in a folder, with the same
+        data files. The result is the one that a single process would have. What
+        a worker that is killed held is trained by another.
         """
         with one_line_errors("what this worker has told is kept, and others train the rest"):
-            n_trained, n_candidates = _work(run, jobs)
-            _shown.show(f"{n_trained} of {n_candidates} candidates were trained here; all are trained.")
+            n_trained, n_candidates, end = _work(run, jobs)
+            _shown.show(f"{n_trained} of {n_candidates} candidates were trained here; {end}")
 
     return worker
 
 
-def _work(run: Path, jobs: int | None) -> tuple[int, int]:
+def _work(run: Path, jobs: Any) -> tuple[int, int, str]:
+    """How many candidates were trained here, how many everywhere, and how it ended."""
     from moew.cli._prepare import prepare_job
+    from moew.cli._run_settings import settings_of_run
     from moew.cli.runs._folder import RunFolder
     from moew.search import train_candidates
 
     folder = RunFolder(run)
-    settings = _settings_of(folder.settings_of_what_is_written)
+    settings = settings_of_run(folder.settings_of_what_is_written)
     if jobs is not None:
         settings["jobs"] = jobs
     job = prepare_job(settings, folder.study, join=True)
     with users_code():
         _, outcomes = train_candidates(job.search)
-    return sum(one.n_trained_here for one in outcomes.values()), sum(
-        len(one.trials) for one in outcomes.values()
-    )
-
-
-def _settings_of(path: Path) -> dict[str, Any]:
-    """The settings of a run, as the options of `moew fit`."""
-    from moew.cli import fit
-    from moew.cli._options import completed
-
-    with fit.command().make_context("fit", ["--config", str(path)]) as context:
-        return completed(context.params, context.command)
+    here = sum(one.n_trained_here for one in outcomes.values())
+    everywhere = sum(len(one.trials) for one in outcomes.values())
+    cut_off = next(iter(outcomes.values())).cut_off
+    return here, everywhere, "all are trained." if cut_off is None else str(cut_off)

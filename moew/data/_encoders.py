@@ -5,11 +5,13 @@ How the rows are cut into chunks changes means and deviations only by rounding.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self, get_args
 
 import numpy as np
 
+from moew._util.numbers import level
 from moew._util.state import State
 from moew.data._columns import (
     MOST_LEVELS,
@@ -234,6 +236,19 @@ class TabularEncoder:
             encoded[:, j] = part
         return encoded
 
+    def dimension_names(self, columns: Sequence[str] | None = None) -> list[str]:
+        """What each encoded column is called: "age", "colour = red", "age missing".
+
+        `columns` are the names of the columns of X; None: those of the data frame it was fitted with, or
+        their places.
+        """
+        named = columns or self.names_ or [f"column {j}" for j in range(len(self.columns_))]
+        return [
+            part
+            for name, column in zip(named, self.columns_, strict=True)
+            for part in _dimension_names(column, f"{name} = ", str(name))
+        ]
+
     def state(self) -> State:
         """The fitted encoder as a JSON-able dict."""
         return {
@@ -276,6 +291,10 @@ class TargetEncoder:
             coded = one_hot(self.column_, positions)
         return np.column_stack(coded).astype(np.float64, copy=False)
 
+    def dimension_names(self) -> list[str]:
+        """What each column is called: "target", or "class red"."""
+        return _dimension_names(self.column_, "class ", "target")
+
     def state(self) -> State:
         """The fitted encoder as a JSON-able dict."""
         return {"scale": bool(self.scale), "column": _state_of(self.column_)}
@@ -287,6 +306,16 @@ class TargetEncoder:
         self.column_ = _column_of(state["column"], least=1)  # labels of one class
         self.block_ = _blocks([self.column_])[0]
         return self
+
+
+def _dimension_names(column: Column, before_level: str, number: str) -> list[str]:
+    """The names of a column's dimensions: a number's own, or one for each level."""
+    if column.kind == "numeric" or not column.levels:
+        named = [number]
+    else:
+        levels = column.levels[-1:] if column.kind == "binary" else column.levels
+        named = [f"{before_level}{level(value)}" for value in levels]
+    return [*named, f"{number} missing"] if column.flag_missing else named
 
 
 def _state_of(column: Column) -> State:

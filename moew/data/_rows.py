@@ -120,6 +120,7 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
     """
     columns = columns_from(given.metadata, given.X, names)
     n = _num_samples(given.X)
+    _check_single_target(given.y, what)
     try:
         labels = column_or_1d(np.asarray(given.y), warn=True)
     except (ValueError, TypeError) as error:
@@ -152,6 +153,18 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
     labels = _check_labels(labels, task, what)
     weight = None if given.sample_weight is None else _check_sample_weight(given.sample_weight, what)
     return LabelledRows(given.X, labels, weight, columns, groups)
+
+
+def _check_single_target(y: Any, what: str) -> None:
+    shape = np.shape(y) if hasattr(y, "shape") else np.shape(np.asarray(y, dtype=object))
+    if len(shape) != 2 or shape[1] < 2:
+        return
+    raise InvalidInputError(
+        f"the {what} labels y have shape {tuple(shape)}: several values for each row. A metric judges one "
+        "target: fit a search for each column of y, or, if the columns are one-hot classes, pass the classes,"
+        " y.argmax(axis=1).",
+        argument="y",
+    )
 
 
 def with_shared_groups(training: UserRows, validation: UserRows) -> tuple[UserRows, UserRows]:

@@ -288,6 +288,7 @@ def tune(
     own_threshold: float = 0.0,
     most_calls: int = 120,
     values: Callable[[Array], Any] | None = None,
+    undefined_is_lowest: bool = True,
 ) -> TunedRule:
     """The rule fitted for a metric on some rows; on them it is never worse than the model's own decision.
 
@@ -301,6 +302,8 @@ def tune(
     own_threshold : the score above which the model itself decides for the positive class
     most_calls : the number of calls of `value` that are never exceeded
     values : the metric (m,) of many decisions (m, n) in one call, for metrics that can; None where it cannot
+    undefined_is_lowest : whether thresholds near undefined ones are worth less; False where they are
+        undefined because they are not allowed
     """
     check_choice(task, "task", ("binary", "classes", "regression"))
     if isinstance(most_calls, bool) or not isinstance(most_calls, Integral) or most_calls < FEWEST_CALLS:
@@ -323,7 +326,8 @@ def tune(
     own = _number(own_threshold, "own_threshold")
     if rule.by is not None:
         return _tune_groups(rule.by, checked, own, asked, columns, rule.of)
-    return TunedThreshold(_best_threshold(checked, own, asked.above(checked), asked.left), rule.of)
+    best = _best_threshold(checked, own, asked.above(checked), asked.left, undefined_is_lowest)
+    return TunedThreshold(best, rule.of)
 
 
 class _Asked:
@@ -369,7 +373,11 @@ class _Asked:
 
 
 def _best_threshold(
-    scores: FloatArray, start: float, values_at: Callable[[Sequence[float]], list[float]], n_calls: int
+    scores: FloatArray,
+    start: float,
+    values_at: Callable[[Sequence[float]], list[float]],
+    n_calls: int,
+    undefined_is_lowest: bool = True,
 ) -> float:
     """The threshold of scores (n,) with the highest smoothed value; `start` unless another is better.
 
@@ -386,13 +394,13 @@ def _best_threshold(
 
     n_fine = n_calls // 4
     ask(_cuts_over_all(possible, n_calls - 1 - n_fine))
-    best = _peak(values, own, len(scores))
+    best = _peak(values, own, len(scores), undefined_is_lowest=undefined_is_lowest)
     if best != own:
         known = sorted(values)
         place = known.index(best)
         low, high = known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
         ask(_evenly(possible[(possible > low) & (possible < high)], n_fine))
-        best = _peak(values, best, len(scores), (low, high))
+        best = _peak(values, best, len(scores), (low, high), undefined_is_lowest=undefined_is_lowest)
     # A peak of the smoothed values may itself be lower than where the search began.
     return start if best == own or values[best] < values[own] else threshold_selecting(descending, best)
 
@@ -426,7 +434,14 @@ def _nearest(possible: IntArray, wanted: FloatArray) -> list[int]:
     return [int(m) for m in np.unique(nearest)]
 
 
-def _peak(values: Mapping[int, float], own: int, n_rows: int, within: tuple[int, int] | None = None) -> int:
+def _peak(
+    values: Mapping[int, float],
+    own: int,
+    n_rows: int,
+    within: tuple[int, int] | None = None,
+    *,
+    undefined_is_lowest: bool = True,
+) -> int:
     """The number of selected rows, `within` the given ones, with the highest smoothed value.
 
     It is `own` if that has it, else the middle of the longest run that has it.
@@ -436,7 +451,10 @@ def _peak(values: Mapping[int, float], own: int, n_rows: int, within: tuple[int,
     defined = np.isfinite(raw)
     if not defined.any():
         return own
-    smoothed = _smoothed(cuts, np.where(defined, raw, raw[defined].min()), max(WINDOW, NEAR * n_rows))
+    filled = np.where(defined, raw, raw[defined].min())
+    if not undefined_is_lowest:
+        filled = np.interp(cuts, cuts[defined], raw[defined])
+    smoothed = _smoothed(cuts, filled, max(WINDOW, NEAR * n_rows))
     low, high = within or (0, n_rows)
     smoothed[~defined | (cuts < low) | (cuts > high)] = -np.inf
     highest = smoothed.max()

@@ -49,6 +49,11 @@ class BaseEmbedding(Stateful, BaseEstimator):
         check_is_fitted(self)
         return self._scaled(self._embed(X, y), len(y))
 
+    @property
+    def dimension_names(self) -> list[str] | None:
+        """What the dimensions of a fitted embedding are called; None where they have no meaning alone."""
+        return None
+
     def _check_task(self, task: Task) -> None:
         if task not in ("classification", "regression"):
             raise InvalidInputError(

@@ -13,6 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
+from moew._util.numbers import level
 from moew._util.state import State, has_state, pack_array, unpack_array
 from moew._util.threads import one_blas_thread
 from moew.data import TabularEncoder, is_missing, label_levels, label_positions, number_labels
@@ -161,6 +162,29 @@ class DirectionsEmbedding(BaseEmbedding):
             parts += far
         return np.column_stack(parts)
 
+    @property
+    def dimension_names(self) -> list[str]:
+        """What each dimension is about, such as "class 1" or "cost × class 1"."""
+        check_is_fitted(self)
+        n_classes = len(self.levels_)
+        shown = self.levels_ if n_classes > 2 else self.levels_[-1:]
+        names = [f"class {level(value)}" for value in shown] or ["target"]
+        by_class = f" × {names[0]}" if n_classes == 2 else ""
+        for column in self.columns_:
+            of_column = column.dimension_names()
+            names += of_column
+            names += [f"{name}{by_class}" for name in of_column] if by_class else []
+        if self.encoder_ is not None:
+            if self.n_discriminant_ and self.task_ == "regression":
+                names += ["linear prediction", "distance from the linear prediction"]
+            elif self.n_discriminant_ and n_classes > 2:
+                names += ["how typical of its class"]
+            elif self.n_discriminant_:
+                names += ["linear score", f"linear score{by_class}"]
+            n_components = len(self.linear_.intercept) - self.n_discriminant_
+            names += [f"principal component {k + 1}" for k in range(n_components)]
+        return [names[k] for k in self.kept_]
+
     def _positions(self, y: Labels) -> IntArray:
         """The class of each row (n,) as its index; zeros in regression."""
         if self.task_ == "regression":
@@ -307,6 +331,13 @@ class _RowColumn:
             return [hot[1] - hot[0]]
         there = np.sum(hot, axis=0)  # 0 for a missing or unknown value, whose dimensions are zero
         return [_centred(of_level, len(hot)) * there for of_level in hot]
+
+    def dimension_names(self) -> list[str]:
+        """The column's name, or one for each level."""
+        if self.scale is not None:
+            return [self.name]
+        levels = self.levels[1:] if len(self.levels) == 2 else self.levels
+        return [f"{self.name} = {level(value)}" for value in levels]
 
     def state(self) -> State:
         return {

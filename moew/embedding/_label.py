@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from moew._util.numbers import level, number
 from moew._util.state import State, has_state
 from moew.data import label_levels, label_positions, number_labels
 from moew.embedding._base import BaseEmbedding
@@ -53,6 +56,18 @@ class LabelEmbedding(BaseEmbedding):
             return np.eye(len(self.levels_))[label_positions(y, self.levels_)]
         bins = np.searchsorted(self.levels_, number_labels(y), side="right")
         return np.eye(len(self.levels_) + 1)[bins]
+
+    @property
+    def dimension_names(self) -> list[str]:
+        """The classes, or the bins of the target."""
+        check_is_fitted(self)
+        if self.task_ == "classification":
+            return [f"class {level(value)}" for value in self.levels_]
+        edges = [number(edge, 3) for edge in self.levels_]
+        if not edges:
+            return ["target"]
+        between = [f"target {low} to {high}" for low, high in pairwise(edges)]
+        return [f"target below {edges[0]}", *between, f"target from {edges[-1]}"]
 
     def _fitted_content(self) -> State:
         return {"task": self.task_, "levels": self.levels_}

@@ -14,6 +14,8 @@ from moew.embedding._given import FunctionEmbedding, TransformerEmbedding
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import Embedding
 
+_COLUMNS = "columns="
+
 
 def resolve_embedding(thing: Any) -> Embedding:
     """An embedding to fit, from a name, an embedding, columns, a transformer or a function.
@@ -26,6 +28,8 @@ def resolve_embedding(thing: Any) -> Embedding:
         thing = thing.tolist()  # an array or a pandas Index of columns
     if isinstance(thing, str) and thing in EMBEDDINGS:
         return EMBEDDINGS[thing]()
+    if isinstance(thing, str) and thing.startswith(_COLUMNS):
+        return ColumnsEmbedding(columns_of_text(thing))
     if isinstance(thing, BaseEmbedding):
         copy: BaseEmbedding = clone(thing)
         return copy
@@ -41,11 +45,23 @@ def resolve_embedding(thing: Any) -> Embedding:
             return FunctionEmbedding(thing)
     raise InvalidInputError(
         Argument("embedding"),
-        f" must be one of {sorted(EMBEDDINGS)}, a list of column names or positions, an embedding object "
-        "such as LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function of (X, y) that "
-        f"gives an array (n, d); got {thing!r}.",
+        f" must be one of {sorted(EMBEDDINGS)}, 'columns=A,B', a list of column names or positions, an "
+        "embedding object such as LabelEmbedding(), a scikit-learn transformer such as PCA(3), or a function "
+        f"of (X, y) that gives an array (n, d); got {thing!r}.",
         argument="embedding",
     )
+
+
+def columns_of_text(text: str) -> list[str]:
+    """The columns of a text such as "columns=age,income"."""
+    columns = [name.strip() for name in text.removeprefix(_COLUMNS).split(",") if name.strip()]
+    if not columns:
+        raise InvalidInputError(
+            Argument("embedding", text),
+            ": name at least one column, as in columns=A,B.",
+            argument="embedding",
+        )
+    return columns
 
 
 def _is_column(item: Any) -> bool:

@@ -6,8 +6,15 @@ from moew.inspection._again import values_again as values_again
 from moew.inspection._classes import Group as Group
 from moew.inspection._classes import LabelGroups as LabelGroups
 from moew.inspection._classes import groups_by_label as groups_by_label
+from moew.inspection._decisions import ChangedDecisions as ChangedDecisions
+from moew.inspection._decisions import changed_decisions as changed_decisions
 from moew.inspection._landscape import Landscape as Landscape
 from moew.inspection._landscape import landscape as landscape
+from moew.inspection._pareto import pareto_front as pareto_front
+from moew.inspection._reliability import Reliability as Reliability
+from moew.inspection._reliability import ReliabilityBin as ReliabilityBin
+from moew.inspection._reliability import ReliabilityCurve as ReliabilityCurve
+from moew.inspection._reliability import reliability as reliability
 from moew.inspection._rows import TrainedRows as TrainedRows
 from moew.inspection._rows import effective_size as effective_size
 from moew.inspection._rows import table_columns as table_columns
@@ -18,6 +25,9 @@ from moew.inspection._slices import quantile_slices as quantile_slices
 from moew.inspection._slices import slices_of as slices_of
 from moew.inspection._tested import Tested as Tested
 from moew.inspection._tested import on_test_rows as on_test_rows
+from moew.inspection._tested import score_models as score_models
+from moew.inspection._threshold_curve import ThresholdCurve as ThresholdCurve
+from moew.inspection._threshold_curve import threshold_curve as threshold_curve
 from moew.inspection._trace import Trace as Trace
 from moew.inspection._trace import trace as trace
 from moew.inspection._validation_rows import ValidationRows as ValidationRows

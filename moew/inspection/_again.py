@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.inspection._rows import trained_rows
 from moew.search import FittedSearch
 from moew.search._evaluate import FinalModel
-from moew.training import resolve_trainer
+from moew.training import EstimatorTrainer, resolve_trainer
 from moew.types import Labels, Rows
 
 
@@ -63,6 +63,8 @@ def train_again(
     weights = fitted.weighting.training_weights(np.stack([trial.alpha for trial in trials]))
     settings = fitted.settings
     trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
+    if fitted.fit_params and isinstance(trainer, EstimatorTrainer):
+        trainer = replace(trainer, fit_params=fitted.fit_params)
     seeds, parameters = zip(*((trial.seed, trial.parameters) for trial in trials), strict=True)
     for k, model in trainer.train(X, np.asarray(y), weights, seeds, parameters=parameters):
         if isinstance(model, Exception):

@@ -30,6 +30,7 @@ class Landscape:
     values: FloatArray  # (n,)
     numbers: IntArray  # (n,)
     winner: int  # place of the winner among them
+    names: tuple[str, ...]  # what the dimensions are about, or α1 and α2 where the embedding has no names
 
 
 def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: int = 41) -> Landscape:
@@ -79,7 +80,16 @@ def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: i
         values,
         numbers,
         winner,
+        _names(fitted, chosen, n_dims),
     )
+
+
+def _names(fitted: FittedSearch, dims: tuple[int, ...], n_dims: int) -> tuple[str, ...]:
+    embedding = getattr(fitted.weighting, "embedding", None)
+    found = getattr(embedding, "dimension_names", None)
+    if found is None or len(found) != n_dims:
+        return tuple(f"α{dim + 1}" for dim in dims)
+    return tuple(str(found[dim]) for dim in dims)
 
 
 def _chosen(dims: Sequence[int] | None, n_dims: int, slopes: FloatArray) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.numbers import level
 from moew.types import BoolArray, FloatArray, IntArray
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +82,7 @@ def _levels(values: Array) -> tuple[list[str], IntArray] | None:
     levels, codes, counts = np.unique(by, return_inverse=True, return_counts=True)
     if len(levels) > LEVELS and len(levels) > len(values) / 2:
         return None
-    names = [_short(level) for level in levels.tolist()]
+    names = [level(value) for value in levels.tolist()]
     if len(levels) <= LEVELS:
         return names, codes
     frequent = np.sort(np.argsort(-counts, kind="stable")[: LEVELS - 1])
@@ -148,7 +149,3 @@ def _number(value: Any, digits: int) -> str:
     if 1e-4 <= abs(value) < 1e9:
         return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
     return f"{value:.{digits}g}"
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -39,6 +39,9 @@ from moew.metrics._responses import respond as respond
 from moew.metrics._scorer import ScorerMetric as ScorerMetric
 from moew.metrics._selected import mean_of_selected as mean_of_selected
 from moew.metrics._selected import value_per_harm as value_per_harm
+from moew.metrics._several import Constraint as Constraint
+from moew.metrics._several import resolve_constraints as resolve_constraints
+from moew.metrics._several import resolve_metrics as resolve_metrics
 from moew.metrics._theorem_1 import measure_of as measure_of
 from moew.types import Metric as Metric
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from numbers import Real
 from typing import Any, ClassVar, ParamSpec, overload
 
@@ -56,6 +56,8 @@ class FunctionMetric:
     needs_classes: bool = field(default=False, compare=False)
     registry_name: str = field(default="", compare=False)
     made_with: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    description: str = field(default="", compare=False, repr=False)  # else the docstring's first line
+    direction_given: bool = field(default=True, compare=False, repr=False)  # else larger is better by default
     required_columns: tuple[str, ...] = field(init=False)
     optional_columns: tuple[str, ...] = field(init=False)
     takes_pos_label: bool = field(init=False)
@@ -82,6 +84,7 @@ class FunctionMetric:
         both = (*required, *optional)
         put = partial(object.__setattr__, self)  # how to set fields of a frozen record
         put("name", self.name or function_name(self.function))
+        put("description", self.description or first_line(self.function))
         put("required_columns", tuple(n for n in required if n not in _SPECIAL))
         put("optional_columns", tuple(n for n in optional if n not in _SPECIAL))
         put("takes_pos_label", "pos_label" in both)
@@ -171,6 +174,11 @@ class FunctionMetric:
         return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
 
     @property
+    def function_name(self) -> str:
+        """The name of the function itself, whatever the metric is called."""
+        return function_name(self.function)
+
+    @property
     def takes_many(self) -> bool:
         """Whether `values` can score many candidates in one call."""
         return isinstance(self.function, ManyAtOnce)
@@ -251,7 +259,12 @@ def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]
     def make(*args: P.args, **kwargs: P.kwargs) -> FunctionMetric:
         bound = signature(factory).bind(*args, **kwargs)
         made_with = dict(bound.arguments)
-        return replace(factory(*args, **kwargs), registry_name=factory.__name__, made_with=made_with)
+        return replace(
+            factory(*args, **kwargs),
+            registry_name=factory.__name__,
+            made_with=made_with,
+            description=first_line(factory),
+        )
 
     return make
 
@@ -261,7 +274,7 @@ def make_metric(
     function: Callable[..., Any],
     *,
     response: Response = "decision",
-    greater_is_better: bool = True,
+    greater_is_better: bool | None = None,
     name: str | None = None,
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
@@ -274,7 +287,7 @@ def make_metric(
 def make_metric(
     *,
     response: Response = "decision",
-    greater_is_better: bool = True,
+    greater_is_better: bool | None = None,
     name: str | None = None,
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
@@ -287,7 +300,7 @@ def make_metric(
     function: Callable[..., Any] | None = None,
     *,
     response: Response = "decision",
-    greater_is_better: bool = True,
+    greater_is_better: bool | None = None,
     name: str | None = None,
     pos_label: Any = None,
     bounds: tuple[float, float] | None = None,
@@ -298,6 +311,12 @@ def make_metric(
 
     `response` says what `output` is: "decision", class labels (n,) or, in regression, predictions (n,);
     "score" or "proba", those of the positive class (n,), or (n, C) for more than two classes.
+
+    `greater_is_better` is the metric's direction. Without it larger is better, and a function whose name
+    sounds otherwise (cost, error, loss) gets a warning when a search begins.
+
+    `name` is what results and reports call the metric, such as "money lost per day"; by default the
+    function's name. The report also shows the first line of the function's docstring.
 
     `bounds` are the lowest and the highest value the metric can have, where known (infinities allowed).
     `slow` says that a call takes long (it starts a program, calls a service): error margins are then
@@ -332,15 +351,20 @@ def make_metric(
             slow=slow,
             version=version,
         )
+    if name is not None and not (isinstance(name, str) and name.strip()):
+        raise InvalidInputError(
+            f"name must be a text such as 'money lost per day', got {name!r}.", argument="name"
+        )
     return FunctionMetric(
         function,
         response,
-        greater_is_better,
+        True if greater_is_better is None else greater_is_better,
         name or "",
         pos_label,
         bounds=bounds,
         slow=slow,
         version=version,
+        direction_given=greater_is_better is not None,
     )
 
 
@@ -376,6 +400,14 @@ def function_name(function: Any) -> str:
     if isinstance(function, partial):
         return function_name(function.func)
     return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+def first_line(function: Any) -> str:
+    """The first line of a function's docstring; empty if it has none, or is an object that can be called."""
+    while isinstance(function, partial):
+        function = function.func
+    doc = function.__doc__ if hasattr(function, "__qualname__") else None
+    return " ".join(cleandoc(doc).split("\n", 1)[0].split()) if isinstance(doc, str) else ""
 
 
 def check_bounds(bounds: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from moew.models._votes import checked_votes, weighted_majority, weighted_mean
 from moew.types import Array, BoolArray, FloatArray, IntArray, Task
 
 _CLASSES, _SCORES = " classes", " scores"  # names of arrays in packed predictions, which no method has
+_FURTHER = " further "  # before the names of further arrays
 _LABELS = ("decision", "predict")  # the arrays that hold labels in classification
 
 
@@ -33,6 +34,7 @@ class Predictions:
     scores : what decisions are made from: (n,), or (n, C) for more than two classes; None if there is no
         rule, if a rule fitted on training rows has decided already, or if the model has labels only
     own_threshold : the score (n,) above which the model by itself decides for the class that it is of
+    further : as `arrays`, what only other metrics asked the model for that are looked at beside this one
     """
 
     arrays: Mapping[str, Array]
@@ -40,6 +42,7 @@ class Predictions:
     estimator_type: str | None = None
     scores: FloatArray | None = None
     own_threshold: float = 0.0
+    further: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.arrays.values()))) if self.arrays else 0
@@ -48,12 +51,20 @@ class Predictions:
         """The predictions on some of the rows."""
         taken = {name: array[rows] for name, array in self.arrays.items()}
         scores = None if self.scores is None else self.scores[rows]
-        return replace(self, arrays=taken, scores=scores)
+        further = {name: array[rows] for name, array in self.further.items()}
+        return replace(self, arrays=taken, scores=scores, further=further)
+
+    def for_all_metrics(self) -> Predictions:
+        """The same predictions with the further ones among the others, for the metrics that need them."""
+        return replace(self, arrays={**self.arrays, **self.further}, further={}) if self.further else self
 
     def compact(self) -> Predictions:
         """The same predictions in less memory, for the many candidates of a long search."""
         arrays = _CompactArrays(self.arrays)
-        return _CompactPredictions(arrays, self.classes, self.estimator_type, self.scores, self.own_threshold)
+        further = _CompactArrays(self.further) if self.further else {}
+        return _CompactPredictions(
+            arrays, self.classes, self.estimator_type, self.scores, self.own_threshold, further
+        )
 
     def with_rounded_scores(self) -> Predictions:
         """The same predictions with scores of 11 binary digits behind the first, as they are stored.
@@ -69,6 +80,7 @@ class Predictions:
         """Whether both hold the same predictions, bit for bit."""
         return (
             all(np.array_equal(array, other.arrays[name]) for name, array in self.arrays.items())
+            and all(np.array_equal(array, other.further[name]) for name, array in self.further.items())
             and (self.scores is None or np.array_equal(self.scores, np.asarray(other.scores)))
             and self.own_threshold == other.own_threshold
         )
@@ -80,7 +92,8 @@ class Predictions:
         first = parts[0]
         for part in parts[1:]:
             same = np.array_equal(_or_empty(part.classes), _or_empty(first.classes))
-            if part.arrays.keys() != first.arrays.keys() or not same:
+            alike = part.arrays.keys() == first.arrays.keys() and part.further.keys() == first.further.keys()
+            if not alike or not same:
                 raise InvalidInputError(
                     "the models of different folds do not answer alike (other classes or other methods); "
                     "use folds that hold every class, such as a stratified splitter.",
@@ -88,10 +101,11 @@ class Predictions:
                 )
         back = np.argsort(np.concatenate(rows), kind="stable")
         arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
+        further = {n: np.concatenate([part.further[n] for part in parts])[back] for n in first.further}
         scores = [part.scores for part in parts if part.scores is not None]
         if len(scores) < len(parts):  # of some folds alone they are of no use
-            return replace(first, arrays=arrays, scores=None, own_threshold=0.0)
-        return replace(first, arrays=arrays, scores=np.concatenate(scores)[back])
+            return replace(first, arrays=arrays, scores=None, own_threshold=0.0, further=further)
+        return replace(first, arrays=arrays, scores=np.concatenate(scores)[back], further=further)
 
     @classmethod
     def averaged(
@@ -120,8 +134,7 @@ class Predictions:
         known = classes if first.classes is None else first.classes
         scores = _mean([part.scores for part in parts if part.scores is not None], given)
 
-        def answer(name: str) -> Array:
-            answers = [part.arrays[name] for part in parts]
+        def answer(name: str, answers: Sequence[Array]) -> Array:
             if task == "classification" and name in _LABELS:
                 return _labels(answers, given, scores, first.own_threshold, known, pos_label)
             if name == "predict_log_proba":
@@ -129,11 +142,14 @@ class Predictions:
                     return np.asarray(np.log(weighted_mean([np.exp(part) for part in answers], given)))
             return weighted_mean(answers, given)
 
-        return replace(first, arrays={name: answer(name) for name in first.arrays}, scores=scores)
+        arrays = {name: answer(name, [part.arrays[name] for part in parts]) for name in first.arrays}
+        further = {name: answer(name, [part.further[name] for part in parts]) for name in first.further}
+        return replace(first, arrays=arrays, scores=scores, further=further)
 
     def packed(self) -> bytes:
         """The predictions as few bytes, for a study's storage; see `unpacked`."""
         named = {**self.arrays, _CLASSES: self.classes, _SCORES: self.scores}
+        named |= {_FURTHER + name: array for name, array in self.further.items()}
         heads, bodies = [], []
         for name, array in named.items():
             if array is not None:
@@ -153,7 +169,10 @@ class Predictions:
                 arrays[name] = unpack_compact(packed, rest[start : start + length])
                 start += length
             classes, scores = arrays.pop(_CLASSES, None), arrays.pop(_SCORES, None)
-            return cls(arrays, classes, head["type"], scores, head["own_threshold"])
+            further = {
+                name[len(_FURTHER) :]: arrays.pop(name) for name in [*arrays] if name.startswith(_FURTHER)
+            }
+            return cls(arrays, classes, head["type"], scores, head["own_threshold"], further)
         except (ValueError, LookupError, TypeError, zlib.error) as error:
             raise StateError(f"these are no packed predictions ({error}).") from error
 
@@ -216,6 +235,7 @@ def _check_alike(first: Predictions, other: Predictions) -> None:
     """Raise unless the predictions are of the same kind on as many rows."""
     if (
         other.arrays.keys() != first.arrays.keys()
+        or other.further.keys() != first.further.keys()
         or not np.array_equal(_or_empty(other.classes), _or_empty(first.classes))
         or (other.scores is None) != (first.scores is None)
         or other.own_threshold != first.own_threshold

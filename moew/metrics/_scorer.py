@@ -24,7 +24,14 @@ from moew.exceptions import InvalidInputError, MoewError
 from moew.metrics._fast import FastForm, fast_value
 from moew.metrics._labels import shown_labels
 from moew.metrics._made_up import made_up_model
-from moew.metrics._metric import cannot_judge, check_length, missing_columns, missing_weights, one_number
+from moew.metrics._metric import (
+    cannot_judge,
+    check_length,
+    first_line,
+    missing_columns,
+    missing_weights,
+    one_number,
+)
 from moew.metrics._predictions import Predictions
 from moew.metrics._recorded import METHODS, Recorder, Replay
 from moew.metrics._responses import model_name
@@ -63,6 +70,11 @@ class ScorerMetric:
     required_columns: ClassVar[tuple[str, ...]] = ()
     known_columns: ClassVar[None] = None  # depends on scikit-learn's metadata routing
     takes_many: ClassVar[bool] = False
+
+    @property
+    def description(self) -> str:
+        """The first line of the docstring of the scorer's function; empty if it has none."""
+        return first_line(getattr(self.scorer, "_score_func", self.scorer))
 
     @property
     def requires_sample_weight(self) -> bool:

@@ -7,6 +7,9 @@ returns the axes. Colours can be told apart by colour-blind people.
 from moew.plotting._candidates import history as history
 from moew.plotting._candidates import landscape as landscape
 from moew.plotting._candidates import validation_against_test as validation_against_test
+from moew.plotting._several import metric_over_threshold as metric_over_threshold
+from moew.plotting._several import pareto as pareto
+from moew.plotting._several import reliability_curve as reliability_curve
 from moew.plotting._weights import weight_contours as weight_contours
 from moew.plotting._weights import weights_by_class as weights_by_class
 from moew.plotting._weights import weights_by_column as weights_by_column

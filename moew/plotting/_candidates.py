@@ -11,13 +11,24 @@ from moew._util.margins import TWO_SIDED
 from moew.exceptions import InvalidInputError
 from moew.inspection import Landscape, given_rows, trace, values_again
 from moew.inspection import landscape as make_landscape
-from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new, best_is_bright, metric_label
+from moew.plotting._axes import (
+    BLUE,
+    GREY,
+    ORANGE,
+    axes_or_new,
+    best_is_bright,
+    legend_above,
+    metric_label,
+)
 from moew.search import ExampleWeightSearch, FittedSearch, SearchResult, fitted_search
 from moew.types import Labels, Rows
 
 
 def history(search: ExampleWeightSearch | FittedSearch, *, ax: Any = None) -> Any:
-    """Every candidate's validation score, the best so far, the unweighted model's and the honest score."""
+    """Every candidate's validation score, the best so far, the unweighted model's and the honest score.
+
+    A star marks the winner.
+    """
     fitted = fitted_search(search)
     seen, result = trace(fitted), fitted.result
     ax = axes_or_new(ax)
@@ -30,8 +41,10 @@ def history(search: ExampleWeightSearch | FittedSearch, *, ax: Any = None) -> An
     if len(seen.failed):
         low = ax.get_ylim()[0]
         ax.plot(seen.failed, np.full(len(seen.failed), low), "x", color=GREY, clip_on=False, label="failed")
+    best = result.best_trial
+    ax.scatter(best.number, best.value, s=110, marker="*", color=ORANGE, zorder=3, label="winner")
     ax.set(xlabel="candidate", ylabel=metric_label(result))
-    ax.legend(frameon=False)
+    legend_above(ax)
     return ax
 
 
@@ -102,7 +115,7 @@ def validation_against_test(
         ax.set_title(f"correlation {np.corrcoef(pairs.T)[0, 1]:.2f} over {len(pairs)} candidates")
     ax.axline((pairs[:, 0].mean(),) * 2, slope=1, color=GREY, linewidth=0.8, linestyle=":")
     ax.set(xlabel=metric_label(result), ylabel=f"{result.metric}, test")
-    ax.legend(frameon=False)
+    legend_above(ax, ncols=3)
     return ax
 
 
@@ -113,8 +126,8 @@ def _curve(result: SearchResult, seen: Landscape, ax: Any) -> None:
     ax.scatter(seen.alphas[:, 0], seen.values, s=14, color=GREY, label="candidates")
     best = seen.alphas[seen.winner, 0], seen.values[seen.winner]
     ax.scatter(*best, s=110, marker="*", color=ORANGE, zorder=3, label="winner")
-    ax.set(xlabel=f"α{seen.dims[0] + 1}", ylabel=metric_label(result))
-    ax.legend(frameon=False)
+    ax.set(xlabel=seen.names[0], ylabel=metric_label(result))
+    legend_above(ax, ncols=3)
 
 
 def _surface(result: SearchResult, seen: Landscape, ax: Any) -> None:
@@ -128,6 +141,6 @@ def _surface(result: SearchResult, seen: Landscape, ax: Any) -> None:
     )
     best = seen.alphas[seen.winner]
     ax.scatter(*best, s=190, marker="*", color=ORANGE, edgecolor="white", zorder=3, label="winner")
-    ax.set(aspect="equal", xlabel=f"α{seen.dims[0] + 1}", ylabel=f"α{seen.dims[1] + 1}")
+    ax.set(aspect="equal", xlabel=seen.names[0], ylabel=seen.names[1])
     ax.figure.colorbar(mesh, ax=ax, label=metric_label(result), shrink=0.85)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False)

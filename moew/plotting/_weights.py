@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from moew._util.numbers import number
 from moew.exceptions import InvalidInputError
 from moew.inspection import groups_by_label, slices_of, table_columns, trained_rows
-from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new
+from moew.plotting._axes import BLUE, GREY, ORANGE, axes_or_new, legend_above
 from moew.search import ExampleWeightSearch, FittedSearch, fitted_search
 from moew.types import Labels, Rows
 
@@ -47,11 +48,7 @@ def weights_by_class(
         beside.plot(places, errors, "D", color=ORANGE, label="unweighted model's validation error")
         beside.set_ylim(bottom=0)
         beside.set_ylabel("validation error" if found.is_classes else "mean absolute error, validation")
-        handles = [*ax.get_legend_handles_labels()[0], *beside.get_legend_handles_labels()[0]]
-        ax.legend(handles, [handle.get_label() for handle in handles], frameon=False, loc="upper left")
-        # The legend gets room of its own above the bars.
-        ax.set_ylim(top=1.3 * ax.get_ylim()[1])
-        beside.set_ylim(top=1.3 * beside.get_ylim()[1])
+        legend_above(ax, beside)
     return ax
 
 
@@ -105,7 +102,7 @@ def weight_contours(
     levels: int | Sequence[float] = 8,
     ax: Any = None,
 ) -> Any:
-    """Contours of the weight over two features, for rows of one label, on top of those rows.
+    """Contours of the weight over two features, for rows of one class, on top of those rows.
 
     X (n, 2) are the rows that the search was fitted with, numbers only. `levels` says how many contours, or
     of which weights.
@@ -130,13 +127,13 @@ def weight_contours(
     weights = weigh(frame, np.full(len(grid), label, dtype=rows.y.dtype))
     ax = axes_or_new(ax, (5.4, 4.6))
     ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.2, linewidth=0)
-    ax.set(xlabel=names[0], ylabel=names[1], title=f"weight of rows labelled {label}")
+    ax.set(xlabel=names[0], ylabel=names[1], title=f"weight of rows of class {label}")
     lowest, highest = float(weights.min()), float(weights.max())
     if highest < 1.001 * lowest:
-        ax.set_title(f"all rows labelled {label} have the weight {highest:.3g}")
+        ax.set_title(f"all rows of class {label} have the weight {number(highest, 3)}")
         return ax
     # Weights are ratios: from 0.1 to 0.2 is as far as from 1 to 2.
     at = np.geomspace(lowest, highest, levels + 2)[1:-1] if isinstance(levels, int) else levels
     lines = ax.contour(*sides, weights.reshape(points, points), levels=at, norm="log", cmap="viridis")
-    ax.clabel(lines, fmt=lambda weight: f"{weight:.2g}", fontsize=9)
+    ax.clabel(lines, fmt=lambda weight: number(weight, 2), fontsize=9)
     return ax

@@ -7,13 +7,23 @@ from typing import Any
 
 from moew._util.colours import viridis
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import number, signed
-from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, shortened, vertical_axis
+from moew._util.numbers import number, signed, with_margin
+from moew.report._svg import (
+    LETTER,
+    WIDTH,
+    Picture,
+    Scale,
+    horizontal_axis,
+    padded,
+    room_for_ticks,
+    shortened,
+    vertical_axis,
+)
 from moew.report._ways import handed_out_score
 
 Data = Mapping[str, Any]
 Bounds = Sequence[float | None] | None  # lowest and highest value; None: no bound
-_LEFT, _RIGHT = 56.0, WIDTH - 12
+_RIGHT = WIDTH - 12
 _LONG_NAME = 27  # characters of a way's name
 _FAR = 3.0  # candidates this many times as far behind the median as it is behind the best stand at the edge
 
@@ -23,10 +33,11 @@ def gain_interval(verdict: Data) -> str:
     gain, low, high = verdict["gain"], verdict["low"], verdict["high"]
     if gain is None or low is None or high is None or low == high == 0:
         return ""
-    words = f"The gain is {signed(gain)}, its 95 % interval goes from {signed(low)} to {signed(high)}."
+    shown = [signed(value, error=(high - low) / 2) for value in (gain, low, high)]
+    words = f"The gain is {shown[0]}, its 95 % interval goes from {shown[1]} to {shown[2]}."
     picture = Picture("gain", "Gain over the unweighted model", words, 92)
     scale = Scale(*padded([0.0, low, high], 0.12), 16, WIDTH - 16)
-    horizontal_axis(picture, scale, 50, 14, "gain; right of zero is better")
+    horizontal_axis(picture, scale, 50, 14, "gain, better →")
     picture.line(scale(0), 8, scale(0), 50, "zero")
     picture.line(scale(low), 30, scale(high), 30, "whisker a")
     picture.dot(scale(gain), 30, 7, "a", words)
@@ -41,7 +52,7 @@ def differences(ways: Sequence[Data]) -> str:
     ends = [way["difference"] + side * (way["margin"] or 0) for way in known for side in (-1, 1)]
     bottom = 14 + 26.0 * len(ways)
     described = "; ".join(
-        f"{way['name']} {signed(way['difference'])} ± {number(way['margin'], 2)}" for way in known
+        f"{way['name']} {with_margin(way['difference'], way['margin'], sign=True)}" for way in known
     )
     picture = Picture("differences", "Difference to what is handed out", f"{described}.", bottom + 40)
     shown = shortened([way["name"] for way in ways], _LONG_NAME)
@@ -58,17 +69,30 @@ def differences(ways: Sequence[Data]) -> str:
         if way["margin"] is not None and not way["handed_out"]:
             low, high = (scale(way["difference"] + side * way["margin"]) for side in (-1, 1))
             picture.line(low, y, high, y, f"whisker {style}")
-        hint = f"{way['name']}: {signed(way['difference'])} ± {number(way['margin'], 2)}"
+        hint = f"{way['name']}: {with_margin(way['difference'], way['margin'], sign=True)}"
         picture.dot(scale(way["difference"]), y, 6, style, "handed out" if way["handed_out"] else hint)
     return str(picture)
 
 
 def _room(shown: Sequence[str]) -> float:
     """Where a picture begins beside these names."""
-    return 92.0 if max(map(len, shown), default=0) <= 12 else min(20 + 6.6 * max(map(len, shown)), 200.0)
+    longest = max(map(len, shown), default=0)
+    return 92.0 if longest <= 11 else min(16 + LETTER * longest, 205.0)
 
 
-def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: Bounds = None) -> str:
+def better_arrow(words: str, greater_is_better: bool) -> str:
+    """The title of a horizontal axis of scores, with an arrow that points to the better ones."""
+    return f"{words}, better →" if greater_is_better else f"← better, {words}"
+
+
+def intervals(
+    name: str,
+    title: str,
+    metric: str,
+    rows: Sequence[Data],
+    bounds: Bounds = None,
+    greater_is_better: bool = True,
+) -> str:
     """Scores by method: a dot with its interval, and hollow the score as it was chosen.
 
     rows: name, value, margin (None: no interval), best (None: not shown) and style. Intervals end at the
@@ -85,12 +109,12 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: 
     if not numbers:
         return ""
     bottom = 14 + 30.0 * len(rows)
-    told = "; ".join(f"{row['name']} {number(row['value'])} ± {number(row['margin'], 2)}" for row in rows)
+    told = "; ".join(f"{row['name']} {with_margin(row['value'], row['margin'])}" for row in rows)
     picture = Picture(name, title, f"{metric}: {told}.", bottom + 40)
     shown = shortened([row["name"] for row in rows], _LONG_NAME)
     left = _room(shown)
     scale = Scale(*padded(numbers), left, _RIGHT)
-    horizontal_axis(picture, scale, bottom, 8, metric, about=5 if left < 100 else 4)
+    horizontal_axis(picture, scale, bottom, 8, better_arrow(metric, greater_is_better))
     for place, row in enumerate(rows):
         y, style = 24 + 30.0 * place, row["style"]
         picture.name_of(left - 8, y + 4, row["name"], shown[place])
@@ -101,7 +125,7 @@ def intervals(name: str, title: str, metric: str, rows: Sequence[Data], bounds: 
         if row["margin"] is not None:
             low, high = map(scale, ends_of(row))
             picture.line(low, y, high, y, f"whisker {style}")
-        hint = f"{row['name']}: {number(row['value'])} ± {number(row['margin'], 2)}"
+        hint = f"{row['name']}: {with_margin(row['value'], row['margin'])}"
         picture.dot(scale(row["value"]), y, 6, style, hint)
     return str(picture)
 
@@ -118,21 +142,23 @@ def history(data: Data) -> str:
         "The search over time",
         f"{len(values)} candidates; the best score went from {number(search['best_so_far'][0])} to "
         f"{number(search['best_so_far'][-1])}.",
-        290,
+        306,
     )
-    across = Scale(0, max([*numbers, *search["failed"], 1]), _LEFT + 6, _RIGHT - 6)
-    up = Scale(*padded([*shown, *also]), 238, 14)
-    vertical_axis(picture, up, _LEFT, _RIGHT)
-    horizontal_axis(picture, across, 242, 14, "candidate", grid=False)
+    up = Scale(*padded([*shown, *also]), 254, 30)
+    left = room_for_ticks(up)
+    across = Scale(0, max([*numbers, *search["failed"], 1]), left + 6, _RIGHT - 6)
+    vertical_axis(picture, up, left, _RIGHT)
+    _better_upwards(picture, metric["greater_is_better"])
+    horizontal_axis(picture, across, 258, 30, "candidate", grid=False)
     for level, style in ((unweighted, "level b"), (honest, "level a")):
         if level is not None:
-            picture.line(_LEFT, up(level), _RIGHT, up(level), style)
+            picture.line(left, up(level), _RIGHT, up(level), style)
     for n, value in zip(numbers, values, strict=True):
         outside = not up.low <= value <= up.high
         hint = f"candidate {n}: {number(value)}"
         picture.dot(across(n), up(value), 2.6, "hollow dim" if outside else "dim", hint)
     for n in search["failed"]:
-        picture.text(across(n), 240, "×", "tick", "middle")
+        picture.text(across(n), 256, "×", "tick", "middle")
     steps: list[tuple[float, float]] = []
     for n, value in zip(numbers, search["best_so_far"], strict=True):
         if steps:
@@ -142,6 +168,11 @@ def history(data: Data) -> str:
     won = numbers.index(search["winner"])
     picture.star(across(numbers[won]), up(values[won]), 9, "winner", f"best: candidate {numbers[won]}")
     return str(picture)
+
+
+def _better_upwards(picture: Picture, greater_is_better: bool) -> None:
+    """An arrow on a vertical axis of scores that points to the better ones."""
+    picture.text(6, 14, "↑ better" if greater_is_better else "↓ better", "axis")
 
 
 def landscape(data: Data) -> str:
@@ -159,12 +190,12 @@ def _surface(data: Data) -> str:
         share = 0.5 if high == low else (value - low) / (high - low)
         return viridis(share if up_is_good else 1 - share)
 
-    a, b = (f"α{dim + 1}" for dim in seen["dims"])
+    a, b = seen["names"]
     best = values[seen["winner"]]
     picture = Picture(
-        "landscape", f"Validation score over {a} and {b}", f"The best candidate scores {number(best)}.", 334
+        "landscape", f"Score over {a} and {b}", f"The best candidate scores {number(best)}.", 354
     )
-    across, up = Scale(-radius, radius, 52, 332), Scale(-radius, radius, 292, 12)
+    across, up = Scale(-radius, radius, 52, 332), Scale(-radius, radius, 312, 32)
     centre = f'cx="{across(0):.1f}" cy="{up(0):.1f}" r="{across(radius) - across(0):.1f}"'
     picture.add(f'<clipPath id="ball"><circle {centre}/></clipPath>')
     picture.add('<g clip-path="url(#ball)" shape-rendering="crispEdges">')
@@ -182,14 +213,15 @@ def _surface(data: Data) -> str:
     x, y = seen["alphas"][seen["winner"]]
     picture.star(across(x), up(y), 10, "winner on-colour", f"best: {number(best)}")
     vertical_axis(picture, up, 46, 332, grid=False)
-    horizontal_axis(picture, across, 296, 12, a, grid=False)
-    picture.text(14, up(0) + 4, b, "axis", "middle")
+    (across_name, up_name) = shortened([a, b], _LONG_NAME)
+    horizontal_axis(picture, across, 316, 12, f"{across_name} →", grid=False)
+    picture.text(6, 14, f"{up_name} ↑", "axis")
     _colour_bar(picture, colour, low, high)
     return str(picture)
 
 
 def _colour_bar(picture: Picture, colour: Any, low: float, high: float) -> None:
-    scale = Scale(low, high, 292, 12)
+    scale = Scale(low, high, 312, 32)
     for k in range(40):
         value = scale.low + (k + 0.5) / 40 * (scale.high - scale.low)
         y = scale(scale.low + (k + 1) / 40 * (scale.high - scale.low))
@@ -200,8 +232,8 @@ def _colour_bar(picture: Picture, colour: Any, low: float, high: float) -> None:
 
 def _curve(data: Data) -> str:
     seen = data["landscape"]
-    name = f"α{seen['dims'][0] + 1}"
-    picture = Picture("landscape", f"Validation score over {name}", f"{len(seen['values'])} candidates.", 290)
+    (name,) = seen["names"]
+    picture = Picture("landscape", f"Score over {name}", f"{len(seen['values'])} candidates.", 306)
     bands = [
         [
             (x, m + way * TWO_SIDED * s)
@@ -209,10 +241,12 @@ def _curve(data: Data) -> str:
         ]
         for way in (-1, 1)
     ]
-    up = Scale(*padded([*seen["values"], *(m for m in seen["mean"])]), 238, 14)
-    across = Scale(-seen["radius"], seen["radius"], _LEFT, _RIGHT)
-    vertical_axis(picture, up, _LEFT, _RIGHT)
-    horizontal_axis(picture, across, 242, 14, name, grid=False)
+    up = Scale(*padded([*seen["values"], *(m for m in seen["mean"])]), 254, 30)
+    left = room_for_ticks(up)
+    across = Scale(-seen["radius"], seen["radius"], left, _RIGHT)
+    vertical_axis(picture, up, left, _RIGHT)
+    _better_upwards(picture, data["metric"]["greater_is_better"])
+    horizontal_axis(picture, across, 258, 30, f"{shortened([name], _LONG_NAME)[0]} →", grid=False)
     around = [*bands[0], *reversed(bands[1])]
     picture.area([(across(x), up(y)) for x, y in around], "band a")
     picture.lines([(across(x), up(y)) for x, y in zip(seen["sides"], seen["mean"], strict=True)], "trend a")

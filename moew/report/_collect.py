@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +15,7 @@ from moew.exceptions import InvalidInputError
 from moew.inspection import (
     Landscape,
     TrainedRows,
+    changed_decisions,
     effective_size,
     groups_by_label,
     landscape,
@@ -22,9 +24,10 @@ from moew.inspection import (
     trained_rows,
 )
 from moew.report._decision import decision_of
-from moew.report._plain import clipped, plain, setting_text
+from moew.report._more import bound_of, more_of
+from moew.report._plain import clipped, in_words, model_name, plain, setting_text
 from moew.report._rows import example_rows, sliced
-from moew.report._verdict import verdict_of
+from moew.report._verdict import repeats_of, verdict_of
 from moew.report._ways import ways_of
 from moew.search import (
     Comparison,
@@ -36,7 +39,7 @@ from moew.search import (
 from moew.search._ways import UNWEIGHTED
 from moew.types import FloatArray, Labels, Rows
 
-FORMAT = 3  # of the dict; a page that needs other entries gets another number
+FORMAT = 4  # of the dict; a page that needs other entries gets another number
 MOST_GROUPS = 200  # classes that are shown
 _GRID = 41  # points of the landscape along each dimension
 _BINS = 24  # of the histogram of weights
@@ -63,6 +66,8 @@ def collect(
     row_ids: Any = None,
     comparison: Comparison | None = None,
     settings: Mapping[str, Any] | None = None,
+    data_name: str = "",
+    date: datetime.date | None = None,
 ) -> dict[str, Any]:
     """What a report shows of a fitted `ExampleWeightSearch`, as values that JSON holds exactly.
 
@@ -78,6 +83,8 @@ def collect(
     row_ids : (n,), what to call the rows; None is a data frame's index, or numbers from 0
     comparison : what `moew.compare` returned, or None
     settings : what to show as settings; None shows the search's own
+    data_name : what to call the data in the page's title, such as the name of a file
+    date : the day in the page's title; None is today
     """
     fitted = fitted_search(search)
     rows, result, metric = trained_rows(fitted, X, y), fitted.result, fitted.evaluator.metric
@@ -88,6 +95,18 @@ def collect(
     tested = None
     if any(given is not None for given in (X_test, y_test, sample_weight_test, metadata_test)):
         tested = on_test_rows(fitted, X_test, y_test, sample_weight_test, metadata_test, groups_test)
+    changes = changed_decisions(
+        fitted,
+        X,
+        y,
+        X_val,
+        y_val,
+        X_test=X_test,
+        y_test=y_test,
+        metadata=metadata,
+        metadata_val=metadata_val,
+        metadata_test=metadata_test,
+    )
     asked = fitted.settings.honest
     honest = None if asked is None else "halves" if asked == "halves" else "holdout"
     return plain(  # type: ignore[no-any-return]
@@ -95,8 +114,14 @@ def collect(
             "format": FORMAT,
             "moew": __version__,
             "task": fitted.task,
+            "about": {
+                "data": clipped(str(data_name), 120),
+                "model": clipped(model_name(fitted.settings.estimator), 120),
+                "date": (datetime.date.today() if date is None else date).isoformat(),
+            },
             "metric": {
-                "name": clipped(result.metric),
+                "name": clipped(in_words(result.metric)),
+                "description": clipped(getattr(metric, "description", "")),
                 "greater_is_better": result.greater_is_better,
                 "response": metric.response,
                 "bounds": metric.bounds,
@@ -112,7 +137,9 @@ def collect(
                 "guard": bool(fitted.settings.guard),
                 "members": len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
             },
-            "verdict": verdict_of(result, comparison, tested, fitted.study.alpha_zero_repeats),
+            "verdict": verdict_of(result, tested, fitted.study.alpha_zero_repeats)
+            | ({} if bound_of(result) is None else {"kind": "bound"}),
+            "repeats": None if comparison is None else repeats_of(comparison),
             "ways": ways_of(result),
             "scores": _scores(result),
             "tested": None if tested is None else asdict(tested),
@@ -130,7 +157,14 @@ def collect(
             "slices": slices if weights["learned"] else None,
             "rows": examples if weights["learned"] else None,
             "weights": weights,
+            "changes": None if changes is None else asdict(changes),
             "decision": decision_of(fitted),
+            **more_of(
+                fitted,
+                {"X": X_test, "y": y_test, "sample_weight": sample_weight_test},
+                metadata_test,
+                {"X": X_val, "y": y_val},
+            ),
             "notes": [
                 *(clipped(note) for note in result.notes if note != f"judged on {result.rows_judged}."),
                 *([clipped(tested.reason)] if tested is not None and tested.reason else []),
@@ -154,7 +188,7 @@ def collect(
 
 def _scores(result: SearchResult) -> list[dict[str, Any]]:
     """The models of the result; `key` is what `tested` and a comparison call them."""
-    names = {"moew": result.chosen}
+    names = {"moew": result.chosen, "alpha = 0": "shift alone"}
     return [
         {
             "name": names.get(key, key),
@@ -199,7 +233,7 @@ def _warnings(result: SearchResult, rows: TrainedRows, learned: bool) -> list[st
     share = effective_size(rows.weights) / len(rows.weights)
     if learned and share < _LOW_EFFECTIVE:
         notes.append(
-            f"the weights are so uneven that the {len(rows.weights):,} training rows tell as much as "
+            f"the weights differ so much that the {len(rows.weights):,} training rows tell as much as "
             f"{effective_size(rows.weights):,.0f} rows of equal weight: the model may vary more from one "
             "training set to the next."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from moew._util.plain import plain as json_value
@@ -10,6 +11,11 @@ from moew._util.plain import plain as json_value
 _LONGEST = 400  # characters of a setting
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # where in memory a thing lay: another text each time
 _NOT_FITTED = re.compile(r", \w+_=None")
+# Folders of somebody's machine, before the name of a file: after a space, a quote or a bracket, or in a URL
+# of a file.
+_FOLDERS = re.compile(
+    r"(?:^|(?<=[\s'\"(\[=])|(?<=:///))(?:~|[A-Za-z]:)?[\\/](?:[^\\/\s'\",;]+[\\/])+(?=[^\\/\s])"
+)
 _PASSWORD = re.compile(r"(://[^\s/:@]*):[^\s@]*@")
 
 
@@ -31,11 +37,35 @@ def clipped(text: str, longest: int = _LONGEST) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """A setting as a person writes it: no addresses in memory, nothing of a fit, no passwords."""
-    if isinstance(value, str):
-        text = value
+    """A setting as a person writes it: no addresses in memory, nothing of a fit, no passwords, and of files
+    their names alone, without the folders of the machine."""
+    if isinstance(value, PurePath):
+        text = value.name
+    elif isinstance(value, str):
+        text = _file_name(value)
     elif callable(value) and hasattr(value, "__qualname__"):
         text = f"{value.__module__}.{value.__qualname__}"
     else:
         text = " ".join(repr(value).split())
-    return clipped(_PASSWORD.sub(r"\1:***@", _NOT_FITTED.sub("", _ADDRESS.sub("", text))))
+    text = _PASSWORD.sub(r"\1:***@", _NOT_FITTED.sub("", _ADDRESS.sub("", text)))
+    return clipped(_FOLDERS.sub("", text))
+
+
+def in_words(name: str) -> str:
+    """A metric's name as words: "money lost" for a function money_lost."""
+    return name.replace("_", " ").strip() if name.isidentifier() else name
+
+
+def model_name(estimator: Any) -> str:
+    """The class of a model; of a pipeline, that of its last step."""
+    steps = getattr(estimator, "steps", None)
+    return type(steps[-1][1] if isinstance(steps, list) and steps else estimator).__name__
+
+
+def _file_name(text: str) -> str:
+    """The name alone of a file with its whole path, also where folders have spaces in their names."""
+    for kind in (PurePosixPath, PureWindowsPath):
+        path = kind(text)
+        if path.is_absolute() and path.name and " /" not in text:
+            return path.name
+    return text

@@ -10,7 +10,8 @@ from moew._util.margins import TWO_SIDED
 from moew._util.numbers import alike, count
 from moew.report import _charts as charts
 from moew.report._html import figure, section
-from moew.report._tables import table
+from moew.report._repeats import method_name, over_repeats, remarks
+from moew.report._tables import score_cells, table
 from moew.report._ways import handed_out, handed_out_score
 from moew.report._words import MARKS, QUESTION, advice, from_what, headline, how_much, how_sure, why
 
@@ -20,27 +21,32 @@ Data = Mapping[str, Any]
 def verdict(data: Data) -> str:
     """The verdict, at the top of the page."""
     kind = data["verdict"]["kind"]
-    lines = [how_much(data), how_sure(data), why(data)]
-    told = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
+    told = _paragraphs(how_much(data), how_sure(data), why(data))
+    beside = _paragraphs(over_repeats(data), *remarks(data))
     return (
         f'<section id="verdict" class="verdict {kind}"><p class="question">{QUESTION}</p>'
         f'<h1><span class="mark" aria-hidden="true">{MARKS[kind]}</span>{escape(headline(data))}</h1>'
         f'<div class="beside"><div>{told}<p class="advice">{escape(advice(data))}</p>'
         f'<p class="small">{escape(from_what(data))}</p></div>'
-        f"<div>{_before_and_after(data)}{figure(charts.gain_interval(data['verdict']))}</div></div></section>"
+        f"<div>{_before_and_after(data)}{figure(charts.gain_interval(data['verdict']))}{beside}</div></div>"
+        "</section>"
     )
+
+
+def _paragraphs(*lines: str) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines if line)
 
 
 def _before_and_after(data: Data) -> str:
     before, after = data["verdict"]["before"], data["verdict"]["after"]
     if before is None or after is None or data["verdict"]["kind"] == "none":
         return ""
-    without, learned = alike([before, after])
-    repeated = data["verdict"]["evidence"] == "comparison"
-    names = ("uniform", "moew, over the repeats") if repeated else ("unweighted", data["chosen"]["name"])
+    low, high = data["verdict"]["low"], data["verdict"]["high"]
+    half = None if low is None or high is None else (high - low) / 2
+    without, learned = alike([before, after], errors=[half])
     return (
-        f'<p class="figures"><span><b>{without}</b><br>{names[0]}</span><span aria-hidden="true">→</span>'
-        f'<span class="with"><b>{learned}</b><br>{escape(names[1])}</span></p>'
+        f'<p class="figures"><span><b>{without}</b><br>unweighted</span><span aria-hidden="true">→</span>'
+        f'<span class="with"><b>{learned}</b><br>{escape(data["chosen"]["name"])}</span></p>'
     )
 
 
@@ -50,9 +56,10 @@ def ways(data: Data) -> str:
     if not listed:
         return ""
     better = "higher" if data["metric"]["greater_is_better"] else "lower"
+    cells = score_cells([(way["best"], way["honest"]) for way in listed], [way["margin"] for way in listed])
     rows = [
-        [f"✓ {way['name']}" if way["handed_out"] else way["name"], way["best"], way["honest"], difference]
-        for way, difference in zip(listed, _differences(listed), strict=True)
+        [f"✓ {way['name']}" if way["handed_out"] else way["name"], *scores, difference]
+        for way, scores, difference in zip(listed, cells, _differences(listed), strict=True)
     ]
     heads = ["way", "best", "honest", "difference ±\u00a095\u00a0%"]
     caption = f"{data['metric']['name']} of all ways on {data['metric']['judged']}; {better} is better"
@@ -75,7 +82,7 @@ def ways(data: Data) -> str:
 def _differences(listed: Sequence[Data]) -> list[Any]:
     """Each way's difference and margin as one cell, sorted by the difference."""
     numbers = [way["difference"] for way in listed] + [way["margin"] for way in listed]
-    words = alike(numbers, 3)
+    words = alike(numbers, 3, errors=[way["margin"] for way in listed])
     cells: list[Any] = []
     for k, way in enumerate(listed):
         if way["handed_out"]:
@@ -98,7 +105,7 @@ def _corrected(data: Data) -> str:
     after, handed = handed_out_score(data)["honest"], handed_out(data)
     if handed is None or after is None or data["metric"]["honest"] != "halves":
         return ""
-    own, whole = alike([handed["honest"], after])
+    own, whole = alike([handed["honest"], after], errors=[way["margin"] for way in data["ways"]])
     if own == whole:
         return ""
     return f"Without the luck of the choice among the ways, too, what is handed out scores {whole}."
@@ -126,24 +133,29 @@ def comparison(data: Data) -> str:
         for row in data["scores"]
     ]
     held = data["metric"]["n_holdout"]
-    axis = f"{metric}, judged rows" + (" and rows set aside" if held else "")
+    upwards = data["metric"]["greater_is_better"]
     drawn = figure(
-        charts.intervals("scores", "Honest scores", axis, own, data["metric"].get("bounds")),
+        charts.intervals("scores", "Honest scores", metric, own, data["metric"].get("bounds"), upwards),
         _caption(own, held),
     )
-    heads, rows = ["model", "honest", "best"], [[row["name"], row["value"], row["best"]] for row in own]
+    heads, scores = ["model", "honest", "best"], [[row["value"], row["best"]] for row in own]
     if any(row["margin"] is not None for row in own):
         heads.insert(2, "± 95 %")
-        rows = [[*cells[:2], row["margin"], cells[2]] for cells, row in zip(rows, own, strict=True)]
+        scores = [[value, row["margin"], best] for (value, best), row in zip(scores, own, strict=True)]
     if tested is not None:  # the strongest evidence first: a phone shows the first columns
         heads.insert(1, "test")
-        keys = [row["key"] for row in data["scores"]]
-        rows = [[name, tested.get(key), *cells] for key, (name, *cells) in zip(keys, rows, strict=True)]
+        scores = [[tested.get(row["key"]), *cells] for row, cells in zip(data["scores"], scores, strict=True)]
+    margins = [row["margin"] for row in own]
+    rows = [[row["name"], *cells] for row, cells in zip(own, score_cells(scores, margins), strict=True)]
     shown = table("scores-table", f"{metric}, {_where(data)}", heads, rows) + _zero(data)
     if data["comparison"] is None:
         return section("comparison", "The models", f'<div class="beside">{drawn}<div>{shown}</div></div>')
-    body = f'<div class="beside">{_tested_methods(data)}{drawn}</div>{_by_method(data)}{shown}'
-    return section("comparison", "Against other ways, on test rows", body)
+    words = (
+        "The models that this page is about, and all methods over the repeats of the whole search, which "
+        "need not end with the same model."
+    )
+    body = f'<p>{words}</p><div class="beside">{drawn}{_tested_methods(data)}</div>{shown}{_by_method(data)}'
+    return section("comparison", "The models, and other searches like this one", body)
 
 
 def _caption(own: Sequence[Data], n_holdout: int) -> str:
@@ -174,7 +186,7 @@ def _zero(data: Data) -> str:
     """What the model at alpha = 0 is, where there is one."""
     if all(row["key"] != "alpha = 0" for row in data["scores"]):
         return ""
-    words = "alpha = 0: weights for the shift between training and validation rows alone."
+    words = "shift alone: weights that undo the shift between training and validation rows, and no more."
     return f'<p class="small">{words}</p>'
 
 
@@ -182,7 +194,7 @@ def _tested_methods(data: Data) -> str:
     compared, metric = data["comparison"], data["metric"]["name"]
     drawn = [
         {
-            "name": name,
+            "name": method_name(name),
             "value": _mean(row["test"]),
             "margin": row["margin"],
             "best": None,
@@ -192,27 +204,37 @@ def _tested_methods(data: Data) -> str:
     ]
     return figure(
         charts.intervals(
-            "tested", "Test scores by method", f"{metric}, test", drawn, data["metric"].get("bounds")
+            "tested",
+            "Test scores by method",
+            metric,
+            drawn,
+            data["metric"].get("bounds"),
+            data["metric"]["greater_is_better"],
         ),
-        f"Every method may train as many models; {count(compared['repeats'], 'repeat')}, "
-        f"{count(compared['n_test'], 'test row')}. Lines are 95 % intervals over the repeats.",
+        f"Averages of {count(compared['repeats'], 'repeat')}, on {count(compared['n_test'], 'test row')}: "
+        "every method may train as many models. Lines are 95 % intervals over the repeats.",
     )
 
 
 def _by_method(data: Data) -> str:
     methods, metric = data["comparison"]["methods"], data["metric"]["name"]
-    rows = [
-        [name, _mean(row["test"]), row["margin"], _mean(row["honest"]), _mean(row["best"]), row["models"]]
-        for name, row in methods.items()
+    scores = [
+        (_mean(row["test"]), row["margin"], _mean(row["honest"]), _mean(row["best"]))
+        for row in methods.values()
     ]
-    heads = ["way", "test", "± 95 %", "honest", "best", "models"]
-    caption = f"{metric} by way; honest and best: on judged rows"
-    remarks = "".join(
-        f'<p class="small">{escape(name)}: {escape(row["note"])}</p>'
+    cells = score_cells(scores, [row["margin"] for row in methods.values()])
+    rows = [
+        [method_name(name), *shown, row["models"]]
+        for (name, row), shown in zip(methods.items(), cells, strict=True)
+    ]
+    heads = ["method", "test", "± 95 %", "honest", "best", "models"]
+    caption = f"{metric} on average over the repeats; honest and best: on judged rows"
+    said = "".join(
+        f'<p class="small">{escape(method_name(name))}: {escape(row["note"])}</p>'
         for name, row in methods.items()
         if row["note"]
     )
-    return table("comparison-table", caption, heads, rows) + remarks
+    return table("comparison-table", caption, heads, rows) + said
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -232,11 +254,14 @@ def search(data: Data) -> str:
     )
     if seen is None:
         return section("search", "The search of example weights", over_time)
-    others = "" if seen["n_dims"] <= 2 else f" All {seen['n_dims']} dimensions but these are the best one's."
+    axes = " and ".join(seen["names"])
+    more = "further right or up" if len(seen["names"]) == 2 else "further right"
+    others = "" if seen["n_dims"] <= 2 else f" Of {seen['n_dims']} such axes, the others are the best one's."
     kind = "The line is" if len(seen["dims"]) == 1 else "Bright is better. Between the candidates stands"
     over_alpha = figure(
         charts.landscape(data),
-        f"Score over alpha. {kind} the mean of a Gaussian process of all of them.{others}",
+        f"Score by how much weight goes with {axes}: more of it {more}. {kind} an estimate from all "
+        f"candidates.{others}",
     )
     body = f'<div class="beside">{over_time}{over_alpha}</div>'
     return section("search", "The search of example weights", body)

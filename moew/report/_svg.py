@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 WIDTH = 400.0  # units of every picture: a phone's width, so that letters stay readable there
+LETTER = 7.0  # units that a letter of a picture takes, on average
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -132,13 +133,28 @@ def tick_text(value: float, step: float) -> str:
     """As many digits as tell neighbouring ticks apart."""
     if value == 0:
         return "0"
-    if abs(value) >= 1e5 or step < 1e-5:
+    if abs(value) >= 1e9 or step < 1e-5:
         apart = math.floor(math.log10(abs(value))) - math.floor(math.log10(step)) + 2
-        return f"{value:.{max(3, apart)}g}"
+        return f"{value:.{max(3, apart)}g}".replace("-", "−")
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     if abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
         digits += 1  # a step of 2.5 or 0.25
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def apart(scale: Scale, about: int) -> list[tuple[float, str]]:
+    """The ticks of a horizontal scale, so few that their texts do not run into each other."""
+    for n in range(about, 0, -1):
+        ticks = scale.ticks(n)
+        widest = max((len(words) for _, words in ticks), default=0) * LETTER + 8
+        if (len(ticks) - 1) * widest <= abs(scale.end - scale.start):
+            return ticks
+    return ticks[:1]
+
+
+def room_for_ticks(scale: Scale, least: float = 56.0) -> float:
+    """Where a picture begins beside the texts of a vertical scale."""
+    return max(least, 14 + LETTER * max((len(words) for _, words in scale.ticks()), default=0))
 
 
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
@@ -152,7 +168,7 @@ def horizontal_axis(
     picture: Picture, scale: Scale, y: float, top: float, title: str, about: int = 5, grid: bool = True
 ) -> None:
     """Ticks under y with thin lines up to `top`, and a title below."""
-    for value, words in scale.ticks(about):
+    for value, words in apart(scale, about):
         if grid:
             picture.line(scale(value), top, scale(value), y, "grid")
         picture.text(scale(value), y + 15, words, "tick", "middle")

@@ -13,22 +13,14 @@ from moew.search import Comparison, SearchResult
 Kind = Literal["better", "maybe", "no", "worse", "none", "unknown"]
 
 
-def verdict_of(
-    result: SearchResult, comparison: Comparison | None, tested: Tested | None, alpha_zero_repeats: int
-) -> dict[str, Any]:
-    """The verdict with the strongest evidence there is: a comparison over repeats on test rows, the two
-    models on test rows, or honest scores on the judged rows.
+def verdict_of(result: SearchResult, tested: Tested | None, alpha_zero_repeats: int) -> dict[str, Any]:
+    """The verdict on the model that is handed out, with the strongest evidence there is on it: test rows, or
+    honest scores on the judged rows.
 
     `gain` and its interval are positive where what is handed out is better, whatever the metric's direction.
     """
     sign = 1.0 if result.greater_is_better else -1.0
-    is_same = is_unweighted(result, alpha_zero_repeats)
-    if comparison is not None:
-        before, after = (float(comparison[method].test.mean()) for method in ("uniform", "moew"))
-        # Two sources of chance that have nothing to do with each other: the seeds, and the test rows.
-        half = math.hypot(margin(comparison.gain), comparison.test_rows_margin)  # NaN: not known
-        found = _verdict("comparison", before, after, sign, half)
-    elif tested is not None and math.isfinite(sign * (tested.moew - tested.unweighted)):
+    if tested is not None and math.isfinite(sign * (tested.moew - tested.unweighted)):
         found = _verdict("test", tested.unweighted, tested.moew, sign, TWO_SIDED * tested.gain_error)
     else:
         before, after = result.unweighted.value, result.honest.value
@@ -36,7 +28,36 @@ def verdict_of(
         if found["kind"] == "worse" and not (result.n_holdout or result.is_below_unweighted):
             # On these rows it did score better: that the correction for luck is larger is no proof.
             found["kind"] = "no"
-    return {**found, "kind": "none"} if is_same else found
+    return {**found, "kind": "none"} if is_unweighted(result, alpha_zero_repeats) else found
+
+
+def repeats_of(comparison: Comparison) -> dict[str, Any]:
+    """What a comparison says of searches like this one: the mean gain of what moew hands out, with the two
+    kinds of chance in it, the seeds' and the test rows', which have nothing to do with each other."""
+    gain, of_seeds = float(comparison.gain.mean()), margin(comparison.gain)
+    of_rows = comparison.test_rows_margin
+    half = math.hypot(of_seeds, of_rows)  # NaN: not known
+    return {
+        "kind": _kind(gain, half),
+        "gain": gain,
+        "half": half,
+        "of_seeds": of_seeds,
+        "of_rows": of_rows,
+        "before": float(comparison["uniform"].test.mean()),
+        "after": float(comparison["moew"].test.mean()),
+        "others": _others(comparison),
+    }
+
+
+def _others(comparison: Comparison) -> list[dict[str, Any]]:
+    """How far each other method, random weights among them, is ahead of moew in the repeats, with margins."""
+    sign = 1.0 if comparison.greater_is_better else -1.0
+    found = []
+    for row in comparison.rows:
+        if row.method not in ("moew", "uniform"):
+            ahead = sign * (row.test - comparison["moew"].test)
+            found.append({"method": row.method, "ahead": float(ahead.mean()), "margin": margin(ahead)})
+    return found
 
 
 def _verdict(evidence: str, before: float, after: float, sign: float, half: float) -> dict[str, Any]:

@@ -50,6 +50,11 @@ def named(way: str) -> str:
     return f"{way.removesuffix(AND_TUNED)} and tuned decisions" if way.endswith(AND_TUNED) else way
 
 
+def capital(text: str) -> str:
+    """A text that begins a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def be(way: str) -> str:
     """The verb that goes with it."""
     return "is" if way in (CONSTANT, UNWEIGHTED) else "are"

@@ -11,7 +11,7 @@ from moew.report._svg import WIDTH, Picture, Scale, horizontal_axis, padded, sho
 Data = Mapping[str, Any]
 MOST_BARS = 24  # of classes; the table has the others
 _ROW = 24.0
-_LONGEST, _WIDE = 22, 158.0  # characters of a name, and their room: the longest range of numbers fits
+_LONGEST, _WIDE = 22, 164.0  # characters of a name, and their room: the longest range of numbers fits
 
 
 def by_label(labels: Data, weighted: bool = True) -> str:
@@ -31,7 +31,7 @@ def by_label(labels: Data, weighted: bool = True) -> str:
         picture = Picture("by-label", f"Error by {kind}", f"Errors: {described}.", bottom + 40)
     end = 246.0 if errors else WIDTH - 14
     shown = shortened([group["name"] for group in groups], _LONGEST)
-    left = 92.0 if max(map(len, shown)) <= 12 else _WIDE
+    left = 92.0 if max(map(len, shown)) <= 11 else _WIDE
     weight = Scale(0, max([*(g["mean_weight"] for g in groups), 1.0]) * 1.04, left, end)
     if weighted:
         picture.text(left, 14, "mean weight", "head")
@@ -41,7 +41,7 @@ def by_label(labels: Data, weighted: bool = True) -> str:
     error = Scale(0, max(errors, default=1.0) * 1.06, start, WIDTH - 14)
     if errors:
         picture.text(start, 14, "validation error", "head")
-        horizontal_axis(picture, error, bottom, 22, "before → after", about=3)
+        horizontal_axis(picture, error, bottom, 22, "← better", about=3)
     for place, group in enumerate(groups):
         y = 30 + _ROW * place
         picture.name_of(left - 6, y + 12, group["name"], shown[place])
@@ -76,7 +76,7 @@ def by_slice(name: str, column: Data, most: float) -> str:
         hint = f"{part['name']}: weight {number(part['mean_weight'])}, {count(part['n_rows'], 'row')}"
         width = scale(part["mean_weight"]) - _WIDE
         picture.bar(_WIDE, y, width, 15, "a" if part["mean_weight"] >= 1 else "a faint", hint)
-        picture.text(_WIDE + width + 5, y + 12, f"{part['mean_weight']:.2f}", "tick")
+        picture.text(_WIDE + width + 5, y + 12, number(part["mean_weight"], 3), "tick")
     return str(picture)
 
 

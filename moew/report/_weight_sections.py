@@ -62,7 +62,8 @@ def labels(data: Data) -> str:
     cut = len(found["groups"]) < found["n_groups"]
     more = f'<p class="small">The first {len(found["groups"])} of {found["n_groups"]}.</p>' if cut else ""
     unit = "share wrong" if found["is_classes"] else "mean absolute error"
-    title = f"{'Weight' if learned else 'Who gains, who pays: error'} by {kind}"
+    what = "weight and error" if learned else "error"
+    title = f"Who gains, who pays: {what} by {kind}" if errors else f"Weight by {kind}"
     caption = f"Weight by {kind}; errors: {unit}" if learned and errors else f"Weight by {kind}"
     caption = caption if learned else f"Error by {kind}: {unit}"
     body = f'<div class="beside">{figure(charts.by_label(found, learned), words)}'
@@ -97,13 +98,13 @@ def slices(data: Data) -> str:
         "Mean weight of the training rows, cut by the columns whose slices differ most; 1 is the average "
         f"row. Faint bars count less than average.{limit}"
     )
-    heads = ["column", "slice", "rows", "mean weight", "explains"]
+    heads = ["column", "slice", "rows", "mean weight", "accounts for"]
     rows = [
         [c["column"], s["name"], s["n_rows"], s["mean_weight"], (c["explained"], percent(c["explained"]))]
         for c in columns
         for s in c["slices"]
     ]
-    caption = "Weight by slice; “explains” is the share of the weights' variance"
+    caption = "Weight by slice; “accounts for”: so much of how the weights differ goes with this column"
     listed = table("slices-table", caption, heads, rows)
     folded = f"<details><summary>All {len(rows)} slices as a table</summary>{listed}</details>"
     body = f'<p>{escape(words)}</p><div class="cards">{drawn}</div>{folded}{_examples(data)}'
@@ -119,20 +120,19 @@ def weights(data: Data) -> str:
     low, _, _, median, _, _, high = found["quantiles"]
     facts = [
         ("Training rows", f"{found['n']:,}"),
-        ("Effective number of rows", f"{found['effective']:,.0f} ({percent(share)})"),
-        ("Effective at alpha = 0", f"{found['effective_before']:,.0f}"),
+        ("They tell as much as", f"{found['effective']:,.0f} rows of equal weight ({percent(share)})"),
+        ("Before learning, as much as", f"{found['effective_before']:,.0f} rows of equal weight"),
         ("Lowest, median, highest weight", " · ".join(number(v, 3) for v in (low, median, high))),
     ]
     words = (
-        "So many rows of equal weight would tell as much: (Σw)² / Σw². The fewer, the more the model "
-        "depends on single rows."
+        "The fewer rows of equal weight tell as much, (Σw)² / Σw², the more the model depends on single rows."
     )
     own = " The weights include your own sample weights." if found["with_own"] else ""
     body = (
         f'<div class="beside">{figure(charts.histogram(found))}'
         f'<div>{pairs(facts)}<p class="small">{escape(words + own)}</p></div></div>'
     )
-    return section("weights", "How uneven the weights are", body)
+    return section("weights", "How much the weights differ", body)
 
 
 def _without_weights(data: Data) -> str:
@@ -146,7 +146,8 @@ def _examples(data: Data) -> str:
     found = data["rows"]
     parts = []
     for name, title in (("up", "Rows with the most weight"), ("down", "Rows with the least weight")):
-        heads = ["row", "label", "weight", *found["columns"]]
+        kind = "class" if data["task"] == "classification" else "target"
+        heads = ["row", kind, "weight", *found["columns"]]
         rows = [[_id(r["id"]), _id(r["label"]), r["weight"], *r["cells"]] for r in found[name]["rows"]]
         alike = found[name]["n_alike"]
         more = f'<p class="small">{alike:,} rows share this weight.</p>' if alike > len(rows) else ""

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moew._util.numbers import alike, count, number, signed
-from moew.report._ways import be, best_learned, best_of, best_simple, handed_out, named
+from moew._util.numbers import alike, count, number, signed, with_margin
+from moew.report._more_words import bound_advice, bound_headline
+from moew.report._repeats import larger_error, over_repeats, remarks
+from moew.report._ways import be, best_learned, best_of, best_simple, capital, handed_out, named
 from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
 
 Data = Mapping[str, Any]
 QUESTION = "Is there a better model for this metric than the unweighted one?"
-MARKS = {"better": "↑", "maybe": "?", "no": "=", "worse": "↓", "none": "=", "unknown": "?"}
+# No arrows: up would be taken for a number that rises, which is worse for an error.
+MARKS = {"better": "✓", "maybe": "?", "no": "=", "worse": "✗", "none": "=", "unknown": "?", "bound": "≤"}
 
 
 def headline(data: Data) -> str:
     """The answer, with the way that is handed out."""
     way = data["chosen"]["name"]
+    if data.get("bound"):
+        return bound_headline(data["bound"], named(way), "keep" if be(way) == "are" else "keeps")
     return {
         "better": f"Yes: {named(way)}.",
         "maybe": f"Perhaps: {named(way)}, but that is not certain.",
@@ -32,18 +37,13 @@ def how_much(data: Data) -> str:
     verdict, name, way = data["verdict"], data["metric"]["name"], data["chosen"]["name"]
     before, after = verdict["before"], verdict["after"]
     if verdict["kind"] == "none":
-        score = "" if before is None else f" Its {name} is {alike([before])[0]}, {_where(data)}."
+        score = "" if before is None else f" Its {name} is {number(before)}, {_where(data)}."
         return f"What is handed out is the unweighted model.{score}"
     if before is None or after is None:
         return f"Handed out: {named(way)}. There is no honest score of both models to set side by side."
-    shown = alike([after, before])
-    share = "" if before in (0, after) else f" ({signed(100 * (after - before) / abs(before))} %)"
+    shown = alike([after, before], errors=[_half(verdict)])
+    share = "" if before in (0, after) else f" ({signed(100 * (after - before) / abs(before), 2)} %)"
     direction = "higher" if data["metric"]["greater_is_better"] else "lower"
-    if verdict["evidence"] == "comparison":
-        return (
-            f"On average over the repeats, the {name} of what moew hands out is {shown[0]} instead of "
-            f"{shown[1]}{share}, {_where(data)}; {direction} is better."
-        )
     return (
         f"With {named(way)} the {name} is {shown[0]} instead of {shown[1]}{share}, {_where(data)}; "
         f"{direction} is better."
@@ -60,7 +60,8 @@ def how_sure(data: Data) -> str:
         return "How sure that is cannot be said: the scores have no interval here."
     if low == high == 0:
         return "Both score the same, whichever of these rows are looked at."
-    interval = f"The 95 % interval of the gain goes from {signed(low)} to {signed(high)}"
+    ends = [signed(end, error=_half(verdict)) for end in (low, high)]
+    interval = f"The 95 % interval of the gain goes from {ends[0]} to {ends[1]}"
     if low > 0 or high < 0:
         return f"{interval}: it lies wholly {'above' if low > 0 else 'below'} zero."
     luck = ", so that luck alone could explain the gain" if kind == "maybe" else ""
@@ -75,30 +76,25 @@ def why(data: Data) -> str:
     if not data["chosen"]["guard"]:
         other = best_simple(data)
         rest = "" if other is None else f"; {_reaches(other)}"
-        return f"The guard is off, so example weights are handed out whatever simpler ways reach{rest}."
+        off = "The guard is off, so that no simpler way could win: example weights are handed out"
+        return f"{off} whatever those reach{rest}."
     if not handed["simple"]:
         other = best_simple(data)
         rest = "" if other is None else f" The best of those, {named(other['name'])}, {_ahead(other)}."
-        return f"{_capital(named(way))} {be(way)} ahead of every simple way beyond chance.{rest}"
+        return f"{capital(named(way))} {be(way)} ahead of every simple way beyond chance.{rest}"
     learned = best_learned(data)
     if learned is None:
         return f"No other way is ahead of {named(way)} beyond chance."
     ahead = learned["difference"] is None or learned["difference"] > 0
     chance = " beyond chance" if ahead else ""
-    return f"{_capital(named(learned['name']))} were not better{chance}: {_ahead(learned, also=True)}."
+    return f"{capital(named(learned['name']))} were not better{chance}: {_ahead(learned, also=True)}."
 
 
 def from_what(data: Data) -> str:
     """Where the evidence comes from, and what it leaves open."""
-    verdict, metric, comparison = data["verdict"], data["metric"], data["comparison"]
-    if verdict["evidence"] == "comparison" and comparison is not None:
-        return (
-            f"From {count(comparison['repeats'], 'repeat')} of the whole search with other seeds, each "
-            f"judged on {count(comparison['n_test'], 'test row')} that no choice was made on; each may end "
-            "with another way. The gain is against uniform weights; its interval holds the chance of the "
-            "seeds and of the test rows."
-        )
-    these = "The interval is for these two models; another search would end with others."
+    verdict, metric = data["verdict"], data["metric"]
+    these = "The interval is for these two models."
+    these = these if data["repeats"] else f"{these[:-1]}; another search would end with others."
     sure = "" if verdict["low"] is None or verdict["low"] == verdict["high"] else f" {these}"
     if verdict["evidence"] == "test":
         return f"From {count(data['tested']['n_rows'], 'test row')} that no choice was made on.{sure}"
@@ -116,34 +112,35 @@ def from_what(data: Data) -> str:
 
 def told(data: Data) -> list[str]:
     """The verdict in a few sentences, for a terminal."""
-    lines = (headline(data), how_much(data), how_sure(data), why(data), from_what(data))
-    return [line for line in lines if line]
+    lines = (headline(data), how_much(data), how_sure(data), over_repeats(data), *remarks(data), why(data))
+    return [line for line in (*lines, from_what(data)) if line]
 
 
 def advice(data: Data) -> str:
-    """What to do next, by the verdict and by what else is in the table of ways."""
+    """What to do next: by the verdict, by what else is in the table of ways, and by the larger error."""
     kind, way = data["verdict"]["kind"], data["chosen"]["name"]
     rival = _rival(data)
-    more = "test rows" if data["verdict"]["evidence"] != "honest" else "validation or test rows"
+    if data.get("bound"):
+        return bound_advice(data["bound"])
     if kind == "unknown":
         if data["metric"]["honest"]:
             return "Give more validation rows, so that the metric is defined on parts of them."
-        return "Ask for an honest score, or compare on test rows."
+        return "Ask for an honest score, or judge both models on test rows."
     if kind in ("no", "worse"):
         simple = best_simple(data)
         if not data["chosen"]["guard"] and simple is not None and simple["difference"] > 0:
             return f"Turn the guard on: {named(simple['name'])} {_ahead(simple)}."
         simpler = "; it is simpler, and no worse as far as can be seen" if kind == "no" else ""
-        return f"Keep the unweighted model{simpler}."
+        return f"Keep the unweighted model{simpler}.{_other_seeds(data)}"
     if kind == "none":
         if rival is not None:
             return (
-                f"Keep the unweighted model for now. {_capital(named(rival['name']))} may be better "
+                f"Keep the unweighted model for now. {capital(named(rival['name']))} may be better "
                 f"({_margin(rival)}): more validation rows would tell."
             )
         return (
-            "Keep the unweighted model. A larger radius, another embedding or more candidates might find "
-            "more; a model that is flexible enough may have nothing to gain."
+            "Keep the unweighted model. More candidates, a larger radius or another embedding might find "
+            f"more; a model that is flexible enough may have nothing to gain.{_other_seeds(data)}"
         )
     if way == CONSTANT:
         use = (
@@ -151,7 +148,7 @@ def advice(data: Data) -> str:
             "it may not be the number you mean."
         )
     elif kind == "maybe":
-        use = f"Before you switch, get more {more}."
+        return f"Before you switch, {_to_be_surer(data)}."
     elif way == TUNED:
         how = "its predictions are adjusted" if data["task"] == "regression" else "it is decided otherwise"
         use = f"Use it: the model is the same, only {how}. Look at who gains and who pays."
@@ -159,19 +156,48 @@ def advice(data: Data) -> str:
         use = "Use it, after a look at who gains and who pays."
     else:
         use = "Use it, after a look at which rows lose weight."
+    if data["repeats"] is not None and data["repeats"]["kind"] != "better":
+        use += f" Another search may gain less: {larger_error(data)}."
     if rival is None or kind == "maybe":
         return use
     if rival["simple"] and not data["chosen"]["guard"]:
-        return f"{use} {_capital(named(rival['name']))} {be(rival['name'])} simpler, and {_ahead(rival)}."
+        return f"{use} {capital(named(rival['name']))} {be(rival['name'])} simpler, and {_ahead(rival)}."
     return (
-        f"{use} {_capital(named(rival['name']))} may be better still ({_margin(rival)}): more validation "
+        f"{use} {capital(named(rival['name']))} may be better still ({_margin(rival)}): more validation "
         "rows would tell."
     )
 
 
+def _to_be_surer(data: Data) -> str:
+    """What makes the larger of the errors smaller."""
+    repeats = data["repeats"]
+    if repeats is not None and None not in (repeats["of_seeds"], repeats["of_rows"]):
+        more = "give the search more validation rows or candidates"
+        if repeats["of_seeds"] <= repeats["of_rows"]:
+            more = "get more test rows"
+        return f"{more}: {larger_error(data)}"
+    return "get more test rows" if data["verdict"]["evidence"] == "test" else "get validation or test rows"
+
+
+def _other_seeds(data: Data) -> str:
+    repeats = data["repeats"]
+    if repeats is None or repeats["kind"] != "better":
+        return ""
+    return (
+        " But other seeds do gain on average: fit again with another seed, or with more candidates or "
+        "validation rows."
+    )
+
+
+def _half(verdict: Data) -> float | None:
+    """Half the width of the gain's interval, which says how many digits the scores have."""
+    low, high = verdict["low"], verdict["high"]
+    return None if low is None or high is None else (high - low) / 2
+
+
 def way_in_words(way: Data) -> str:
     """What a way would have reached, against what is handed out."""
-    return f"{_capital(named(way['name']))} would have reached {number(way['honest'])} ({_margin(way)})."
+    return f"{capital(_reaches(way))}."
 
 
 def _rival(data: Data) -> Data | None:
@@ -183,7 +209,8 @@ def _rival(data: Data) -> Data | None:
 
 
 def _reaches(way: Data) -> str:
-    return f"{named(way['name'])} would have reached {number(way['honest'])} ({_margin(way)})"
+    score = number(way["honest"], error=way["margin"])
+    return f"{named(way['name'])} would have reached {score} ({_margin(way)})"
 
 
 def _ahead(way: Data, also: bool = False) -> str:
@@ -194,27 +221,21 @@ def _ahead(way: Data, also: bool = False) -> str:
         return "both score the same" if also else "scores the same"
     where = "ahead" if way["difference"] > 0 else "behind"
     start = "they are" if also else be(way["name"])
-    margin = "" if way["margin"] is None else f" ± {number(way['margin'], 2)}"
-    return f"{start} {where} by {number(abs(way['difference']), 2)}{margin}"
+    return f"{start} {where} by {with_margin(abs(way['difference']), way['margin'])}"
 
 
 def _margin(way: Data) -> str:
     if way["difference"] is None:
         return "no difference can be told"
-    return f"{signed(way['difference'], 2)} ± {number(way['margin'], 2)}"
+    return with_margin(way["difference"], way["margin"], sign=True)
 
 
 def _where(data: Data) -> str:
     return {
-        "comparison": "on the test rows",
         "test": "on the test rows",
         "honest": "by honest scores on "
         + ("rows set aside" if data["metric"]["n_holdout"] else data["metric"]["judged"]),
     }[data["verdict"]["evidence"]]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _candidates(data: Data) -> str:

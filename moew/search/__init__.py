@@ -19,6 +19,7 @@ from moew.search._result import FittedSearch as FittedSearch
 from moew.search._result import SearchResult as SearchResult
 from moew.search._saved import load as load
 from moew.search._settings import SearchSettings as SearchSettings
+from moew.search._stop import CutOff as CutOff
 from moew.search._stop import Stopped as Stopped
 from moew.search._study import Trial as Trial
 from moew.search._study import WeightStudy as WeightStudy

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from moew._printable import printable
 from moew._util.margins import TWO_SIDED, margin
-from moew._util.numbers import number, signed
+from moew._util.numbers import alike, number, with_margin
 from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, UserRows, two_dimensional
 from moew.data._groups import columns_of_names, copies_apart, count_groups
@@ -26,9 +27,13 @@ from moew.search._loop import Outcome, Search, search_side_by_side, train_folds
 from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
 from moew.search._searches import list_searches, parameters_search, simple_search
 from moew.search._settings import SearchSettings
+from moew.search._tables import data_frame, html_table
 from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, PARAMETERS, POWERS, TUNED
 from moew.types import FloatArray, Labels, Rows, Weighting
 from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 UNIFORM, RANDOM, MOEW = "uniform", "random", "moew"
 _MOST_REPEATS = 100_000  # more are a mistake, and their seeds alone would take the memory
@@ -118,22 +123,77 @@ class Comparison:
             },
         }
 
-    def __str__(self) -> str:
+    def to_frame(self) -> DataFrame:
+        """The comparison as a pandas data frame, a row for each method.
+
+        Columns: `method`; `n_models`, trained in each repeat; the means over the repeats of `best`, `honest`
+        and `test`; `margin`, half the width of the 95 % interval of `test`; and `note`. The scores of each
+        repeat are in `rows`.
+        """
+        columns = {
+            "method": [row.method for row in self.rows],
+            "n_models": [row.n_models for row in self.rows],
+            **{
+                name: [float(getattr(row, name).mean()) for row in self.rows]
+                for name in ("best", "honest", "test")
+            },
+            "margin": [row.margin for row in self.rows],
+            "note": [row.note for row in self.rows],
+        }
+        return data_frame(columns, "a comparison")
+
+    @property
+    def texts(self) -> list[tuple[str, str, str, str]]:
+        """For each method its mean best, honest and test score and the latter's margin, as a person reads
+        them."""
+        scores = [
+            float(value)
+            for row in self.rows
+            for value in (row.best.mean(), row.honest.mean(), row.test.mean(), row.margin)
+        ]
+        shown = alike(scores, errors=[row.margin for row in self.rows])
+        return [(shown[k], shown[k + 1], shown[k + 2], shown[k + 3]) for k in range(0, len(shown), 4)]
+
+    @property
+    def difference_in_words(self) -> str:
+        """The mean of `difference`, with its margins over the repeats and over the choice of test rows."""
+        over_repeats = with_margin(float(self.difference.mean()), margin(self.gain), sign=True)
+        return (
+            f"{over_repeats} over the repeats, ± {number(self.test_rows_margin, 2)} over the choice of test "
+            "rows"
+        )
+
+    @property
+    def _caption(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
+        return f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows"
+
+    @property
+    def _gain_words(self) -> str:
+        return f"moew − uniform on test: {self.difference_in_words}."
+
+    def __repr__(self) -> str:
+        return printable(f"<Comparison: {self._caption}\n {self._gain_words}") + ">"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row.method, str(row.n_models), *texts) for row, texts in zip(self.rows, self.texts, strict=True)
+        ]
+        below = [self._gain_words, *(f"{row.method}: {row.note}" for row in self.rows if row.note)]
+        return html_table(
+            self._caption, ("method", "models", "best", "honest", "test", "± 95 %"), rows, below
+        )
+
+    def __str__(self) -> str:
         lines = [
-            f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows",
+            self._caption,
             f"{'':28}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
         ]
         lines += [
-            f"{row.method:28}{row.n_models:>8}{number(row.best.mean()):>11}{number(row.honest.mean()):>11}"
-            f"{number(row.test.mean()):>11}{number(row.margin, 2):>11}"
-            for row in self.rows
+            f"{row.method:28}{row.n_models:>8}{''.join(f'{text:>11}' for text in texts)}"
+            for row, texts in zip(self.rows, self.texts, strict=True)
         ]
-        lines.append(
-            f"moew − uniform on test: {signed(self.difference.mean(), 4)} ± "
-            f"{number(margin(self.gain), 2)} over the repeats, ± {number(self.test_rows_margin, 2)} over the "
-            "choice of test rows."
-        )
+        lines.append(self._gain_words)
         lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
         return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])
 
@@ -156,6 +216,7 @@ def compare(
     groups: Any = None,
     groups_val: Any = None,
     groups_test: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
     repeats: int = 10,
     random_state: int = 0,
 ) -> Comparison:
@@ -168,6 +229,7 @@ def compare(
 
     `groups`, `groups_val` and `groups_test` name the query, patient or customer of each row, as in
     `ExampleWeightSearch.fit`; with `groups_test` the margin over the choice of test rows is one over groups.
+    `fit_params` are what the model's `fit` takes besides weights, as there.
 
     Examples
     --------
@@ -215,7 +277,7 @@ def compare(
     training = UserRows(X, y, sample_weight, metadata, groups)
     validation = UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val)
     test = UserRows(X_test, y_test, sample_weight_test, metadata_test, groups_test)
-    return compare_settings(search.settings, training, validation, test, repeats, random_state)
+    return compare_settings(search.settings, training, validation, test, repeats, random_state, fit_params)
 
 
 def compare_settings(
@@ -225,6 +287,7 @@ def compare_settings(
     test: UserRows,
     repeats: int,
     random_state: int = 0,
+    fit_params: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """As `compare`, from the settings of a search and records of rows."""
     if repeats > _MOST_REPEATS:
@@ -233,8 +296,15 @@ def compare_settings(
             f" must be at most {_MOST_REPEATS:,}, since each trains many models, got {repeats!r}.",
             argument="repeats",
         )
+    if settings.timeout is not None:
+        raise InvalidInputError(
+            "a comparison trains equally many models with every method, however long it takes: leave out ",
+            Argument("timeout"),
+            ".",
+            argument="timeout",
+        )
     seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
-    prepared = _prepare_repeats(settings, training, validation, test, seeds)
+    prepared = _prepare_repeats(settings, training, validation, test, seeds, fit_params)
     choices = choices_of_all(METHODS, prepared)
     evaluator, rows = prepared[0].evaluator, _test(prepared[0])
     return Comparison(
@@ -295,7 +365,7 @@ def choices_with_weights(
     prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str = ""
 ) -> list[Choice]:
     """In each repeat the best of as many models as a search trains, all with the same weights (n,)."""
-    return _choices(prepared, _with_weights(prepared, weights, note), tuned=False)
+    return _choices(prepared, _with_weights(prepared, weights, "given weights", note), tuned=False)
 
 
 def _not_here(prepared: Prepared) -> tuple[str, ...]:
@@ -314,16 +384,16 @@ def _can_tune(prepared: Prepared, trained: Mapping[str, _Runs], base: str) -> bo
 def _trained(method: str, prepared: Sequence[Prepared]) -> _Runs:
     """Run the searches of a method in all repeats."""
     if method in (CLASS_WEIGHTS, POWERS):
-        return _search(prepared, [simple_search(one) for one in prepared])
+        return _search(prepared, [simple_search(one) for one in prepared], method)
     if method == PARAMETERS:
-        return _search(prepared, [parameters_search(one) for one in prepared])
+        return _search(prepared, [parameters_search(one) for one in prepared], method)
     if method == RANDOM:
         own = [one.data.training for one in prepared]
         weightings = [
             RandomWeighting(len(rows), rows.sample_weight, one.seed)
             for rows, one in zip(own, prepared, strict=True)
         ]
-        return _search(prepared, _plain_searches(prepared, weightings))
+        return _search(prepared, _plain_searches(prepared, weightings), method)
     note, data = "", prepared[0].data
     weights: list[FloatArray] = [np.ones(len(one.data.training)) for one in prepared]
     if method == "importance" and not data.given_validation:
@@ -332,26 +402,35 @@ def _trained(method: str, prepared: Sequence[Prepared]) -> _Runs:
         note = "a shift of sparse rows is not estimated: uniform."
     elif method == "importance":
         weights = [_importance(one) for one in prepared]
-    return _with_weights(prepared, weights, note)
+    return _with_weights(prepared, weights, method, note)
 
 
-def _with_weights(prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str) -> _Runs:
+def _with_weights(prepared: Sequence[Prepared], weights: Sequence[FloatArray], name: str, note: str) -> _Runs:
     weightings = [
         FixedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
     ]
     if not all(_is_deterministic(one, fixed) for one, fixed in zip(prepared, weightings, strict=True)):
-        return _search(prepared, _plain_searches(prepared, weightings), note)
+        return _search(prepared, _plain_searches(prepared, weightings), name, note)
     note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
-    short = [replace(one, settings=replace(one.settings, n_batches=1, batch_size=1)) for one in prepared]
-    return replace(_search(short, _plain_searches(short, weightings), note), n_models=1)
+    one_model: dict[str, Any] = {"n_batches": 1, "batch_size": 1, "n_candidates": None}
+    short = [replace(one, settings=replace(one.settings, **one_model)) for one in prepared]
+    return replace(_search(short, _plain_searches(short, weightings), name, note), n_models=1)
 
 
 def _prepare_repeats(
-    settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows, seeds: Sequence[int]
+    settings: SearchSettings,
+    training: UserRows,
+    validation: UserRows,
+    test: UserRows,
+    seeds: Sequence[int],
+    fit_params: Mapping[str, Any] | None = None,
 ) -> list[Prepared]:
     """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
     they can be trained together."""
-    prepared = [prepare(replace(settings, random_state=seed), training, validation, test) for seed in seeds]
+    prepared = [
+        prepare(replace(settings, random_state=seed, calibrate=None), training, validation, test, fit_params)
+        for seed in seeds
+    ]
     first = prepared[0]
     if not first.data.given_validation or first.data.holdout is not None:
         return prepared  # every seed splits the rows in its own way
@@ -365,17 +444,23 @@ def _plain_searches(prepared: Sequence[Prepared], weightings: Sequence[Weighting
     ]
 
 
-def _search(prepared: Sequence[Prepared], searches: list[Search], note: str = "") -> _Runs:
-    """Run the searches of all repeats side by side."""
-    settings = prepared[0].settings
-    outcomes = search_side_by_side(
-        searches,
-        n_batches=settings.n_batches,
-        batch_size=settings.batch_size,
-        show_progress=settings.show_progress,
-        most_failures=settings.most_failures,
-    )
+def _search(prepared: Sequence[Prepared], searches: list[Search], method: str, note: str = "") -> _Runs:
+    """Run the searches of one method in all repeats side by side."""
+    outcomes = search_side_by_side(searches, **_how(prepared, method))
     return _Runs(searches, outcomes, len(outcomes[0].trials), note)
+
+
+def _how(prepared: Sequence[Prepared], method: str) -> dict[str, Any]:
+    """The arguments of `search_side_by_side` for all repeats of a method."""
+    settings = prepared[0].settings
+    return {
+        "n_batches": settings.n_batches,
+        "batch_size": settings.batch_size,
+        "n_candidates": settings.n_candidates,
+        "show_progress": settings.show_progress,
+        "progress_name": method,
+        "most_failures": settings.most_failures,
+    }
 
 
 def _choices(prepared: Sequence[Prepared], runs: _Runs, tuned: bool) -> list[Choice]:
@@ -390,16 +475,8 @@ def _choices(prepared: Sequence[Prepared], runs: _Runs, tuned: bool) -> list[Cho
 def _moew(prepared: Sequence[Prepared]) -> list[Choice]:
     """What the whole search hands out in each repeat; the searches of all repeats run side by side."""
     listed = [list_searches(one, fit_weighting(one)) for one in prepared]
-    settings = prepared[0].settings
-    outcomes = iter(
-        search_side_by_side(
-            [search for searches in listed for search in searches.values()],
-            n_batches=settings.n_batches,
-            batch_size=settings.batch_size,
-            show_progress=settings.show_progress,
-            most_failures=settings.most_failures,
-        )
-    )
+    every = [search for searches in listed for search in searches.values()]
+    outcomes = iter(search_side_by_side(every, **_how(prepared, MOEW)))
     made = []
     for one, searches in zip(prepared, listed, strict=True):
         fitted = conclude(one, searches, {name: next(outcomes) for name in searches})

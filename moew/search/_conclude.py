@@ -13,27 +13,30 @@ from typing import Any
 import numpy as np
 
 from moew._printable import shortened
+from moew._util.numbers import number
 from moew._util.seeds import generator
 from moew.data import LabelledRows, SearchData
 from moew.data._splits import strata_of
-from moew.exceptions import SearchFailedError
+from moew.exceptions import MoewWarning, SearchFailedError
 from moew.metrics import Predictions
 from moew.models import ModelEnsemble
+from moew.search._calibrate import JudgedPredictions, Members, calibrate
+from moew.search._constrained import judge_of
 from moew.search._evaluate import FinalModel
-from moew.search._guard import Verdict, WayScore, decide, gain_error, score_ways
+from moew.search._guard import Verdict, WayScore, decide, gain_error, keeping_constraints, score_ways
 from moew.search._honest_score import HonestScore, gain_error_on, no_honest_score
 from moew.search._judge import EFFORTS, Choice, Effort, Judge
 from moew.search._loop import Outcome, Search, train_folds, train_one
+from moew.search._pareto import ParetoFront, TriedModel, with_front
 from moew.search._prepare import Prepared
-from moew.search._result import FittedSearch, SearchResult, WayResult
+from moew.search._result import FittedSearch, JudgedDecisions, SearchResult, WayResult
 from moew.search._searches import simple_name, unweighted_function, zero_is_unweighted
 from moew.search._select import select
 from moew.search._study import Trial, WeightStudy
-from moew.search._ways import UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED, WEIGHTS, best_way, list_ways
 from moew.types import FloatArray
 from moew.weighting import AveragedWeights
 
-_EDGE = 0.02  # a winner this close to the edge of the ball, as a share of the radius, is reported
 _TIMING = 0.5  # seconds of calls of the metric that show how slow it is
 _SLOW = (0.003, 0.015, 0.06)  # seconds of a call of the metric from which on the next of EFFORTS is made
 _EXAMPLE_ROWS = 200  # that stay with the result
@@ -70,9 +73,11 @@ def conclude(
         finalists = _Finalists(prepared, pool, judge, notes)
         strata = strata_of(prepared.data.validation.y, prepared.data.task)
         scores = score_ways(ways, judge, finalists, strata, generator(prepared.seed, "honest"))
-    verdict = decide(scores, prepared.settings.guard)
+        tried = _tried_by_all_metrics(prepared, pool, numbers, judge)
+    verdict = _verdict(prepared, scores, notes)
     by_name = {score.way.name: score for score in scores}
     final = _final(prepared, pool, verdict.chosen.choice)
+    final, judged = _with_probabilities(prepared, pool, verdict.chosen.choice, final, judge.rows, notes)
     unweighted = by_name.get(UNWEIGHTED)
     plain: FinalModel | None = final.model
     if verdict.chosen is not unweighted:
@@ -105,6 +110,8 @@ def conclude(
         n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
         best_parameters=_searched_parameters(prepared, pool, verdict.chosen.choice),
         stopped=main.stopped,
+        cut_off=main.cut_off,
+        pareto=_pareto(prepared, tried, scores, verdict.chosen),
     )
     notes += _notes(main, study, result)
     return FittedSearch(
@@ -119,7 +126,149 @@ def conclude(
         plain,
         final.weight_function,
         _example_rows(prepared.data.training),
+        fit_params=prepared.fit_params,
+        judged_predictions=judged,
+        judged_decisions=_judged_decisions(judge, unweighted, verdict.chosen),
+        simple_models=_simple_models(prepared, by_name, plain),
     )
+
+
+def _with_probabilities(
+    prepared: Prepared,
+    pool: Sequence[Candidate],
+    choice: Choice,
+    final: _Final,
+    rows: LabelledRows,
+    notes: list[str],
+) -> tuple[_Final, JudgedPredictions]:
+    """What is handed out with calibrated probabilities where they are asked for; and its predictions on the
+    judged rows, `rows`."""
+    method, judged = prepared.settings.calibrate, JudgedPredictions(rows, choice.predictions)
+    if method is None:
+        return final, judged
+    chosen = [pool[k] for k in choice.members]
+    votes = choice.votes
+    weights, parameters = [m.weights for m in chosen], [m.trial.parameters for m in chosen]
+    if len(chosen) > 1 and prepared.settings.final == "average":
+        weights, parameters = [mean_weights(pool, choice)], [main_parameters(pool, choice)]
+        chosen, votes = chosen[:1], np.ones(1)
+    members = Members(weights, [m.trial.seed for m in chosen], parameters, votes)
+    try:
+        fitted, raw, calibrated = calibrate(
+            method,
+            prepared.evaluator,
+            prepared.trainer,
+            prepared.data.for_finalists,
+            members,
+            final.model.model,
+            prepared.seed,
+        )
+    except Exception as error:  # must not lose the result of the search
+        told = shortened(f"the probabilities could not be calibrated: {error}")
+        notes.append(told)
+        warnings.warn(MoewWarning(told, argument="calibrate"), stacklevel=5)
+        return final, judged
+    model = replace(final.model, calibration=fitted)
+    return replace(final, model=model), replace(judged, raw=raw, calibrated=calibrated)
+
+
+def _verdict(prepared: Prepared, scores: Sequence[WayScore], notes: list[str]) -> Verdict:
+    """Which way is handed out, of those that keep the constraints."""
+    guard, evaluator = prepared.settings.guard, prepared.evaluator
+    if not evaluator.constraints:
+        return decide(scores, guard)
+    allowed, kept = keeping_constraints(scores, guard)
+    verdict, bounds = decide(allowed, guard), " and ".join(map(str, evaluator.constraints))
+    if kept:
+        verdict = replace(verdict, reason=f"{verdict.reason}, of those that keep {bounds}")
+    else:
+        told = f"nothing that was tried keeps {bounds} with its margin; what comes closest is handed out."
+        notes.append(told)
+        warnings.warn(MoewWarning(told, argument="constraint"), stacklevel=5)
+        verdict = replace(verdict, reason=f"nothing keeps {bounds}, and it comes closest")
+    for one in evaluator.constraints:
+        chosen = verdict.chosen
+        honest = chosen.values[one.name] + chosen.corrections.get(one.name, 0.0)
+        if kept and one.excess(honest) > 0:
+            notes.append(
+                f"corrected for the choice, {one.name} of what is handed out is {number(honest)}: on new "
+                f"rows it is expected not to keep {one}."
+            )
+    return verdict
+
+
+def _tried_by_all_metrics(
+    prepared: Prepared, pool: Sequence[Candidate], numbers: Mapping[str, Sequence[int]], judge: Judge
+) -> list[TriedModel]:
+    """The candidates of all searches by all metrics; none if there is only one metric."""
+    if not prepared.evaluator.others:
+        return []
+    way_of = {k: way for way, places in numbers.items() for k in places}
+    return [
+        TriedModel(
+            way_of[k],
+            pool[k].trial.number,
+            tuple(judge.values_of_all(judge.single(k, judge.every), judge.every).values()),
+        )
+        for k in range(len(pool))
+    ]
+
+
+def _pareto(
+    prepared: Prepared, tried: Sequence[TriedModel], scores: Sequence[WayScore], chosen: WayScore
+) -> ParetoFront | None:
+    """All that was tried, and what the ways chose, by all metrics; None if there is only one metric."""
+    evaluator = prepared.evaluator
+    if not evaluator.others:
+        return None
+    sign = 1.0 if evaluator.metric.greater_is_better else -1.0
+    greater = [metric.greater_is_better for metric in evaluator.metrics.values()]
+    ways = [
+        TriedModel(
+            score.way.name,
+            None,
+            tuple(score.values.values()),
+            (
+                sign * score.honest,
+                *(score.values[name] + score.corrections.get(name, math.nan) for name in evaluator.others),
+            ),
+            () if score.bounds is None else tuple(score.bounds.limits[c.name] for c in evaluator.constraints),
+            None if score.bounds is None else score.bounds.kept,
+            handed_out=score is chosen,
+        )
+        for score in scores
+    ]
+    models = [*ways, *tried]
+    front = with_front(models, greater)
+    return ParetoFront(
+        tuple(evaluator.metrics),
+        tuple(greater),
+        tuple(map(str, evaluator.constraints)),
+        tuple(one.name for one in evaluator.constraints),
+        tuple(one.bound for one in evaluator.constraints),
+        tuple(replace(model, on_front=bool(on)) for model, on in zip(models, front, strict=True)),
+    )
+
+
+def _judged_decisions(judge: Judge, unweighted: WayScore | None, chosen: WayScore) -> JudgedDecisions | None:
+    """The decisions of both models on the judged rows, where they are recorded."""
+    if unweighted is None:
+        return None
+    before, after = (judge.decisions(score.choice) for score in (unweighted, chosen))
+    return None if before is None or after is None else JudgedDecisions(judge.rows.y, before, after)
+
+
+def _simple_models(
+    prepared: Prepared, scores: Mapping[str, WayScore], unweighted: FinalModel | None
+) -> dict[str, FinalModel]:
+    """The constant, and the unweighted model with tuned decisions, where these ways exist."""
+    found = {}
+    if (constant := scores.get(CONSTANT)) is not None:
+        found[CONSTANT] = _constant(prepared, constant.choice).model
+    tuned = scores.get(TUNED)
+    if tuned is not None and tuned.choice.tuned is not None and unweighted is not None:
+        found[TUNED] = replace(unweighted, rule=tuned.choice.tuned)
+    return found
 
 
 def _example_rows(rows: LabelledRows) -> Any:
@@ -204,8 +353,10 @@ def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> 
     evaluator, rows = prepared.evaluator, prepared.data.validation
     seconds, takes, spent = math.inf, "is slow", 0.0
     # Single calls are slow by chance, or because other processes are at work: the fastest of many counts.
-    while seconds >= _SLOW[0] and spent < _TIMING and not evaluator.metric.slow:
+    while seconds >= _SLOW[0] and spent < _TIMING and not evaluator.chooses_slowly:
         took = _timed(evaluator.value, pool[0].predictions, rows)
+        for one in evaluator.constraints:
+            took += _timed(evaluator.value_of, one.name, pool[0].predictions, rows)
         seconds, spent = min(seconds, took), spent + took
         takes = f"takes {seconds:.2g} s"
     effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]
@@ -240,7 +391,7 @@ def _judge(
 ) -> Judge:
     data, predictions = prepared.data, [c.predictions for c in pool]
     values = np.array([c.value for c in pool])
-    return Judge(prepared.evaluator, data.validation, data.task, predictions, values, effort, families)
+    return judge_of(prepared.evaluator, data.validation, data.task, predictions, values, effort, families)
 
 
 @dataclass
@@ -270,7 +421,7 @@ class _Finalists:
         if predictions is None:
             return judge, dict(chosen)
         evaluator = self.prepared.evaluator
-        final = Judge(evaluator, data.validation, data.task, predictions, None, judge.effort)
+        final = judge_of(evaluator, data.validation, data.task, predictions, None, judge.effort)
         place = {member: k for k, member in enumerate(members)}
         moved = {name: self._moved(final, choice, place) for name, choice in chosen.items()}
         for name, choice in chosen.items():  # what is handed out must have a score
@@ -486,15 +637,10 @@ def _way_result(score: WayScore, verdict: Verdict, prepared: Prepared) -> WayRes
 
 
 def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
-    notes = [] if result.stopped is None else [str(result.stopped)]
+    notes = [str(end) for end in (result.stopped, result.cut_off) if end is not None]
     best = result.best_trial
     if best.number < study.alpha_zero_repeats:
-        notes.append("no example weights that were tried beat those of alpha = 0.")
-    elif float(getattr(study.domain, "ball", study.domain).edge_distance(best.alpha)) < _EDGE:
-        notes.append(
-            f"the best candidate lies at the edge of the domain (radius {study.domain.size:g}); "
-            "a larger radius may find better weights."
-        )
+        notes.append("no example weights that were tried beat the weights that the search began with.")
     if _always_the_same(outcome.predictions[best.number]):
         notes.append("the best candidate decides the same for every judged row.")
     failed = [trial for trial in outcome.trials if trial.error is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
@@ -12,24 +13,28 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from moew._util.progress import stage
 from moew._util.seeds import generator
 from moew._util.signals import sigterm_like_ctrl_c
 from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_rows, two_dimensional
 from moew.data._rows import columns_from, n_rows, without_columns
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
-from moew.exceptions import InvalidInputError
+from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.search._conclude import conclude
-from moew.search._evaluate import metric_columns
 from moew.search._loop import Outcome, Search, search_side_by_side
 from moew.search._paper import paper_settings
 from moew.search._prepare import Prepared, fit_weighting, prepare
 from moew.search._result import FittedSearch
+from moew.search._routing import routed_params
 from moew.search._saved import save_search
 from moew.search._searches import list_searches
 from moew.search._settings import SearchSettings
+from moew.search._stop import CutOff
+from moew.search._tables import cv_results
 from moew.search._ways import WEIGHTS
 from moew.types import Array, FloatArray, IntArray, Labels, Rows
 from moew.weighting import (
@@ -45,19 +50,25 @@ if TYPE_CHECKING:
     from moew.search._study import Storage
 
 
-def run_search(prepared: Prepared) -> FittedSearch:
-    """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores."""
-    searches, outcomes = train_candidates(prepared)
+def run_search(prepared: Prepared, *, concludes: bool = False) -> FittedSearch:
+    """Run a prepared search: Algorithm 1 beside the simple ways, the choice, honest scores.
+
+    If `concludes`, a KeyboardInterrupt while candidates are trained ends with the result of what there is.
+    """
+    searches, outcomes = train_candidates(prepared, concludes=concludes)
     try:
-        return conclude(prepared, searches, outcomes)
+        with stage("judging the ways and training the final model", prepared.settings.show_progress):
+            return conclude(prepared, searches, outcomes)
     finally:
         for search in searches.values():
             search.study.close()
 
 
-def train_candidates(prepared: Prepared) -> tuple[dict[str, Search], dict[str, Outcome]]:
+def train_candidates(
+    prepared: Prepared, *, concludes: bool = False
+) -> tuple[dict[str, Search], dict[str, Outcome]]:
     """Train all candidates of a prepared search, with others that join it; returns the searches of all ways,
-    and their outcomes."""
+    and their outcomes. If `concludes`, a KeyboardInterrupt ends it with what there is, and a warning."""
     settings = prepared.settings
     searches = list_searches(prepared, fit_weighting(prepared))
     crew = None if settings.storage is None else searches[WEIGHTS].study.crew(joins=settings.join)
@@ -67,17 +78,34 @@ def train_candidates(prepared: Prepared) -> tuple[dict[str, Search], dict[str, O
                 list(searches.values()),
                 n_batches=settings.n_batches,
                 batch_size=settings.batch_size,
+                n_candidates=settings.n_candidates,
                 show_progress=settings.show_progress,
                 most_failures=settings.most_failures,
                 crew=crew,
+                deadline=prepared.deadline,
+                concludes=concludes,
             )
-        for search in searches.values():
-            search.study.tidy()
+        cut_off = outcomes[0].cut_off
+        if cut_off is None:
+            for search in searches.values():
+                search.study.tidy()
+        elif cut_off.reason == "interrupt":
+            _warn_of_interruption(cut_off)
     except BaseException:
         for search in searches.values():
             search.study.close()
         raise
     return searches, dict(zip(searches, outcomes, strict=True))
+
+
+def _warn_of_interruption(cut_off: CutOff) -> None:
+    warning = MoewWarning(
+        f"interrupted: {cut_off.n_trained} of {cut_off.n_candidates} candidates are trained, and the search "
+        "ends with the best of them. Ctrl-C once more ends it at once, without a result. With a ",
+        Argument("storage"),
+        " an interrupted search can go on.",
+    )
+    warnings.warn(warning, stacklevel=5)  # where `fit` was called
 
 
 class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
@@ -93,10 +121,15 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Any classifier or regressor whose `fit` takes sample weights, or one with `fit_many`.
-    metric : callable, Metric, scikit-learn scorer or name, default None
+    metric : callable, Metric, scikit-learn scorer or name, or a list or dict of them, default None
         What the model is judged by. A bare function gets (y_true, decisions) and is maximised; see
         `make_metric`. A name is one of moew's, such as "precision_at_recall=0.95", or a scorer's. None is
-        accuracy for classifiers and R² for regressors.
+        accuracy for classifiers and R² for regressors. Several, in a list or a dict of names: the first is
+        optimised, the others are computed for every model that was tried; see `result_.pareto`.
+    constraint : str, list of str or None, default None
+        Bounds of metrics that are listed in `metric`, such as "fpr_gap <= 0.05". The best that keeps them is
+        handed out, and kept means: also with the one-sided 95 % margin from bootstrap resamples of the judged
+        rows. Where nothing keeps them, a warning says so, and what comes closest is handed out.
     decision : decision rule, its name, float or None, default None
         How a score becomes a decision, refitted for each candidate; None is the model's `predict`, or
         decisions tuned for the metric where that is better. A name is, for example, "tuned", "select=0.05"
@@ -104,7 +137,8 @@ class ExampleWeightSearch(MetaEstimatorMixin, BaseEstimator):
     embedding : "directions", "autoencoder", "label", "discriminative", columns, transformer, function or \
 Embedding
         z(x, y), the low-dimensional coordinates that the weights depend on. "directions" are the label, the
-        metric's columns, a linear discriminant and principal components.
+        metric's columns, a linear discriminant and principal components. Columns are a list such as
+        ["age", "cost"], or "columns=age,cost", of columns of X or of the metadata.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
     sampler : "gp_bucb", "random", "annealing", "swarm", "differential_evolution", "grid", "cover", Sampler \
@@ -120,6 +154,9 @@ or one of Optuna's
     n_batches, batch_size : int, default 10 and 10
         B and K of the paper: B·K candidates besides α = 0. With the guard, a fifth of them are class weights
         (in regression, powers of the target).
+    n_candidates : int or None, default None
+        The number of candidates besides α = 0 as one number, in place of `n_batches`: so many are trained in
+        batches of `batch_size`, of which the last may be smaller.
     alpha_zero_repeats : int, default 1
         How many α = 0 models are trained first; from two or more the search learns the metric's noise.
     stop_when : float or None, default None
@@ -129,6 +166,12 @@ or one of Optuna's
         random, do not stop it. The simple ways still get their share.
         `result_.stopped` says why, and how many trainings were saved. Needs a sampler with a model, as
         "gp_bucb" is. None trains all candidates.
+    timeout : float or None, default None
+        Seconds for the search, counted from the begin of this `fit`: no candidate is begun after it, those
+        that were begun are finished, and the best so far wins. The models at α = 0 and one candidate are
+        always trained. What then follows takes its own time: finalists with more folds, and the final models.
+        A model with `fit_many` trains a batch at once, and ends after it. `result_.cut_off` and a note say
+        how many candidates were trained. With a storage the same call, with this or another timeout, goes on.
     validation : "auto", None, float, int, splitter or iterable, default "auto"
         Which rows candidates are judged on. "auto": the validation rows and training rows out of fold (two
         folds, five for the finalists), fewer of those the more their distribution differs, none beside 5,000
@@ -144,6 +187,10 @@ or one of Optuna's
     honest : "halves", "holdout", float or None, default "halves"
         How `honest_score_` is computed: from random halves of the judged rows; or on rows set aside
         (0.3 of the validation rows, or the given share) that the search does not use; or not at all.
+    calibrate : "sigmoid", "isotonic" or None, default None
+        Whether `predict_proba` of what is handed out is calibrated on the judged rows, by scores of models
+        that were not trained on them: with a sigmoid, or with an isotonic curve, which needs about a
+        thousand rows. `predict` stays as it was judged. Costs one more training in each fold.
     storage : None, path, URL or Optuna storage, default None
         Where the study is stored. With a storage and an integer `random_state` an interrupted fit
         continues where it stopped. A study that another fit works on is refused.
@@ -153,10 +200,17 @@ or one of Optuna's
         processes, on any machines that reach the storage, with the same data and settings. All of them end
         with the same result, the one that a single process would have. Needs a journal, SQLite or
         PostgreSQL.
-    sample_weight_name : str, default "sample_weight"
-        The name of the weights in the estimator's `fit`; "step__sample_weight" for a Pipeline.
-    n_jobs : int or None, default None
-        How many models are trained in parallel, through joblib.
+    sample_weight_name : str, default "auto"
+        The name of the weights in the estimator's `fit`, such as "step__weight"; "auto" is "sample_weight",
+        for a Pipeline that of its last step.
+    eval_share : float or None, default None
+        A share of the training rows, such as 0.1, for a model that stops early (LightGBM, XGBoost, CatBoost,
+        HistGradientBoosting): each training sets it aside, whole groups and all classes alike, the same rows
+        for all candidates, and passes it to `fit` as `eval_set` with the candidate's weights. None sets
+        nothing aside.
+    n_jobs : int, "auto" or None, default None
+        How many models are trained in parallel, through joblib; -1 is one for each core. "auto" trains in
+        this process for ten seconds, as starting others takes a few itself, and then on all cores.
     candidate_timeout : float or None, default None
         Seconds that the training of one model may take. One that takes longer is ended, and its candidate is
         a failure. Models are then trained in worker processes, with one job too, and must be picklable. Not
@@ -165,7 +219,7 @@ or one of Optuna's
         The share of failed candidates above which the search ends with the reasons, after a batch and from
         ten candidates on. 1 goes on as long as one candidate works.
     show_progress : bool or None, default None
-        None shows a bar on a terminal and nothing elsewhere.
+        None shows a bar on a terminal and in a notebook, and nothing elsewhere.
     random_state : int, RandomState or None, default None
 
     Attributes
@@ -186,7 +240,12 @@ or one of Optuna's
         weights, for comparison; None if it could not be trained
     best_alpha_ : array (d,), of the best single candidate of the search
     alpha_zero_score_ : float, of the α = 0 model; with π = 1 it is the unweighted model
-    result_ : SearchResult, everything above, every way and every trial; print it
+    cv_results_ : dict of arrays (n,), the candidates of the search for example weights in scikit-learn's
+        layout, for `pd.DataFrame(search.cv_results_)`. `mean_test_score` is the metric on the judged rows,
+        pooled over folds, with the sign that makes greater better, and NaN for failures, which `error`
+        explains. `rank_test_score` is 1 for the best; failures come last. `params` and `param_NAME` are the
+        searched hyper-parameters, and `alpha_0`, `alpha_1`, … the candidate's alpha.
+    result_ : SearchResult, everything above, every way and every trial; print it, or `result_.to_frame()`
     study_ : WeightStudy
     fitted_ : FittedSearch, all of this as one record, which reports and plots use
 
@@ -217,6 +276,7 @@ or one of Optuna's
         estimator: Any,
         *,
         metric: Any = None,
+        constraint: Any = None,
         decision: Any = None,
         embedding: Any = "directions",
         base_weights: Any = "label_shift",
@@ -225,17 +285,21 @@ or one of Optuna's
         radius: float | None = None,
         n_batches: int = 10,
         batch_size: int = 10,
+        n_candidates: int | None = None,
         alpha_zero_repeats: int = 1,
         stop_when: float | None = None,
+        timeout: float | None = None,
         validation: Any = "auto",
         final: Literal["ensemble", "average", "best"] = "ensemble",
         guard: bool = True,
         honest: Literal["halves", "holdout"] | float | None = "halves",
+        calibrate: Literal["sigmoid", "isotonic"] | None = None,
         storage: Storage = None,
         study_name: str = "moew",
         join: bool = False,
-        sample_weight_name: str = "sample_weight",
-        n_jobs: int | None = None,
+        sample_weight_name: str = "auto",
+        eval_share: float | None = None,
+        n_jobs: int | Literal["auto"] | None = None,
         candidate_timeout: float | None = None,
         most_failures: float = 0.9,
         show_progress: bool | None = None,
@@ -243,6 +307,7 @@ or one of Optuna's
     ) -> None:
         self.estimator = estimator
         self.metric = metric
+        self.constraint = constraint
         self.decision = decision
         self.embedding = embedding
         self.base_weights = base_weights
@@ -251,16 +316,20 @@ or one of Optuna's
         self.radius = radius
         self.n_batches = n_batches
         self.batch_size = batch_size
+        self.n_candidates = n_candidates
         self.alpha_zero_repeats = alpha_zero_repeats
         self.stop_when = stop_when
+        self.timeout = timeout
         self.validation = validation
         self.final = final
         self.guard = guard
         self.honest = honest
+        self.calibrate = calibrate
         self.storage = storage
         self.study_name = study_name
         self.join = join
         self.sample_weight_name = sample_weight_name
+        self.eval_share = eval_share
         self.n_jobs = n_jobs
         self.candidate_timeout = candidate_timeout
         self.most_failures = most_failures
@@ -313,8 +382,15 @@ or one of Optuna's
         metadata_val: Mapping[str, Any] | None = None,
         groups: Any = None,
         groups_val: Any = None,
+        fit_params: Mapping[str, Any] | None = None,
+        **params: Any,
     ) -> Self:
         """Search for the weights and keep the best model.
+
+        Ctrl-C while candidates are trained gives up what is being trained, and ends with the best so far and
+        a warning, if the models at α = 0 and one candidate are trained. Before that, the second time, and
+        with a storage, which has all that was trained and goes on in the next call, it is a
+        KeyboardInterrupt as usual.
 
         Parameters
         ----------
@@ -323,10 +399,16 @@ or one of Optuna's
         X_val, y_val : validation rows and labels, from the distribution that matters. Inside a Pipeline
             they must be transformed like X: use `Pipeline(…, transform_input=["X_val"])`
         sample_weight_val : (m,), passed to the metric if it takes sample weights
-        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule
-            (a data frame if scikit-learn splits the rows, as in GridSearchCV)
+        metadata, metadata_val : dict or data frame of per-row columns for the metric or the decision rule; of
+            the training rows also for an embedding that names them, such as embedding=["cost"] (a data frame
+            if scikit-learn splits the rows, as in GridSearchCV)
         groups, groups_val : (n,) and (m,), numbers or texts: the query, patient or customer of each row. Rows
             of one group are never cut apart: not by held-out rows, folds, or the halves of the honest score
+        fit_params : dict of what the estimator's `fit` takes besides weights, such as
+            {"callbacks": [lightgbm.early_stopping(20)]}; those of a Pipeline go to its last step unless they
+            name another, as in {"scale__copy": True}. What has a value for each of the n rows (`init_score`)
+            is cut with the folds. Each training gets a copy, so that callbacks keep nothing
+        params : the same by scikit-learn's metadata routing, for what the estimator requests
         """
         settings = self.settings
         settings.check()  # before scikit-learn looks at the rows, for which it asks the estimator
@@ -336,10 +418,13 @@ or one of Optuna's
             settings,
             UserRows(X, y, sample_weight, metadata, groups),
             UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val),
+            fit_params=routed_params(self, fit_params, params),
         )
-        # Without a storage there is nothing that could be kept.
-        with nullcontext() if settings.storage is None else sigterm_like_ctrl_c():
-            self._keep(run_search(prepared))
+        if settings.storage is None:  # nothing could be kept, so Ctrl-C concludes with what there is
+            self._keep(run_search(prepared, concludes=True))
+        else:
+            with sigterm_like_ctrl_c():
+                self._keep(run_search(prepared))
         return self
 
     @property
@@ -359,13 +444,30 @@ or one of Optuna's
 
     @available_if(lambda self: self._delegate("predict_proba"))
     def predict_proba(self, X: Rows) -> Any:
-        """The winner's class probabilities (n, C)."""
+        """Class probabilities (n, C) of what is handed out.
+
+        Without `calibrate` they are the model's own. A model that was trained with weights gives
+        probabilities of the weighted rows, which are not those of the rows that it is judged by. With
+        `calibrate` they are probabilities where the judged rows come from, and only they change: `predict`
+        decides by the model's own scores, so `predict_proba(X)[:, 1] > 0.5` can be another decision.
+        """
         X = self._check_fitted_rows(X)
-        return self.best_estimator_.predict_proba(X)
+        if self.calibrate is None:
+            return self.best_estimator_.predict_proba(X)
+        if self.fitted_.winner.calibration is None:
+            raise InvalidInputError(
+                "the probabilities could not be calibrated, see result_.notes; those before calibration are "
+                "best_estimator_.predict_proba(X).",
+                argument="calibrate",
+            )
+        return self.fitted_.winner.probabilities(X)
 
     @available_if(lambda self: self._delegate("predict_log_proba"))
     def predict_log_proba(self, X: Rows) -> Any:
-        """The winner's log class probabilities (n, C)."""
+        """Logarithms of `predict_proba` (n, C)."""
+        if self.calibrate is not None:
+            with np.errstate(divide="ignore"):
+                return np.log(self.predict_proba(X))
         X = self._check_fitted_rows(X)
         return self.best_estimator_.predict_log_proba(X)
 
@@ -401,6 +503,20 @@ or one of Optuna's
         evaluator = self.fitted_.evaluator
         rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
         return evaluator.value_on(self.fitted_.winner, rows)
+
+    def metric_values(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> dict[str, float]:
+        """All metrics on these rows by name, in their own units; NaN where one is undefined."""
+        given = UserRows(self._check_fitted_rows(X), y, sample_weight, metadata)
+        evaluator = self.fitted_.evaluator
+        rows = labelled_rows(given, self.fitted_.task, "scored", evaluator.column_names)
+        return evaluator.values_on(self.fitted_.winner, rows)
 
     def example_weights(self, X: Rows, y: Labels, *, metadata: Mapping[str, Any] | None = None) -> FloatArray:
         """The learned weights (n,) of any labelled rows, on the scale of the training rows' weights.
@@ -539,6 +655,14 @@ or one of Optuna's
         check_is_fitted(self)
         save_search(self, Path(path), trusted)
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How scikit-learn routes metadata: `fit` takes its own (`metadata`, `groups`, `X_val`, …, by
+        `set_fit_request`), and passes to the estimator's `fit` what that requests, but its weights."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(
+            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -559,6 +683,8 @@ or one of Optuna's
         return tags
 
     def _delegate(self, method: str) -> bool:
+        if self.calibrate is not None and method in ("predict_proba", "predict_log_proba"):
+            return True  # of any model that has scores
         # Raises AttributeError with the inner estimator's own message, as available_if expects.
         getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, method)
         return True
@@ -586,7 +712,8 @@ or one of Optuna's
         self, X: Rows, metadata: Mapping[str, Any] | None
     ) -> tuple[Rows, dict[str, Any] | None]:
         """X without columns that only the metric has, and the columns if the weights depend on them."""
-        names = metric_columns(self.fitted_.evaluator.metric)
+        of_weights = getattr(self.weight_function_, "wanted_columns", ())
+        names = (*self.fitted_.evaluator.choosing_columns, *of_weights)
         features = getattr(self, "feature_names_in_", None)
         own = None if features is None else [str(name) for name in features]
         columns = columns_from(metadata, X, names) if self.weight_function_.takes_columns else None
@@ -603,6 +730,7 @@ or one of Optuna's
         self.unweighted_decision_ = None if unweighted is None else unweighted.rule
         if fitted.evaluator.classes is not None:
             self.classes_ = fitted.evaluator.classes
+        self.cv_results_ = cv_results(result.trials, result.greater_is_better)
         self.best_alpha_ = result.best_alpha
         self.best_params_ = dict(result.best_parameters)
         self.training_rows_ = fitted.training_rows

@@ -7,8 +7,8 @@ again on any of these rows, with the decision rule refitted, without the model.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from moew.data._rows import check_same_rows
 from moew.decision import AdjustedPredictions, ClassOffsets, Tuned, tune
 from moew.exceptions import Argument, InvalidInputError
 from moew.metrics import (
+    Constraint,
     Predictions,
     decided_labels,
     decision_basis,
@@ -28,6 +29,7 @@ from moew.metrics import (
     predicts_by_its_scores,
     respond,
 )
+from moew.models._calibration import Calibration, scores_to_calibrate
 from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metric, Response, Rows
 
 PLAINLY_TUNED = Tuned()  # without groups
@@ -39,12 +41,21 @@ SLOW_TUNING_CALLS = 8  # of a metric that is said to be slow
 @dataclass(frozen=True)
 class FinalModel:
     """A fitted model, its fitted decision rule (None: the model's own `predict`), the classes (C,), None in
-    regression, and the positive class. The rule may be one that `tune` fitted."""
+    regression, and the positive class. The rule may be one that `tune` fitted. `calibration` makes
+    probabilities of the model's scores; None: they are the model's own. Decisions do not use it."""
 
     model: Any
     rule: Any
     classes: Array | None
     pos_label: Any
+    calibration: Calibration | None = None
+
+    def probabilities(self, X: Rows) -> Array:
+        """Class probabilities (n, C): calibrated ones, or the model's own."""
+        if self.calibration is None:
+            return np.asarray(self.model.predict_proba(read_only(X)))
+        with answering_alone():
+            return self.calibration.probabilities(scores_to_calibrate(self.model, read_only(X)))
 
     def decide(self, X: Rows, columns: Columns) -> Array:
         """Labels (n,) by the decision rule, or by the model's `predict`; `columns` are for the rule."""
@@ -53,7 +64,7 @@ class FinalModel:
         if not isinstance(self.rule, ClassOffsets | AdjustedPredictions):
             score = rule_score(self.model, self.rule, X, self.pos_label)
             return decided_labels(self.rule.decide(score, columns), np.asarray(self.classes), self.pos_label)
-        with _answering_alone():
+        with answering_alone():
             if self.classes is None:
                 return np.asarray(self.rule.decide(np.asarray(self.model.predict(read_only(X))), columns))
             scores, own = decision_basis(self.model, read_only(X), self.pos_label)
@@ -64,7 +75,7 @@ class FinalModel:
 def rule_score(model: Any, rule: DecisionRule, X: Rows, pos_label: Any) -> FloatArray:
     """What the rule decides by (n,): the model's score of the positive class, or its probability."""
     response: Response = "proba" if rule.of == "probability" else "score"
-    with _answering_alone():
+    with answering_alone():
         return respond(model, read_only(X), response, pos_label)
 
 
@@ -73,7 +84,8 @@ class Evaluator:
     """Scores models by the metric and the decision rule (not fitted); `classes` (C,), None in regression.
 
     `tuned` says how decisions are tuned for the metric where they are; with `always_tuned` those of every
-    candidate are, because the user said so.
+    candidate are, because the user said so. `others` are metrics that are looked at beside the one to
+    optimise, by name, and `name` is what that one is called among them; `constraints` are bounds of any.
     """
 
     metric: Metric
@@ -81,23 +93,25 @@ class Evaluator:
     classes: Array | None
     tuned: Tuned = PLAINLY_TUNED
     always_tuned: bool = False
+    others: Mapping[str, Metric] = field(default_factory=dict)
+    name: str = ""
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
-        named = self.metric.pos_label
-        if named is not None and self.classes is not None and named not in self.classes.tolist():
-            raise InvalidInputError(
-                "the metric's ",
-                Argument("pos_label", named.item() if isinstance(named, np.generic) else named),
-                f" is not one of the classes {self.classes.tolist()[:10]!r}.",
-                argument="pos_label",
-            )
+        for metric in (self.metric, *self.others.values()):
+            self._check_metric(metric)
+        for name, metric in self.others.items():
+            if metric.response in ("score", "proba") and metric.pos_label not in (None, self.pos_label):
+                raise InvalidInputError(
+                    f"the metrics look at scores of one positive class: {self.metric.name!r} at those of "
+                    f"{self.pos_label!r}, {name!r} at those of {metric.pos_label!r}; name the same ",
+                    Argument("pos_label"),
+                    ".",
+                    argument="pos_label",
+                )
         if self.classes is not None and len(self.classes) == 2:
             return
         got = "a regressor" if self.classes is None else f"{len(self.classes)} classes"
-        if self.metric.needs_two_classes:
-            raise InvalidInputError(
-                f"the metric {self.metric.name!r} is for two classes, got {got}.", argument="metric"
-            )
         if self.always_tuned and self.tuned.by is not None:
             raise InvalidInputError(
                 Argument("by", self.tuned.by),
@@ -114,6 +128,38 @@ class Evaluator:
                 argument="decision",
             )
 
+    def _check_metric(self, metric: Metric) -> None:
+        named, classes = metric.pos_label, self.classes
+        if named is not None and classes is not None and named not in classes.tolist():
+            raise InvalidInputError(
+                "the metric's ",
+                Argument("pos_label", named.item() if isinstance(named, np.generic) else named),
+                f" is not one of the classes {classes.tolist()[:10]!r}.",
+                argument="pos_label",
+            )
+        if metric.needs_two_classes and (classes is None or len(classes) != 2):
+            got = "a regressor" if classes is None else f"{len(classes)} classes"
+            raise InvalidInputError(
+                f"the metric {metric.name!r} is for two classes, got {got}.", argument="metric"
+            )
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics by name, the one to optimise first."""
+        return {self.name or self.metric.name: self.metric, **self.others}
+
+    @property
+    def chooses_slowly(self) -> bool:
+        """Whether a metric that chooses is said to be slow: the one to optimise, or one with a bound."""
+        return self.metric.slow or any(self.metrics[one.name].slow for one in self.constraints)
+
+    @property
+    def choosing_columns(self) -> tuple[str, ...]:
+        """Names of the columns that the metrics by which is chosen need or can take: the one to optimise, and
+        those that have a bound."""
+        bounded = [self.metrics[one.name] for one in self.constraints]
+        return tuple(dict.fromkeys(n for metric in (self.metric, *bounded) for n in metric_columns(metric)))
+
     @property
     def pos_label(self) -> Any:
         """The positive class: the metric's, else the second of two classes."""
@@ -124,7 +170,8 @@ class Evaluator:
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns that the metric or the rule needs, which may also be columns of X."""
-        return column_names(self.metric, self.tuned if self.always_tuned else self.rule)
+        rule = self.tuned if self.always_tuned else self.rule
+        return column_names((self.metric, *self.others.values()), rule)
 
     def rehearse(self, estimator: Any, data: SearchData, rng: np.random.Generator) -> None:
         """Raise now what would fail for every candidate, by trying made-up predictions."""
@@ -160,7 +207,8 @@ class Evaluator:
     def check_columns(self, rows: LabelledRows, argument: str) -> None:
         """Raise if a column that the metric needs is missing; the user passes columns as `argument`."""
         weighted = rows.sample_weight is not None
-        self.metric.check_columns(rows.columns, len(rows), argument, weighted=weighted)
+        for metric in (self.metric, *self.others.values()):
+            metric.check_columns(rows.columns, len(rows), argument, weighted=weighted)
 
     def predictions(self, models: Sequence[Any], data: SearchData) -> Predictions:
         """Predictions of the models, one for each fold, on the validation rows of their folds, as a storage
@@ -182,17 +230,48 @@ class Evaluator:
         A rule that is fitted on validation rows is fitted on `fit_on`, the candidate's predictions on other
         rows and those rows, or on `rows` themselves; and so are tuned decisions.
         """
-        if decided is None and self.always_tuned:
-            fitted = self.tune(*(fit_on or (predictions, rows)))
-            decided = None if fitted is None else self.decide_tuned(fitted, predictions, rows)
-        elif decided is None and predictions.scores is not None and self.rule is not None:
-            of, fit_rows = fit_on or (predictions, rows)
-            rule = self._fitted(np.asarray(of.scores), fit_rows)
-            decided = self._labels(rule.decide(read_only(predictions.scores), rows.columns))
+        if decided is None:
+            decided = self.decided(predictions, rows, fit_on)
         return self._metric_value(predictions, rows, decided)
 
-    def _metric_value(self, predictions: Predictions, rows: LabelledRows, decided: Array | None) -> float:
-        return self.metric.value(
+    def decided(
+        self,
+        predictions: Predictions,
+        rows: LabelledRows,
+        fit_on: tuple[Predictions, LabelledRows] | None = None,
+    ) -> Array | None:
+        """Labels (n,) by the user's rule or by tuned decisions, fitted as in `value`; None where those that
+        are recorded stand."""
+        if self.always_tuned:
+            fitted = self.tune(*(fit_on or (predictions, rows)))
+            return None if fitted is None else self.decide_tuned(fitted, predictions, rows)
+        if predictions.scores is None or self.rule is None:
+            return None
+        of, fit_rows = fit_on or (predictions, rows)
+        rule = self._fitted(np.asarray(of.scores), fit_rows)
+        return self._labels(rule.decide(read_only(predictions.scores), rows.columns))
+
+    def value_of(
+        self, name: str, predictions: Predictions, rows: LabelledRows, decided: Array | None = None
+    ) -> float:
+        """One of `metrics` of predictions on `rows`, in its own direction, with the labels `decided` (n,) if
+        they are given; NaN where it is undefined."""
+        metric = self.metrics[name]
+        known = predictions if metric is self.metric else predictions.for_all_metrics()
+        try:
+            value = self._metric_value(known, rows, decided, metric)
+        except Exception:  # undefined on these rows
+            return float("nan")
+        return value if np.isfinite(value) else float("nan")
+
+    def _metric_value(
+        self,
+        predictions: Predictions,
+        rows: LabelledRows,
+        decided: Array | None,
+        metric: Metric | None = None,
+    ) -> float:
+        return (metric or self.metric).value(
             predictions,
             rows.X,
             rows.y,
@@ -218,9 +297,15 @@ class Evaluator:
         of_decisions = self.rule is None and set(predictions.arrays) <= LABEL_ARRAYS
         return of_decisions and (self.classes is None or predictions.scores is not None)
 
-    def tune(self, predictions: Predictions, rows: LabelledRows, most_calls: int | None = None) -> Any:
+    def tune(
+        self,
+        predictions: Predictions,
+        rows: LabelledRows,
+        most_calls: int | None = None,
+        allowed: Callable[[Array], bool] | None = None,
+    ) -> Any:
         """A rule that decides by these predictions so that the metric is best on `rows`; None if decisions
-        cannot be tuned."""
+        cannot be tuned. `allowed` says which labels (n,) may be decided; None: all."""
         if not self.can_tune(predictions):
             return None
         if most_calls is None:
@@ -231,6 +316,8 @@ class Evaluator:
         def value(decided: Array) -> float:
             labels = _tuned_labels(decided, self.classes, self.pos_label)
             try:
+                if allowed is not None and not allowed(labels):
+                    return float("nan")
                 return sign * self._metric_value(predictions, rows, labels)
             except Exception:  # undefined for these decisions
                 return float("nan")
@@ -246,8 +333,14 @@ class Evaluator:
             task=task,
             own_threshold=own,
             most_calls=most_calls,
-            values=values if self.metric.takes_many else None,
+            values=values if self.metric.takes_many and allowed is None else None,
+            undefined_is_lowest=allowed is None,
         )
+
+    def decide_by_rule(self, predictions: Predictions, rows: LabelledRows) -> Array:
+        """Labels (n,) by the user's rule, fitted on the same rows."""
+        rule = self._fitted(np.asarray(predictions.scores), rows)
+        return self._labels(rule.decide(read_only(predictions.scores), rows.columns))
 
     def decide_tuned(self, fitted: Any, predictions: Predictions, rows: LabelledRows) -> Array:
         """Labels or numbers (n,) by a rule that `tune` fitted."""
@@ -282,7 +375,12 @@ class Evaluator:
         """What a model and its fitted rule predict on new rows."""
         self.check_columns(rows, "metadata")
         decided = None if final.rule is None else final.decide(rows.X, rows.columns)
-        return self._respond(final.model, rows, decided)
+        return self._with_further(self._respond(final.model, rows, decided), final.model, rows, decided)
+
+    def values_on(self, final: FinalModel, rows: LabelledRows) -> dict[str, float]:
+        """All metrics of a model and its fitted rule on new rows, by name; NaN where one is undefined."""
+        predictions = self.predictions_on(final, rows)
+        return {name: self.value_of(name, predictions, rows) for name in self.metrics}
 
     def value_on(self, final: FinalModel, rows: LabelledRows) -> float:
         """The metric of a model and its fitted rule on new rows."""
@@ -293,7 +391,7 @@ class Evaluator:
         return self._metric_value(predictions, rows, None)
 
     def _respond(self, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
-        with _answering_alone():
+        with answering_alone():
             return self.metric.respond(
                 model,
                 read_only(rows.X),
@@ -303,6 +401,33 @@ class Evaluator:
                 sample_weight=rows.sample_weight,
                 decided=decided,
             )
+
+    def _with_further(
+        self, predictions: Predictions, model: Any, rows: LabelledRows, decided: Array | None
+    ) -> Predictions:
+        """The predictions with what the other metrics need that is not among them."""
+        further: dict[str, Array] = {}
+        classes, kind = predictions.classes, predictions.estimator_type
+        known = predictions.arrays.get("decision", predictions.arrays.get("predict"))
+        for metric in self.others.values():
+            if metric.response in predictions.arrays or metric.response in further:
+                continue
+            with answering_alone():
+                answered = metric.respond(
+                    model,
+                    read_only(rows.X),
+                    read_only(rows.y),
+                    rows.columns,
+                    pos_label=self.pos_label,
+                    sample_weight=rows.sample_weight,
+                    decided=known if decided is None else decided,
+                )
+            further |= {name: a for name, a in answered.arrays.items() if name not in predictions.arrays}
+            classes = answered.classes if classes is None else classes
+            kind = answered.estimator_type if kind is None else kind
+        if not further:
+            return predictions
+        return replace(predictions, classes=classes, estimator_type=kind, further=further)
 
     def _ask(self, model: Any, data: SearchData, fold: Fold) -> Predictions:
         validation = data.validation_of(fold)
@@ -317,15 +442,15 @@ class Evaluator:
                 decided = self._labels(scores > np.median(scores))
         own = 0.0
         if self.rule is None and self.metric.response == "decision" and predicts_by_its_scores(model):
-            with _answering_alone():  # one pass over the rows gives both
+            with answering_alone():  # one pass over the rows gives both
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
             if scores is not None:
                 decided = own_decisions(scores, own, model_classes(model), self.pos_label)
-        answered = self._respond(model, validation, decided)
+        answered = self._with_further(self._respond(model, validation, decided), model, validation, decided)
         of_labels = self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS
         if scores is None and self.rule is None and of_labels:
             # Only tuned decisions need them, and they are not worth a model that cannot give them.
-            with _answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
+            with answering_alone(), contextlib.suppress(*(() if self.always_tuned else (Exception,))):
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
             if scores is None and self.always_tuned:
                 raise InvalidInputError(
@@ -388,15 +513,16 @@ class Evaluator:
         decided: Array | None,
         rng: np.random.Generator,
     ) -> None:
-        self.metric.rehearse(
-            estimator,
-            rows,
-            training.y,
-            classes=self.classes,
-            pos_label=self.pos_label,
-            decided=decided,
-            rng=rng,
-        )
+        for metric in (self.metric, *self.others.values()):
+            metric.rehearse(
+                estimator,
+                rows,
+                training.y,
+                classes=self.classes,
+                pos_label=self.pos_label,
+                decided=decided,
+                rng=rng,
+            )
 
 
 def tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray, Any, float]:
@@ -418,9 +544,10 @@ def _tuned_labels(decided: Array, classes: Array | None, pos_label: Any) -> Arra
     return np.asarray(classes)[decided]
 
 
-def column_names(metric: Metric, rule: Any) -> tuple[str, ...]:
-    """Names of the columns that the metric or the rule needs, which may also be columns of X."""
-    return (*metric.required_columns, *(rule.columns if rule is not None else ()))
+def column_names(metrics: Iterable[Metric], rule: Any) -> tuple[str, ...]:
+    """Names of the columns that the metrics or the rule need, which may also be columns of X."""
+    needed = (name for metric in metrics for name in metric.required_columns)
+    return tuple(dict.fromkeys((*needed, *(rule.columns if rule is not None else ()))))
 
 
 def metric_columns(metric: Metric) -> tuple[str, ...]:
@@ -428,7 +555,7 @@ def metric_columns(metric: Metric) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*metric.required_columns, *(metric.known_columns or ()))))
 
 
-def _answering_alone() -> parallel_config:
+def answering_alone() -> parallel_config:
     """Context in which models predict on one thread.
 
     Models that predict in parallel (forests) add up in the order in which their threads finish, so that a

@@ -8,14 +8,15 @@ that. docs/honest-score.md explains it, and what bias remains.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from moew.data._groups import count_groups
 from moew.data._splits import stratified_halves
+from moew.search._constrained import Bounds, ConstrainedJudge
 from moew.search._judge import Choice, Judge
 from moew.search._ways import Way
 from moew.types import FloatArray, IntArray
@@ -37,6 +38,9 @@ class WayScore:
     own: FloatArray  # (2E,) on other halves, of what all rows chose, by the finalists' predictions
     failure: Exception | None = None  # the first failure of the metric on a half, of any way
     moves: FloatArray | None = None  # on halves less on all rows, of what other halves chose
+    values: Mapping[str, float] = field(default_factory=dict)  # all metrics on all rows, in their directions
+    corrections: Mapping[str, float] = field(default_factory=dict)  # honest less `values`, of other metrics
+    bounds: Bounds | None = None  # how it stands to the constraints; None: there are none
 
     @property
     def optimism(self) -> float:
@@ -80,6 +84,8 @@ def score_ways(
     fixed: dict[str, list[float]] = {way.name: [] for way in there}
     own: dict[str, list[float]] = {way.name: [] for way in there}
     choices: dict[str, list[Choice | None]] = {way.name: [] for way in there}
+    names = [*judge.evaluator.others]
+    corrections: dict[str, list[list[float]]] = {way.name: [] for way in there}  # crossed less fixed
     pairs = []
     groups = judge.rows.groups
     halved = groups is None or count_groups(groups) > 1  # one group is not cut apart
@@ -92,8 +98,13 @@ def score_ways(
                 choices[way.name].append(choice)
                 crossed[way.name].append(math.nan if choice is None else judge.value(choice, other))
                 fixed[way.name].append(judge.value(_known(chosen[way.name]), other))
+                if names and choice is not None:
+                    here = judge.values_of_all(choice, other)
+                    there_too = judge.values_of_all(_known(chosen[way.name]), other)
+                    corrections[way.name].append([here[name] - there_too[name] for name in names])
                 if not judge.effort.error_pairs:
                     own[way.name].append(by(way).value(final[way.name], other))
+    is_bounded = bool(judge.evaluator.constraints)
     # New rows have other shares of the classes, so the halves that show the error are not stratified.
     alike = np.zeros_like(strata)
     for _ in range(judge.effort.error_pairs if halved else 0):
@@ -110,9 +121,23 @@ def score_ways(
             np.array(own[way.name]),
             judge.failure or final_judge.failure,
             _moves(judge, choices[way.name], pairs),
+            by(way).values_of_all(final[way.name], by(way).every) if names or is_bounded else {},
+            {
+                name: _mean(column)
+                for name, column in zip(names, _columns(corrections[way.name]), strict=False)
+            },
+            _bounds(by(way), final[way.name]),
         )
         for way in there
     ]
+
+
+def _bounds(judge: Judge, choice: Choice) -> Bounds | None:
+    return judge.bounds(choice, judge.every) if isinstance(judge, ConstrainedJudge) else None
+
+
+def _columns(rows: Sequence[Sequence[float]]) -> list[FloatArray]:
+    return [np.array(column) for column in zip(*rows, strict=True)]
 
 
 def _moves(
@@ -142,19 +167,28 @@ class Verdict:
 
 def decide(scores: Sequence[WayScore], guard: bool) -> Verdict:
     """Hand out the simplest way that is not worse beyond chance; without the guard, example weights."""
-    learned = _best([score for score in scores if not score.way.simple])
-    chosen, reason, crossed = learned, "the guard is off", learned.crossed
-    if guard and not any(score.way.simple for score in scores):
-        reason = "no simple way worked"
-    elif guard:
+    if guard and any(score.way.simple for score in scores):
         chosen, reason = _guarded(scores)
         # The best way on each half, with the ways' optimism of all rows, which a half has more of.
         crossed = np.array([_chosen_on_half(scores, k).crossed[k] for k in range(len(chosen.crossed))])
+    else:
+        chosen = _best([score for score in scores if not score.way.simple])
+        reason, crossed = "no simple way worked" if guard else "the guard is off", chosen.crossed
     optimism = _mean(chosen.chosen - crossed)
     # A choice among ways flatters no less than the choice within one.
     optimism = max(optimism, chosen.optimism) if math.isfinite(optimism) else chosen.optimism
     honest = chosen.best - optimism - chosen.size_bias
     return Verdict(chosen, reason, honest, optimism)
+
+
+def keeping_constraints(scores: Sequence[WayScore], guard: bool) -> tuple[list[WayScore], bool]:
+    """The ways that may be handed out, and whether they keep the constraints: all that do, or the one that
+    comes closest, the simplest among equals. Without the guard, only example weights may be handed out."""
+    ours = [score for score in scores if guard or not score.way.simple]
+    if kept := [score for score in ours if score.bounds is None or score.bounds.kept]:
+        return kept, True
+    closest = min(ours, key=lambda score: math.inf if score.bounds is None else score.bounds.violation)
+    return [closest], False
 
 
 def gain_error(one: WayScore, other: WayScore) -> float:
@@ -181,7 +215,10 @@ def simplest(scores: Sequence[WayScore]) -> WayScore:
 
 def _guarded(scores: Sequence[WayScore]) -> tuple[WayScore, str]:
     simple, best_simple = simplest(scores), _best([score for score in scores if score.way.simple])
-    learned = _best([score for score in scores if not score.way.simple])
+    not_simple = [score for score in scores if not score.way.simple]
+    if not not_simple:  # none that keeps the constraints
+        return simple, "no way is ahead of it beyond chance"
+    learned = _best(not_simple)
     ahead = learned.honest - best_simple.honest
     if ahead > CERTAIN * gain_error(learned, best_simple):
         return learned, "ahead of every simple way beyond chance"

@@ -1,4 +1,4 @@
-"""Records of honest scores, and the standard error of the difference of two fixed models.
+"""Records of honest scores, and standard errors of fixed models and of their differences.
 
 The best of many scores is too good, because it was chosen for being the best. How a score is corrected for
 that is in `_guard`.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,12 +59,36 @@ def gain_error_on(
     By the delete-half jackknife of the difference on the same rows: errors that both models share cancel.
     NaN if the metric is undefined on most halves.
     """
-    judged = rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
 
-    def gain(some: IntArray) -> float:
-        taken = judged.take(some)
+    def gain(some: IntArray, taken: LabelledRows) -> float:
         values = [evaluator.value_as_decided(p.take(some), taken) for p in (winner, unweighted)]
         return values[0] - values[1]
+
+    return _error_over_halves(gain, rows, evaluator, rng)
+
+
+def value_error_on(
+    predictions: Predictions, rows: LabelledRows, evaluator: Evaluator, rng: np.random.Generator
+) -> float:
+    """Standard error of the metric of one such model on `rows`."""
+
+    def value(some: IntArray, taken: LabelledRows) -> float:
+        return evaluator.value_as_decided(predictions.take(some), taken)
+
+    return _error_over_halves(value, rows, evaluator, rng)
+
+
+def _error_over_halves(
+    statistic: Callable[[IntArray, LabelledRows], float],
+    rows: LabelledRows,
+    evaluator: Evaluator,
+    rng: np.random.Generator,
+) -> float:
+    """The delete-half jackknife's standard error of statistic(numbers of some rows, these rows)."""
+    judged = rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
+
+    def value(some: IntArray) -> float:
+        return statistic(some, judged.take(some))
 
     # New rows have other shares of the classes, so the halves are not stratified.
     alike = np.zeros(len(judged), dtype=np.intp)
@@ -73,11 +98,11 @@ def gain_error_on(
         warnings.simplefilter("ignore")  # metrics warn where a half lacks a class
         for _ in range(n_pairs):
             try:
-                halves = [gain(half) for half in stratified_halves(alike, rng, judged.groups)]
+                halves = [value(half) for half in stratified_halves(alike, rng, judged.groups)]
             except Exception:  # undefined on a half, such as one without a class
                 continue
             moves += halves if np.isfinite(halves).all() else []
         if len(moves) < n_pairs:
             return math.nan
-        on_all = gain(np.arange(len(judged)))
+        on_all = value(np.arange(len(judged)))
     return float(np.sqrt(np.mean((np.array(moves) - on_all) ** 2)))

@@ -81,7 +81,8 @@ class Judge:
     ) -> None:
         self.evaluator, self.task, self.predictions = evaluator, task, list(predictions)
         # X takes the most memory, and few metrics look at it.
-        self.rows = rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
+        uses_features = any(metric.uses_features for metric in evaluator.metrics.values())
+        self.rows = rows if uses_features else replace(rows, X=np.empty((len(rows), 0)))
         self.every = np.arange(len(rows))
         self.sign = 1.0 if evaluator.metric.greater_is_better else -1.0
         self.effort, self.families = effort, families
@@ -169,8 +170,10 @@ class Judge:
         values = [self._value_of_constant(c, rows) for c in tried]
         if np.isnan(values).all():
             return None
-        best = tried[int(np.nanargmax(values))]
-        made = _constant(self.predictions[0], best, len(self.rows))
+        return self._constant_choice(tried[int(np.nanargmax(values))], rows)
+
+    def _constant_choice(self, best: Any, rows: IntArray) -> Choice:
+        made = _constant(self.predictions[0], best, len(self.rows), self.evaluator.pos_label)
         return Choice((), np.empty(0), made, rows, constant=best)
 
     def _constants(self, rows: IntArray) -> Array:
@@ -182,6 +185,26 @@ class Judge:
         classes = np.asarray(self.evaluator.classes)
         counts = np.array([np.count_nonzero(y == one) for one in classes])
         return classes[np.sort(np.argsort(-counts, kind="stable")[:most])]
+
+    def values_of_all(self, choice: Choice, rows: IntArray) -> dict[str, float]:
+        """All metrics of a choice on these rows, in their own directions, NaN where undefined; decisions are
+        those that were fitted on its own rows."""
+        part, known = self._part(rows), choice.predictions.take(rows)
+        decided = self.decided(choice, known, part)
+        return {name: self.evaluator.value_of(name, known, part, decided) for name in self.evaluator.metrics}
+
+    def decided(self, choice: Choice, known: Predictions, part: LabelledRows) -> Array | None:
+        """The choice's labels (n,) on rows of which its predictions are known, as fitted on its own rows;
+        None where those that are recorded stand."""
+        if choice.constant is not None:
+            return np.full(len(part), choice.constant)
+        tuned = self._tuned_once(choice) if self.evaluator.always_tuned else choice.tuned
+        if tuned is not None:
+            return self.evaluator.decide_tuned(tuned, known, part)
+        if self.evaluator.rule is None:
+            return None
+        fit_on = choice.predictions.take(choice.rows), self._part(choice.rows)
+        return self.evaluator.decided(known, part, fit_on)
 
     def value(self, choice: Choice, rows: IntArray) -> float:
         """The value of a choice on these rows, with decisions as they were fitted on its own rows."""
@@ -197,6 +220,20 @@ class Judge:
             return self._value(known, part, decided=self.evaluator.decide_tuned(tuned, known, part))
         fit_on = (choice.predictions.take(choice.rows), self._part(choice.rows)) if fits else None
         return self._value(known, part, fit_on=fit_on)
+
+    def decisions(self, choice: Choice) -> Array | None:
+        """What a choice decides, or predicts in regression (n,), on all judged rows, as it would for new
+        ones; None where nothing of that is recorded, as for metrics of scores."""
+        if choice.constant is not None:
+            return np.full(len(self.rows), choice.constant)
+        evaluator, known = self.evaluator, choice.predictions
+        tuned = self._tuned_once(choice) if evaluator.always_tuned else choice.tuned
+        if tuned is not None:
+            return evaluator.decide_tuned(tuned, known, self.rows)
+        if evaluator.rule is not None and known.scores is not None:
+            return evaluator.decide_by_rule(known, self.rows)
+        arrays = known.arrays
+        return next((arrays[name] for name in sorted(LABEL_ARRAYS) if name in arrays), None)
 
     def _tuned_once(self, choice: Choice) -> Any:
         """The choice's decisions as they are tuned on its rows, for the many rows that it is scored on."""
@@ -226,7 +263,7 @@ class Judge:
     def _value_of_constant(self, constant: Any, rows: IntArray) -> float:
         known, key = self._known_on(rows), ("constant", constant)
         if key not in known:
-            made = _constant(self.predictions[0], constant, len(rows))
+            made = _constant(self.predictions[0], constant, len(rows), self.evaluator.pos_label)
             decided = np.full(len(rows), constant)  # so that it is not tuned
             known[key] = self._value(made, self._part(rows), decided=decided)
         return known[key]
@@ -309,5 +346,19 @@ class Judge:
         return taken[1]
 
 
-def _constant(like: Predictions, value: Any, n: int) -> Predictions:
-    return replace(like, arrays={name: np.full(n, value) for name in like.arrays}, scores=None)
+def _constant(like: Predictions, value: Any, n: int, pos_label: Any) -> Predictions:
+    further = {
+        name: np.full(n, value) if name in LABEL_ARRAYS else _sure(array[:n], value, like.classes, pos_label)
+        for name, array in like.further.items()
+    }
+    arrays = {name: np.full(n, value) for name in like.arrays}
+    return replace(like, arrays=arrays, scores=None, further=further)
+
+
+def _sure(like: Array, value: Any, classes: Array | None, pos_label: Any) -> Array:
+    """What a constant answers where other metrics ask for scores or probabilities: those of 0 and 1."""
+    if classes is None:  # a regressor's score is its prediction
+        return np.full(len(like), value, dtype=np.float64)
+    if like.ndim == 1:
+        return np.full(len(like), float(value == (classes[-1] if pos_label is None else pos_label)))
+    return np.tile((np.asarray(classes) == value).astype(np.float64), (len(like), 1))

@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -23,9 +25,10 @@ from moew.data import SearchData, huge_columns
 from moew.exceptions import Argument, InvalidInputError, SearchFailedError, StateError
 from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator
-from moew.search._stop import Stopped, reason_to_stop
+from moew.search._stop import CutOff, Deadline, Stopped, reason_to_stop
 from moew.search._study import Told, Trial, WeightStudy
 from moew.search._workers import Crew
+from moew.training import ManyTrainer
 from moew.types import FloatArray, Trainer, Weighting
 from moew.weighting._normalise import over_fold
 
@@ -68,9 +71,9 @@ class Search:
     stop_when: float | None = None  # the gain, in the metric's units, below which it stops
     suggestion: Suggestion | None = None
 
-    def n_until(self, batch: int, batch_size: int) -> int:
-        """How many candidates besides those of α = 0 the search has after so many batches."""
-        return n_in_share(self.share, batch * batch_size)
+    def n_of(self, n: int) -> int:
+        """How many of the first n candidates of the searches side by side, besides those of α = 0, it has."""
+        return n_in_share(self.share, n)
 
 
 def n_in_share(share: tuple[float, float], n: int) -> int:
@@ -81,7 +84,10 @@ def n_in_share(share: tuple[float, float], n: int) -> int:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All trials, their predictions on the validation rows, and the models of the best and of trial 0."""
+    """All trials, their predictions on the validation rows, and the models of the best and of trial 0.
+
+    A search that was cut off has only the trials that were trained.
+    """
 
     trials: list[Trial]
     predictions: dict[int, Predictions]
@@ -89,6 +95,7 @@ class Outcome:
     models: dict[int, list[Any]]  # of the best trial and of number 0, if kept; one for each fold
     stopped: Stopped | None = None  # if it stopped before its last batch
     n_trained_here: int = 0  # by this process, not by others or before
+    cut_off: CutOff | None = None  # if not all candidates of all searches side by side were trained
 
     @property
     def values(self) -> dict[int, float]:
@@ -120,7 +127,9 @@ def search_side_by_side(
     *,
     n_batches: int,
     batch_size: int,
+    n_candidates: int | None = None,
     show_progress: bool | None = None,
+    progress_name: str = "",
     train: TrainBatch | None = None,
     on_trial: OnTrial | None = None,
     on_batch: Callable[[int], None] | None = None,
@@ -128,6 +137,8 @@ def search_side_by_side(
     n_jobs: int = 1,
     most_failures: float = 1.0,
     crew: Crew | None = None,
+    deadline: Deadline | None = None,
+    concludes: bool = False,
 ) -> list[Outcome]:
     """Run Algorithm 1 for several searches, batch by batch; each gives the same bits as it would alone.
 
@@ -137,7 +148,9 @@ def search_side_by_side(
     ----------
     searches : the searches, each with a study of its own
     n_batches, batch_size : B and K of each
+    n_candidates : in place of B·K; batches of K, of which the last may be smaller
     show_progress : as in `ExampleWeightSearch`
+    progress_name : what the progress is of
     train : trains a batch of all searches; None: each with its trainer, those on the same rows together
     on_trial : called for every trial that was scored
     on_batch : called after each batch with the number of batches done; an exception ends the searches
@@ -145,46 +158,93 @@ def search_side_by_side(
     n_jobs : processes that propose alphas for studies in memory
     most_failures : the share of failed candidates of all searches above which they end with an error
     crew : the processes on these searches; those that join train each batch together
+    deadline : no candidate is begun after it, but that the models at α = 0 and one candidate are always
+        trained; with `train`, and with models that train many weightings at once, no batch is begun
+    concludes : whether a KeyboardInterrupt ends the searches like a deadline, once these are trained
     """
+    most = n_batches * batch_size if n_candidates is None else n_candidates
+    n_batches = math.ceil(most / batch_size)
     joined = crew is not None and crew.joins
     ledgers = [_Ledger(search, keep, joined) for search in searches]
-    train = train or partial(_train_with_trainers, ledgers)
+    is_over = partial(_is_over, ledgers, deadline)
+    train = train or partial(_train_with_trainers, ledgers, None if deadline is None else is_over)
     if crew is not None and crew.joins:
-        train = partial(_train_together, ledgers, train, crew)
-    ends = [search.n_until(n_batches, batch_size) for search in searches]
+        train = partial(_train_together, ledgers, is_over, train, crew)
+    ends = [search.n_of(most) for search in searches]
     total = sum(search.study.alpha_zero_repeats for search in searches) + sum(ends)
-    with progress(total, n_batches, show_progress, sum(ledger.n_done for ledger in ledgers)) as report:
-        for batch in range(n_batches):
-            if batch == 1:
-                _suggest(ledgers, batch_size)
-            goals = [ledger.n_until(batch + 1, batch_size) for ledger in ledgers]
-            asked = _ask([search.study for search in searches], goals, n_jobs)
-            if any(asked) or joined:
-                try:
-                    # Closed at once when interrupted, so that what is still being trained ends.
-                    with contextlib.closing(train(batch, asked)) as trained:
-                        for place, trial, models in trained:
-                            scored = ledgers[place].enter(trial, models)
-                            if on_trial is not None and scored is not None:
-                                on_trial(place, *scored)
-                            report(sum(ledger.n_done for ledger in ledgers), batch + 1, ledgers[0].best_value)
-                            if crew is not None:
-                                crew.check()
-                finally:  # also what was trained before an interruption
+    already = sum(ledger.n_done for ledger in ledgers)
+    reason: Literal["timeout", "interrupt"] | None = None
+    with progress(total, n_batches, show_progress, already, progress_name) as report:
+        try:
+            for batch in range(n_batches):
+                if batch == 1:
+                    _suggest(ledgers, min(batch_size, most))
+                goals = [ledger.n_of(min((batch + 1) * batch_size, most)) for ledger in ledgers]
+                if is_over() and not _are_told(ledgers, goals):
+                    reason = "timeout"
+                    break
+                asked = _ask([search.study for search in searches], goals, n_jobs)
+                if any(asked) or joined:
+                    try:
+                        # Closed at once when interrupted, so that what is still being trained ends.
+                        with contextlib.closing(train(batch, asked)) as trained:
+                            for place, trial, models in trained:
+                                scored = ledgers[place].enter(trial, models)
+                                if on_trial is not None and scored is not None:
+                                    on_trial(place, *scored)
+                                n_done = sum(ledger.n_done for ledger in ledgers)
+                                report(n_done, batch + 1, ledgers[0].best_value)
+                                if crew is not None:
+                                    crew.check()
+                    finally:  # also what was trained before an interruption
+                        for ledger in ledgers:
+                            ledger.tell_rest()
                     for ledger in ledgers:
-                        ledger.tell_rest()
-                for ledger in ledgers:
-                    ledger.raise_if_nothing_works()
-                _raise_if_most_fail(ledgers, most_failures)
-                if on_batch is not None:
-                    on_batch(batch + 1)
-            for ledger, goal, end in zip(ledgers, goals, ends, strict=True):
-                ledger.stop_if_enough(goal, end)
-    return [ledger.outcome() for ledger in ledgers]
+                        ledger.raise_if_nothing_works()
+                    _raise_if_most_fail(ledgers, most_failures)
+                    if is_over() and not _are_told(ledgers, goals):
+                        reason = "timeout"
+                        break
+                    if on_batch is not None:
+                        on_batch(batch + 1)
+                for ledger, goal, end in zip(ledgers, goals, ends, strict=True):
+                    ledger.stop_if_enough(goal, end)
+        except KeyboardInterrupt:
+            if not (concludes and _are_enough(ledgers)):
+                raise
+            reason = "interrupt"
+    cut_off = None
+    if reason is not None:
+        n_saved = sum(ledger.stopped.n_saved for ledger in ledgers if ledger.stopped is not None)
+        n_trained = sum(len(ledger.trained()) for ledger in ledgers)
+        seconds = deadline.seconds if deadline is not None and reason == "timeout" else None
+        cut_off = CutOff(reason, n_trained, total - n_saved, seconds)
+    return [ledger.outcome(cut_off) for ledger in ledgers]
 
 
-def _suggest(ledgers: Sequence[_Ledger], batch_size: int) -> None:
-    """Make the suggestions of all searches, from what the first batch showed."""
+def _is_over(ledgers: Sequence[_Ledger], deadline: Deadline | None) -> bool:
+    """Whether no further candidate is to be begun."""
+    return deadline is not None and deadline.is_over and _are_enough(ledgers)
+
+
+def _are_enough(ledgers: Sequence[_Ledger]) -> bool:
+    """Whether there is something to conclude from: the models at α = 0 of all searches and one more candidate
+    of the first are told, and each search that must not fail has a value."""
+    first = ledgers[0]
+    return (
+        all(0 in ledger.done for ledger in ledgers if ledger.study.alpha_zero_repeats)
+        and any(number >= first.study.alpha_zero_repeats for number in first.done)
+        and all(ledger.scored or ledger.search.optional for ledger in ledgers)
+    )
+
+
+def _are_told(ledgers: Sequence[_Ledger], goals: Sequence[int]) -> bool:
+    """Whether all candidates up to these numbers after those of α = 0 are trained."""
+    return all(ledger.has_told(goal) for ledger, goal in zip(ledgers, goals, strict=True))
+
+
+def _suggest(ledgers: Sequence[_Ledger], n_first: int) -> None:
+    """Make the suggestions of all searches, from what the first batch of so many candidates showed."""
     for ledger in ledgers:
         search, suggestion = ledger.search, ledger.search.suggestion
         if suggestion is None:
@@ -193,7 +253,7 @@ def _suggest(ledgers: Sequence[_Ledger], batch_size: int) -> None:
         predictions = holder.predictions.get(suggestion.number)
         alphas = None if predictions is None else suggestion.alphas(predictions)
         if alphas is not None:
-            search.study.suggest(search.study.alpha_zero_repeats + search.n_until(1, batch_size), alphas)
+            search.study.suggest(search.study.alpha_zero_repeats + search.n_of(n_first), alphas)
 
 
 def _raise_if_most_fail(ledgers: Sequence[_Ledger], most_failures: float) -> None:
@@ -233,9 +293,13 @@ def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> li
 
 
 def _train_with_trainers(
-    ledgers: Sequence[_Ledger], _batch: int, asked: Sequence[Sequence[Trial]]
+    ledgers: Sequence[_Ledger],
+    is_over: Callable[[], bool] | None,
+    _batch: int,
+    asked: Sequence[Sequence[Trial]],
 ) -> TrainedTrials:
-    """Train the candidates of all searches; those on the same rows in one call of their trainer."""
+    """Train the candidates of all searches; those on the same rows in one call of their trainer, unless
+    `is_over` is to be asked before each."""
     waiting = [place for place, trials in enumerate(asked) if trials]
     while waiting:
         first = ledgers[waiting[0]].search
@@ -251,20 +315,54 @@ def _train_with_trainers(
                 size += n_weights
         waiting = [place for place in waiting if place not in group]
         members = [(place, trial) for place in group for trial in asked[place]]
-        weights = np.concatenate([training_weights(ledgers[place].search, asked[place]) for place in group])
-        seeds, parameters = zip(*((trial.seed, trial.parameters) for _, trial in members), strict=True)
-        for k, models in train_folds(first.trainer, first.data, weights, seeds, parameters):
-            yield *members[k], models
+        if is_over is None or isinstance(first.trainer, ManyTrainer):
+            yield from _train_members(ledgers, members)
+            continue
+        members.sort(key=partial(_turn, ledgers, asked))
+        n_at_once = _n_at_once(first.trainer)
+        while members and not is_over():
+            # The first two are trained in one call, which shows whether the model uses its weights.
+            n = n_at_once if any(ledger.n_trained_here for ledger in ledgers) else max(n_at_once, 2)
+            yield from _train_members(ledgers, members[:n])
+            del members[:n]
+
+
+def _train_members(ledgers: Sequence[_Ledger], members: Sequence[tuple[int, Trial]]) -> TrainedTrials:
+    """Train candidates (index of the search, trial) of searches on the same rows."""
+    first = ledgers[members[0][0]].search
+    assert first.trainer is not None
+    weights = np.concatenate(
+        [
+            training_weights(ledgers[place].search, [trial for _, trial in some])
+            for place, some in groupby(members, itemgetter(0))
+        ]
+    )
+    seeds, parameters = zip(*((trial.seed, trial.parameters) for _, trial in members), strict=True)
+    for k, models in train_folds(first.trainer, first.data, weights, seeds, parameters):
+        yield *members[k], models
+
+
+def _turn(
+    ledgers: Sequence[_Ledger], asked: Sequence[Sequence[Trial]], member: tuple[int, Trial]
+) -> tuple[bool, float]:
+    """When it is a candidate's turn if the time may not suffice for all: what `_are_enough` wants comes
+    first, and then each search gets its share."""
+    place, trial = member
+    study, trials = ledgers[place].study, asked[place]
+    zero = study.alpha_zero_repeats > 0 and trial.number == 0
+    wanted = zero or (place == 0 and trial.number == study.alpha_zero_repeats)
+    return not wanted, (trial.number - trials[0].number) / len(trials)
 
 
 def _train_together(
     ledgers: Sequence[_Ledger],
+    is_over: Callable[[], bool],
     train: TrainBatch,
     crew: Crew,
     batch: int,
     asked: Sequence[Sequence[Trial]],
 ) -> TrainedTrials:
-    """Train those of the batch that no other process trains, until all of it is told.
+    """Train those of the batch that no other process trains, until all of it is told, or the time is over.
 
     Each time a process takes half of its share of what is left, so that those who are fast, and those who
     come later, find something to do. What a process held that died is left again.
@@ -274,7 +372,7 @@ def _train_together(
     while True:
         left = [ledger.catch_up(end) for ledger, end in zip(ledgers, ends, strict=True)]
         n_left = sum(map(len, left))
-        if not n_left:
+        if not n_left or is_over():
             return
         most = max(_n_at_once(ledgers[0].search.trainer), math.ceil(n_left / (2 * len(crew.alive()) or 1)))
         mine: list[list[Trial]] = []
@@ -294,7 +392,8 @@ def _train_together(
 
 def _n_at_once(trainer: Trainer | None) -> int:
     """How many models a trainer trains at a time."""
-    return int(effective_n_jobs(getattr(trainer, "n_jobs", 1)))
+    n_jobs = getattr(trainer, "n_jobs", 1)
+    return int(effective_n_jobs(-1 if n_jobs == "auto" else n_jobs))
 
 
 def training_weights(search: Search, trials: Sequence[Trial]) -> FloatArray:
@@ -392,6 +491,8 @@ class _Ledger:
     def __init__(self, search: Search, keep: bool, joined: bool = False) -> None:
         self.search, self.study, self.keep, self.joined = search, search.study, keep, joined
         self._untold: list[Told] = []
+        self.done: set[int] = set()  # the numbers of trials that are told
+        self.scored: set[int] = set()  # of those that have a value
         self._told_at = time.monotonic()
         self.stopped: Stopped | None = None
         self.n_trained_here = 0
@@ -404,10 +505,10 @@ class _Ledger:
         self.predictions = _kept_predictions(search, [t for t in trials if math.isfinite(t.value)])
 
     def _count(self, trials: Sequence[Trial]) -> None:
-        """Look at all trials of the study: how many are done and have a value, and which is best."""
+        """Look at all trials of the study: which are done, have a value, and are best."""
         scored = [trial for trial in trials if math.isfinite(trial.value)]
-        self.n_done = sum(not trial.pending for trial in trials)
-        self.n_scored = len(scored)
+        self.done = {trial.number for trial in trials if not trial.pending}
+        self.scored = {trial.number for trial in scored}
         values = [(self._sign * trial.value, -trial.number) for trial in scored]
         self._best = max(values, default=(-math.inf, 0))  # among equals the lowest number
 
@@ -426,7 +527,6 @@ class _Ledger:
     ) -> tuple[Trial, list[Any], Predictions] | None:
         """Score the candidate and tell the study; returns it with its value, models and predictions, or None
         for a failure, which is recorded with its message."""
-        self.n_done += 1
         self.n_trained_here += 1
         evaluator, data = self.search.evaluator, self.search.data
         try:
@@ -437,13 +537,15 @@ class _Ledger:
         except Exception as error:
             self.first_error = self.first_error or error
             self._tell(Told(trial.number, error=f"{type(error).__name__}: {error}"))
+            self.done.add(trial.number)
             return None
         content = predictions.packed() if self.study.keeps_predictions else None
         self._tell(Told(trial.number, value, content=content))
+        self.done.add(trial.number)
         scored = replace(trial, value=value, pending=False), models, predictions
         if not math.isfinite(value):
             return scored
-        self.n_scored += 1
+        self.scored.add(trial.number)
         new = (self._sign * value, -trial.number)
         if new > self._best:
             self._best = new
@@ -467,11 +569,25 @@ class _Ledger:
             self.predictions.pop(number, None)  # another process has told it: its record counts
         self._told_at = time.monotonic()
 
-    def n_until(self, batch: int, batch_size: int) -> int:
+    @property
+    def n_done(self) -> int:
+        """How many trials are told."""
+        return len(self.done)
+
+    @property
+    def n_scored(self) -> int:
+        """How many of them have a value."""
+        return len(self.scored)
+
+    def n_of(self, n: int) -> int:
         """As of its search; no more than it has after it stopped."""
         if self.stopped is not None:
             return self.stopped.n_candidates - self.study.alpha_zero_repeats
-        return self.search.n_until(batch, batch_size)
+        return self.search.n_of(n)
+
+    def has_told(self, goal: int) -> bool:
+        """Whether all trials up to the number `goal` after those of α = 0 are told."""
+        return all(number in self.done for number in range(self.study.alpha_zero_repeats + goal))
 
     def stop_if_enough(self, n_now: int, n_end: int) -> None:
         """Stop the search if it may, it has no more than `n_now` of its `n_end` candidates yet, and more
@@ -513,17 +629,23 @@ class _Ledger:
         message = f"every candidate so far failed{where}; the first: {_without_trace(first)}"
         raise SearchFailedError(message) from self.first_error
 
-    def outcome(self) -> Outcome:
+    def trained(self) -> list[Trial]:
+        """The trials that are told; without one whose predictions an interruption has prevented."""
+        told = [trial for trial in self.study.trials() if not trial.pending]
+        return [t for t in told if not (self.keep and math.isfinite(t.value)) or t.number in self.predictions]
+
+    def outcome(self, cut_off: CutOff | None = None) -> Outcome:
         """The outcome of the search."""
         self.raise_if_nothing_works()
         models = {} if self.first_models is None else {0: self.first_models}
         if self._of_best is not None and self._of_best[0] == -self._best[1]:
             models[self._of_best[0]] = self._of_best[1]
         return Outcome(
-            self.study.trials(),
+            self.study.trials() if cut_off is None else self.trained(),
             self.predictions,
             self.study.greater_is_better,
             models,
             self.stopped,
             self.n_trained_here,
+            cut_off,
         )

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.validation import _num_samples
 
 from moew._util.fingerprint import fingerprint, unseen
+from moew._util.progress import stage
 from moew._util.seeds import draw_seed, generator, integer_seed
 from moew.data import Fold, LabelledRows, SearchData, UserRows, labelled_rows
 from moew.data._groups import coded_groups, count_groups
 from moew.data._rows import check_training_labels, with_shared_groups
-from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside
+from moew.data._splits import cross_validation, given_validation, held_out_validation, set_aside, strata_of
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
-from moew.metrics import accuracy, r_squared, resolve_metric
+from moew.metrics import accuracy, r_squared, resolve_constraints, resolve_metrics
+from moew.metrics._direction import hint_of_direction
 from moew.samplers import Ball
-from moew.search._evaluate import Evaluator, column_names, metric_columns
+from moew.search._calibrate import check_calibrate
+from moew.search._evaluate import Evaluator, column_names
 from moew.search._judged_rows import judged_rows
 from moew.search._settings import SearchSettings
 from moew.search._space import ParameterSpace, resolve_space
+from moew.search._stop import Deadline
 from moew.search._study import WeightStudy
-from moew.training import resolve_trainer, with_seed
+from moew.training import (
+    EstimatorTrainer,
+    EvalSplit,
+    FitParams,
+    check_takes_columns,
+    check_takes_eval_rows,
+    resolve_fit_params,
+    resolve_trainer,
+    with_seed,
+)
 from moew.types import Columns, DecisionRule, Metric, Task, Trainer, Weighting
 from moew.weighting import ExampleWeighting, resolve_base_weights
 
@@ -46,34 +60,95 @@ class Prepared:
     notes: tuple[str, ...] = ()  # what was decided about the rows, for the result
     shifted: bool = False  # whether the validation rows are seen to be distributed otherwise
     space: ParameterSpace | None = None  # hyper-parameters that are searched, too
+    deadline: Deadline | None = None  # of the training of candidates
+    fit_params: FitParams = field(default_factory=FitParams)  # what the model's `fit` gets besides weights
+    weight_name: str = "sample_weight"  # of the weights in the model's `fit`
 
 
 def prepare(
-    settings: SearchSettings, training: UserRows, validation: UserRows, test: UserRows | None = None
+    settings: SearchSettings,
+    training: UserRows,
+    validation: UserRows,
+    test: UserRows | None = None,
+    fit_params: Mapping[str, Any] | None = None,
 ) -> Prepared:
-    """Build the parts of a search; raises on anything that cannot work, before anything is trained."""
+    """Build the parts of a search; raises on anything that cannot work, before anything is trained.
+
+    `fit_params` are arguments of the model's `fit` besides its weights.
+    """
     settings.check()
+    deadline = None if settings.timeout is None else Deadline(float(settings.timeout))
     seed = draw_seed(settings.random_state)
     task = task_of(settings.estimator)
     timeout = None if settings.candidate_timeout is None else float(settings.candidate_timeout)
     trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs, timeout)
     space = resolve_space(
-        settings.search_space, settings.estimator, settings.sample_weight_name, settings.ball_radius / 2
+        settings.search_space, settings.estimator, trainer.sample_weight_name, settings.ball_radius / 2
     )
     default = accuracy() if task == "classification" else r_squared()
-    metric = resolve_metric(default if settings.metric is None else settings.metric)
+    metrics = resolve_metrics(settings.metric, default)
+    constraints = resolve_constraints(settings.constraint, metrics)
+    name, metric = next(iter(metrics.items()))
+    others = {other: one for other, one in metrics.items() if other != name}
+    direction = hint_of_direction(metric)
     rule = resolve_decision(settings.decision)
     always_tuned = isinstance(rule, Tuned)
-    names = column_names(metric, rule)
+    names = column_names(metrics.values(), rule)
     data = _search_data(settings, task, training, validation, names, seed)
-    _warn_of_unused_columns(data.validation.columns, metric, rule)
+    params = resolve_fit_params(
+        fit_params,
+        settings.estimator,
+        trainer.sample_weight_name,
+        _num_samples(training.X),
+        routed=isinstance(trainer, EstimatorTrainer) and trainer.routed,
+    )
+    check_takes_columns(settings.estimator, training.X, params.as_given)
+    if settings.eval_share is not None:
+        check_takes_eval_rows(settings.estimator, params, trainer.sample_weight_name)
+    wanted = getattr(resolve_embedding(settings.embedding), "wanted_columns", ())
+    _warn_of_unused_columns(data.validation.columns, list(metrics.values()), rule, wanted)
     classes = np.unique(data.training.y) if task == "classification" else None
     tuned = rule if isinstance(rule, Tuned) else _tuned_by(metric, data)
-    evaluator = Evaluator(metric, None if always_tuned else rule, classes, tuned, always_tuned)
-    evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
-    data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
-    prepared = Prepared(settings, data, trainer, evaluator, seed, notes=notes, shifted=shifted, space=space)
+    evaluator = Evaluator(
+        metric, None if always_tuned else rule, classes, tuned, always_tuned, others, name, constraints
+    )
+    with stage("trying the metric on made-up predictions", settings.show_progress):
+        evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"))
+    with stage("choosing the rows to judge on", settings.show_progress):
+        data, notes, shifted = judged_rows(data, settings.validation, evaluator, seed)
+    notes = (direction, *notes) if direction else notes
+    check_calibrate(settings.calibrate, settings.estimator, task, data, classes)
+    params = _for_training_rows(params, settings, data, seed)
+    if isinstance(trainer, EstimatorTrainer):
+        trainer = replace(trainer, fit_params=params)
+    prepared = Prepared(
+        settings,
+        data,
+        trainer,
+        evaluator,
+        seed,
+        notes=notes,
+        shifted=shifted,
+        space=space,
+        deadline=deadline,
+        fit_params=params,
+        weight_name=trainer.sample_weight_name,
+    )
     return prepared if test is None else _with_test(prepared, test)
+
+
+def _for_training_rows(params: FitParams, settings: SearchSettings, data: SearchData, seed: int) -> FitParams:
+    """The fit parameters of the rows that are trained on, and rows to stop by in every fold."""
+    if data.rows_trained is not None:
+        params = params.take(data.rows_trained)
+    if settings.eval_share is None:
+        return params
+    strata, groups = strata_of(data.training.y, data.task), data.training.groups
+    split = EvalSplit(float(settings.eval_share), seed, strata, groups)
+    params = replace(params, split=split)
+    for train in (None, *(fold.train for fold in (*data.folds, *data.finalist_folds))):
+        split(train)  # raises where there are too few rows
+    return params
 
 
 def fit_weighting(prepared: Prepared) -> ExampleWeighting:
@@ -84,16 +159,20 @@ def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     chosen = settings.base_weights if data.given_validation else "uniform"
     base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
     training, validation = data.training, data.given
-    names = [name for name in metric_columns(prepared.evaluator.metric) if name in training.columns]
-    return ExampleWeighting(embedding, base_weights).fit(
-        training.X,
-        training.y,
-        validation.X,
-        validation.y,
-        task=data.task,
-        sample_weight=training.sample_weight,
-        columns={name: training.columns[name] for name in names},
-    )
+    wanted = (*prepared.evaluator.choosing_columns, *getattr(embedding, "wanted_columns", ()))
+    names = [name for name in dict.fromkeys(wanted) if name in training.columns]
+    given = settings.embedding
+    what = given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
+    with stage(f"fitting the embedding ({what})", settings.show_progress):
+        return ExampleWeighting(embedding, base_weights).fit(
+            training.X,
+            training.y,
+            validation.X,
+            validation.y,
+            task=data.task,
+            sample_weight=training.sample_weight,
+            columns={name: training.columns[name] for name in names},
+        )
 
 
 def make_study(prepared: Prepared, weighting: Weighting, **changes: Any) -> WeightStudy:
@@ -215,12 +294,14 @@ def _check_halves(data: SearchData) -> None:
         )
 
 
-def _warn_of_unused_columns(columns: Columns, metric: Metric, rule: DecisionRule | None) -> None:
+def _warn_of_unused_columns(
+    columns: Columns, metrics: Sequence[Metric], rule: DecisionRule | None, wanted: Sequence[str]
+) -> None:
     """Warn about columns that nothing uses: a misspelt optional column would be ignored silently."""
-    if metric.known_columns is None:
+    if any(metric.known_columns is None for metric in metrics):
         return
-    used = {*column_names(metric, rule), *metric.known_columns}
-    if unused := sorted(set(columns) - used):
+    used = {*column_names(metrics, rule), *(n for metric in metrics for n in metric.known_columns or ())}
+    if unused := sorted(set(columns) - used - set(wanted)):  # `wanted` are the embedding's
         warnings.warn(
             f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}.",
             MoewWarning,
@@ -236,8 +317,15 @@ def _fingerprint(prepared: Prepared, weighting: Weighting) -> str:
         "estimator": settings.estimator,
         "metric": evaluator.metric,
         "rule": evaluator.tuned if evaluator.always_tuned else evaluator.rule,
-        "weight name": settings.sample_weight_name,
+        "weight name": prepared.weight_name,
     }
+    params = prepared.fit_params
+    if params:  # fitted without, a study keeps the fingerprint that it had before there were any
+        compared["fit_params"] = {"given": params.as_given, "per row": params.per_row}
+        compared["eval share"] = settings.eval_share
+    # Metrics for which more is recorded; others are computed from what is there in any case.
+    if further := [one for one in evaluator.others.values() if one.response in (None, "score", "proba")]:
+        compared["other metrics"] = further
     _check_all_seen(compared)
     folds = [numbers for fold in data.folds for numbers in (fold.train, fold.scored) if numbers is not None]
     of_rows = [

@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
-from moew._util.numbers import number, signed
+from moew._util.numbers import alike, count, signed
+from moew.search._calibrate import JudgedPredictions
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._honest_score import HonestScore
+from moew.search._pareto import ParetoFront
 from moew.search._settings import SearchSettings
-from moew.search._stop import Stopped
+from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
+from moew.search._tables import data_frame, html_table, trial_columns
 from moew.search._ways import WEIGHTS
-from moew.types import FloatArray, IntArray, Task
+from moew.training import FitParams
+from moew.types import Array, FloatArray, IntArray, Task
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,10 @@ class WayResult:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search found, in the metric's own units and direction."""
+    """What a search found, in the metric's own units and direction.
+
+    `print` shows all ways to the metric, a notebook the same as a table.
+    """
 
     metric: str
     greater_is_better: bool
@@ -56,6 +66,8 @@ class SearchResult:
     stopped: Stopped | None = (
         None  # why and where the search stopped early; None if it trained all candidates
     )
+    cut_off: CutOff | None = None  # if the timeout or Ctrl-C ended the search before its last candidate
+    pareto: ParetoFront | None = None  # all tried models by all metrics; None if there is only one metric
 
     @property
     def best_trial(self) -> Trial:
@@ -127,28 +139,100 @@ class SearchResult:
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
+    @property
+    def _shown(self) -> tuple[list[str], list[str], str]:
+        """The ways' best and honest scores and the honest score of what is handed out, as text."""
+        n = len(self.ways)
+        scores = [*(way.best for way in self.ways), *(way.honest for way in self.ways), self.honest.value]
+        texts = alike(scores, errors=[TWO_SIDED * way.error for way in self.ways])
+        return texts[:n], texts[n:-1], texts[-1]
+
+    def to_frame(self) -> DataFrame:
+        """The trials of the search for example weights as a pandas data frame, a row for each.
+
+        Columns: `number`; `value`, the metric in its own units, NaN for failures; `rank`, 1 for the best and
+        the same for equals, failures last; `error`, why there is no value; `pending`, whether it was asked
+        for and not trained; `alpha_0`, `alpha_1`, …; and `param_NAME` for each hyper-parameter that is
+        searched.
+        """
+        return data_frame(trial_columns(self.trials, self.greater_is_better), "a result")
+
+    @property
+    def _gain_words(self) -> str:
+        half = TWO_SIDED * self.gain_error
+        gain, low, high = (signed(value, error=half) for value in (self.gain, *self.gain_interval))
+        sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
+        return f"Gain over the unweighted model, by honest scores: {gain}{sure}."
+
+    def __repr__(self) -> str:
+        better = "higher" if self.greater_is_better else "lower"
+        honest, unweighted = alike(
+            [self.honest.value, self.unweighted.value], errors=[TWO_SIDED * self.gain_error]
+        )
+        lines = [
+            f"<SearchResult: {self.metric} ({better} is better), "
+            f"{count(self.n_models or len(self.trials), 'candidate')}",
+            f" Handed out: {self.chosen}.",
+            f" Honest score: {honest} (unweighted {unweighted}).",
+            *([f" {self._gain_words}"] if math.isfinite(self.gain) else []),
+        ]
+        return printable("\n".join(lines)) + ">"
+
+    def _repr_html_(self) -> str:
+        better = "higher" if self.greater_is_better else "lower"
+        names = [way.name for way in self.ways]
+        best, honest, _ = self._shown
+        rows = [
+            (name, best[k], honest[k], "handed out" if name == self.chosen else "")
+            for k, name in enumerate(names)
+        ]
+        return html_table(
+            f"{self.metric} on {self.rows_judged} ({better} is better)",
+            ("way", "best", "honest", ""),
+            rows,
+            self._words_below,
+            names.index(self.chosen) if self.chosen in names else None,
+        )
+
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
         handed = {way.name: "handed out" if way.name == self.chosen else "" for way in self.ways}
+        best, honest, _ = self._shown
         lines = [
             f"{self.metric} on {self.rows_judged} ({better} is better)",
             f"{'':28}{'best':>12}{'honest':>12}",
             *(
-                f"{way.name:28}{number(way.best):>12}{number(way.honest):>12}  {handed[way.name]}".rstrip()
-                for way in self.ways
+                f"{way.name:28}{best[k]:>12}{honest[k]:>12}  {handed[way.name]}".rstrip()
+                for k, way in enumerate(self.ways)
             ),
-            f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
-            f"{self.chosen}, {self.reason}.",
+            *self._words_below,
         ]
-        own = next((way.honest for way in self.ways if way.name == self.chosen), math.nan)
-        whole = number(self.honest.value)
-        if math.isfinite(self.gain) and not self.n_holdout and number(own) != whole:
+        return printable("\n".join(lines))
+
+    @property
+    def _words_below(self) -> list[str]:
+        """What stands below the table of the ways."""
+        lines = [
+            f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
+            f"{self.chosen}, {self.reason}."
+        ]
+        _, honest, whole = self._shown
+        own = next((text for way, text in zip(self.ways, honest, strict=True) if way.name == self.chosen), "")
+        if math.isfinite(self.gain) and not self.n_holdout and own != whole:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
         if math.isfinite(self.gain):
-            low, high = map(signed, self.gain_interval)
-            sure = f" (95 % interval {low} to {high})" if math.isfinite(self.gain_error) else ""
-            lines.append(f"Gain over the unweighted model, by honest scores: {signed(self.gain)}{sure}.")
-        return printable("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
+            lines.append(self._gain_words)
+        lines += [] if self.pareto is None else self.pareto.lines()
+        return [*lines, *(f"Note: {note}" for note in self.notes)]
+
+
+@dataclass(frozen=True)
+class JudgedDecisions:
+    """What two models decide, or predict in regression, on the judged rows, by recorded predictions."""
+
+    y: Array  # (n,), the labels
+    before: Array  # (n,), of the unweighted model
+    after: Array  # (n,), of what is handed out
 
 
 @dataclass(frozen=True)
@@ -166,6 +250,13 @@ class FittedSearch:
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
     weight_function: Any  # of what is handed out: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
+    fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
+    # Of the rows that the search judged; None where not recorded, and in a search loaded from a file.
+    judged_predictions: JudgedPredictions | None = field(default=None, repr=False)
+    judged_decisions: JudgedDecisions | None = field(default=None, repr=False)
+    simple_models: Mapping[str, FinalModel] = field(
+        default_factory=dict, repr=False
+    )  # of the simple ways that need no training beside the unweighted model, by way
 
     @property
     def weighting(self) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +25,17 @@ from moew._util.state import State, find_object, load_state, name_object, pack_a
 from moew._util.whole_files import write_whole
 from moew.decision import ClassOffsets
 from moew.exceptions import Argument, InvalidInputError, MissingObjectError, StateError
-from moew.metrics import METRICS, FunctionMetric, accuracy, make_metric, r_squared, resolve_metric
+from moew.metrics import (
+    METRICS,
+    FunctionMetric,
+    accuracy,
+    make_metric,
+    r_squared,
+    resolve_constraints,
+    resolve_metric,
+)
 from moew.models import ModelEnsemble
+from moew.models._calibration import Calibration
 from moew.saving import MODEL as MODEL_FILE
 from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
 from moew.saving import (
@@ -41,9 +50,10 @@ from moew.saving import (
 )
 from moew.search._evaluate import Evaluator, FinalModel, metric_columns
 from moew.search._honest_score import HonestScore
+from moew.search._pareto import pareto_from
 from moew.search._result import FittedSearch, SearchResult, WayResult
 from moew.search._settings import SearchSettings
-from moew.search._stop import Stopped
+from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, DecisionRule, Metric
 
@@ -51,6 +61,7 @@ if TYPE_CHECKING:
     from moew.search._estimator import ExampleWeightSearch
 
 SEARCH, PARTS = "search.json", "parts.json"
+CALIBRATION = "calibration"  # an entry of the parts, where probabilities are calibrated
 _FORMAT = 1  # of search.json; raise it when its entries change
 _ARRAY = "array"
 _PLAIN = (bool, int, float, str, type(None))
@@ -174,7 +185,9 @@ def load(
 def parts_of(fitted: FittedSearch) -> State:
     """What predicting and weighting need besides the model, without pickle."""
     winner, unweighted = fitted.winner, fitted.unweighted
+    calibrated = {} if winner.calibration is None else {CALIBRATION: winner.calibration.state()}
     return {
+        **calibrated,
         "weight_function": fitted.weight_function.state(),
         "decision": _state(winner.rule),
         "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
@@ -194,6 +207,19 @@ def rule_from(state: State | None, classes: Array | None) -> DecisionRule | None
         n = 0 if classes is None else len(classes)
         raise StateError(f"its decision is between {len(rule.offsets)} classes, and there are {n}.")
     return rule
+
+
+def calibration_from(parts: State, classes: Array | None) -> Calibration | None:
+    """The calibration of probabilities in the parts, None without; raise if it is of other classes."""
+    if CALIBRATION not in parts:
+        return None
+    found = load_state(parts[CALIBRATION])
+    if not isinstance(found, Calibration):
+        raise StateError(f"its calibration is a {type(found).__name__}, no calibration.")
+    n = 0 if classes is None else len(classes)
+    if len(found.curves) != (1 if n == 2 else n):
+        raise StateError(f"its calibration has {len(found.curves)} curves, and there are {n} classes.")
+    return found
 
 
 def classes_from(classes: Any, pos_label: Any) -> Array | None:
@@ -227,7 +253,7 @@ def _content(search: ExampleWeightSearch) -> State:
         "features": {"n": search.n_features_in_, "names": None if names is None else list(names)},
         "classes_dtype": None if classes is None else classes.dtype.str,
         "parameters": {name: _parameter(value) for name, value in vars(fitted.settings).items()},
-        "metric": _metric_content(fitted),
+        **_metrics_content(fitted),
         "tuned": fitted.evaluator.tuned.state(),
         "always_tuned": fitted.evaluator.always_tuned,
         "rule": _state(fitted.evaluator.rule),
@@ -240,12 +266,29 @@ def _content(search: ExampleWeightSearch) -> State:
 def _parameter(value: Any) -> State:
     if isinstance(value, np.generic):
         value = value.item()
-    return {"value": value} if isinstance(value, _PLAIN) else {"not saved": shortened(repr(value), 200)}
+    texts = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    if isinstance(value, _PLAIN) or texts:
+        return {"value": value}
+    return {"not saved": shortened(repr(value), 200)}
 
 
-def _metric_content(fitted: FittedSearch) -> State:
-    """How the metric is found again: by its name, as one of moew's, or as an object of the user's."""
-    metric, given = fitted.evaluator.metric, fitted.settings.metric
+def _metrics_content(fitted: FittedSearch) -> State:
+    """How the metrics are found again; "others" and their names only where there are several."""
+    evaluator, given = fitted.evaluator, fitted.settings.metric
+    several = given.values() if isinstance(given, Mapping) else given
+    each = list(several) if isinstance(given, Mapping | list | tuple) else [given]
+    told = {
+        name: _metric_content(metric, one)
+        for (name, metric), one in zip(evaluator.metrics.items(), each, strict=True)
+    }
+    first, *others = told
+    if len(each) == 1 and not evaluator.constraints:
+        return {"metric": told[first]}
+    return {"metric": told[first], "metric_name": first, "others": {name: told[name] for name in others}}
+
+
+def _metric_content(metric: Metric, given: Any) -> State:
+    """How a metric is found again: by its name, as one of moew's, or as an object of the user's."""
     told: State = {"name": metric.name, "response": metric.response, "columns": metric_columns(metric)}
     told |= {"greater_is_better": metric.greater_is_better, "pos_label": metric.pos_label}
     if given is None or isinstance(given, str):
@@ -271,12 +314,28 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
     metric = _metric(content["metric"], content["task"], objects)
     tuned = load_state(content["tuned"])
     rule, always_tuned = rule_from(content["rule"], classes), content["always_tuned"] is True
-    evaluator = Evaluator(metric, rule, classes, tuned, always_tuned)
+    others = {name: _metric(told, content["task"], objects) for name, told in _others(content).items()}
+    metrics = {str(content.get("metric_name") or metric.name): metric, **others}
+    constraints = resolve_constraints(
+        _given(content["parameters"].get("constraint", {"value": None})), metrics
+    )
+    evaluator = Evaluator(
+        metric, rule, classes, tuned, always_tuned, others, next(iter(metrics)), constraints
+    )
     rules = [rule_from(parts[name], classes) for name in ("decision", "unweighted_decision")]
     final = [FinalModel(model, rule, classes, pos_label) for model, rule in zip(models, rules, strict=False)]
-    parameters = {name: _given(told) for name, told in content["parameters"].items()}
+    final[0] = replace(final[0], calibration=calibration_from(parts, classes))
+    parameters = {"constraint": None, "calibrate": None} | {
+        name: _given(told) for name, told in content["parameters"].items()
+    }
     parameters["estimator"] = clone(_single(final[-1].model))
-    if "made_with" in content["metric"] or content["metric"].get("object") in objects:
+    found = [
+        "made_with" in told or told.get("object") in objects or isinstance(told.get("registered"), str)
+        for told in (content["metric"], *_others(content).values())
+    ]
+    if others and all(found):
+        parameters["metric"] = metrics
+    elif not others and ("made_with" in content["metric"] or content["metric"].get("object") in objects):
         parameters["metric"] = metric
     if evaluator.rule is not None:
         parameters["decision"] = evaluator.rule
@@ -293,6 +352,14 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
         final[1] if len(final) > 1 else None,
         _weight_function(parts["weight_function"], objects),
     )
+
+
+def _others(content: State) -> State:
+    """How the metrics beside the one to optimise are found again, by name."""
+    others = content.get("others", {})
+    if not isinstance(others, dict):
+        raise StateError(f"its other metrics must be named, got {others!r}.")
+    return others
 
 
 def _given(told: State) -> Any:
@@ -365,7 +432,7 @@ class _MissingWeights:
 
 def _result(values: State) -> SearchResult:
     scores = {name: HonestScore(**values[name]) for name in ("honest", "alpha_zero", "unweighted")}
-    stopped = values["stopped"]
+    stopped, cut_off = values["stopped"], values.get("cut_off")
     return SearchResult(
         **{
             **values,
@@ -374,6 +441,8 @@ def _result(values: State) -> SearchResult:
             "ways": tuple(WayResult(**way) for way in values["ways"]),
             "notes": tuple(values["notes"]),
             "stopped": None if stopped is None else Stopped(**stopped),
+            "cut_off": None if cut_off is None else CutOff(**cut_off),
+            "pareto": None if values.get("pareto") is None else pareto_from(values["pareto"]),
         }
     )
 

@@ -147,7 +147,7 @@ def _of_weights(prepared: Prepared, weighting: Weighting, share: tuple[float, fl
         changes = {"domain": BallAndBox(ball, Box(space.n_dims, space.half_width)), "space": space}
     sampler = resolve_sampler(settings.sampler)
     if isinstance(sampler, SamplerOfPoints):
-        n_candidates = n_in_share(share, settings.n_batches * settings.batch_size)
+        n_candidates = n_in_share(share, settings.budget)
         sampler = sampler.for_budget(changes["domain"], n_candidates)
         changes["n_initial"] = 0
     return {**changes, "sampler": sampler}

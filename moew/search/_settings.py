@@ -12,6 +12,7 @@ import numpy as np
 
 from moew._util.numbers import is_number, is_whole
 from moew.exceptions import Argument, InvalidInputError
+from moew.models._calibration import CALIBRATIONS
 from moew.samplers import GpBucb
 from moew.search._stop import check_stop_when
 
@@ -31,6 +32,7 @@ class SearchSettings:
 
     estimator: Any
     metric: Any
+    constraint: Any
     decision: Any
     embedding: Any
     base_weights: Any
@@ -39,21 +41,25 @@ class SearchSettings:
     radius: float | None
     n_batches: int
     batch_size: int
+    n_candidates: int | None
     alpha_zero_repeats: int
     stop_when: float | None
+    timeout: float | None
     validation: Any
     final: Literal["ensemble", "average", "best"]
     guard: bool
     honest: Literal["halves", "holdout"] | float | None
+    calibrate: Literal["sigmoid", "isotonic"] | None
     storage: Storage
     study_name: str
     join: bool
     sample_weight_name: str
-    n_jobs: int | None
+    n_jobs: int | Literal["auto"] | None
     candidate_timeout: float | None
     most_failures: float
     show_progress: bool | None
     random_state: Any
+    eval_share: float | None = None
 
     def check(self) -> None:
         """Raise on a value that cannot work with any data."""
@@ -61,23 +67,31 @@ class SearchSettings:
         for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
             if not is_whole(value := getattr(self, name)) or value < 1:
                 raise _refused(name, "must be a whole number of at least 1", value)
+        if self.n_candidates is not None and not (is_whole(self.n_candidates) and self.n_candidates >= 1):
+            wanted = "must be a whole number of at least 1, or None"
+            raise _refused("n_candidates", wanted, self.n_candidates)
         if self.radius is not None and not (is_number(self.radius) and _RADII[0] <= self.radius <= _RADII[1]):
             wanted = f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}, or None"
             raise _refused("radius", wanted, self.radius)
-        if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs != 0):
-            wanted = "must be None or a whole number other than 0 (-1 for all cores)"
+        is_number_of_jobs = is_whole(self.n_jobs) and self.n_jobs != 0
+        if not (self.n_jobs is None or is_number_of_jobs or self.n_jobs == "auto"):
+            wanted = "must be None, 'auto' or a whole number other than 0 (-1 for all cores)"
             raise _refused("n_jobs", wanted, self.n_jobs)
-        timeout = self.candidate_timeout
-        if timeout is not None and not (is_number(timeout) and timeout > 0):
-            raise _refused("candidate_timeout", "must be a positive number of seconds, or None", timeout)
+        for name in ("timeout", "candidate_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not (is_number(seconds) and seconds > 0):
+                raise _refused(name, "must be a positive number of seconds, or None", seconds)
         if not (is_number(self.most_failures) and 0 <= self.most_failures <= 1):
             raise _refused("most_failures", "must be a share from 0 to 1", self.most_failures)
         if not isinstance(self.sample_weight_name, str) or not self.sample_weight_name:
             wanted = (
-                "must be the name of the weights in the estimator's fit, such as 'sample_weight', or "
-                "'step__sample_weight' for a Pipeline"
+                "must be the name of the weights in the estimator's fit, such as 'sample_weight', "
+                "'step__sample_weight' for a Pipeline, or 'auto' to find it"
             )
             raise _refused("sample_weight_name", wanted, self.sample_weight_name)
+        share = self.eval_share
+        if share is not None and not (is_number(share) and 0 < share < 1):
+            raise _refused("eval_share", "must be a share between 0 and 1, or None", share)
         check_storage(self.storage)
         if self.storage is not None and not isinstance(self.random_state, Integral):
             raise InvalidInputError(
@@ -110,6 +124,9 @@ class SearchSettings:
             raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
         if not isinstance(self.guard, bool | np.bool_):
             raise _refused("guard", "must be True or False", self.guard)
+        named = isinstance(self.calibrate, str) and self.calibrate in CALIBRATIONS
+        if not (self.calibrate is None or named):
+            raise _refused("calibrate", "must be 'sigmoid', 'isotonic' or None", self.calibrate)
         self._check_validation()
         is_share = isinstance(self.honest, float) and 0 < self.honest < 1
         named = isinstance(self.honest, str) and self.honest in ("halves", "holdout")
@@ -132,6 +149,11 @@ class SearchSettings:
             raise _refused("validation", "as a share must lie between 0 and 1", given)
 
     @property
+    def budget(self) -> int:
+        """How many candidates there are in all ways, besides those of α = 0."""
+        return int(self.n_batches * self.batch_size if self.n_candidates is None else self.n_candidates)
+
+    @property
     def ball_radius(self) -> float:
         """R, the radius of the ball that α is searched in."""
         return DEFAULT_RADIUS if self.radius is None else float(self.radius)
@@ -146,7 +168,13 @@ class SearchSettings:
 
 def check_is_estimator(estimator: Any) -> None:
     """Raise unless `estimator` is an object with the methods of a scikit-learn estimator."""
-    if isinstance(estimator, type):
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    if any(base.__module__.startswith("torch.nn") for base in kind.__mro__):
+        wanted = (
+            "must be an estimator, and a PyTorch module is none: write TorchClassifier(make) or "
+            "TorchRegressor(make) of moew.models.torch, where make(n_inputs, n_outputs) makes a new module"
+        )
+    elif isinstance(estimator, type):
         wanted = f"must be an estimator, not a class: write {estimator.__name__}()"
     elif not (hasattr(estimator, "get_params") and any(hasattr(estimator, f) for f in ("fit", "fit_many"))):
         wanted = (

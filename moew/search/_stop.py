@@ -1,11 +1,12 @@
-"""Stopping early: whether what is known promises that more candidates bring little."""
+"""The end of a search before its last candidate: more promise little, the time is over, or Ctrl-C."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from moew._util.numbers import is_number, number
+from moew._util.numbers import count, is_number, number
 from moew.exceptions import Argument, InvalidInputError
 from moew.samplers import resolve_sampler
 from moew.types import Outlook, SamplerWithModel
@@ -35,6 +36,38 @@ class Stopped:
             f"{self.n_candidates + self.n_saved} candidates, because {why}, below {number(self.stop_when)}; "
             f"this saved {self.n_trainings_saved} {trainings}."
         )
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """That a search ended before all its candidates were trained, and not because more promised little."""
+
+    reason: Literal["timeout", "interrupt"]
+    n_trained: int  # of all ways, with those of α = 0, also those that failed
+    n_candidates: int  # that it would have trained
+    timeout: float | None = None  # seconds
+
+    def __str__(self) -> str:
+        why = (
+            f"the search ended by its timeout of {number(self.timeout)} s"
+            if self.reason == "timeout"
+            else "the search was interrupted"
+        )
+        were = "was" if self.n_trained == 1 else "were"
+        return f"{why}: {self.n_trained:,} of {count(self.n_candidates, 'candidate')} {were} trained."
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The moment from which on no candidate is begun, so many seconds after this object was made."""
+
+    seconds: float
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() - self.begun >= self.seconds
 
 
 def reason_to_stop(outlook: Outlook | None, stop_when: float) -> Literal["gain", "width"] | None:

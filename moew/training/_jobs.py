@@ -18,6 +18,9 @@ from sklearn.base import clone
 from moew._util.threads import one_blas_thread
 from moew.data._read_only import read_only
 from moew.exceptions import MoewError, TrainingFailedError
+from moew.training._eval_rows import EvalRows, fit_with_eval_rows
+from moew.training._fit_params import fresh
+from moew.training._meta_estimators import forget_requests
 from moew.training._rows import SharedRows
 from moew.types import FloatArray
 
@@ -40,6 +43,9 @@ class Job:
     seed: int
     parameters: Mapping[str, Any] = field(default_factory=dict)  # hyper-parameters of this candidate
     seeded: Sequence[str] | None = None  # the random states that are left open, where they are known
+    fit_params: Mapping[str, Any] = field(default_factory=dict)  # what `fit` gets besides, of these rows
+    aside: EvalRows | None = None  # rows for the model to stop by
+    routed: bool = False  # whether its parts request the weights
     # scikit-learn's settings belong to a thread, warning filters to a process: a worker needs the user's
     config: Mapping[str, Any] = field(default_factory=get_config)
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
@@ -57,8 +63,16 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job, *, apart: bool 
         X, y = rows.rows(fold)
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
+        routing = {"enable_metadata_routing": True} if job.routed else routing
         with config_context(**{**job.config, **routing}), one_blas_thread():
-            model.fit(read_only(X), read_only(y), **{job.weight_name: weight})
+            arguments = {job.weight_name: weight, **fresh(dict(job.fit_params))}
+            if job.aside is None:
+                model.fit(read_only(X), read_only(y), **arguments)
+            else:
+                of = job.aside.of(*rows.rows(None))
+                fit_with_eval_rows(model, read_only(X), read_only(y), arguments, job.aside, of)
+            if job.routed:
+                forget_requests(model)
     except KeyboardInterrupt as error:
         # A user's Ctrl-C reaches the main thread of the user's process, and nothing else.
         if not apart and threading.current_thread() is threading.main_thread():

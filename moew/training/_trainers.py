@@ -5,26 +5,35 @@ An estimator that cannot take example weights is refused before any training.
 
 from __future__ import annotations
 
-import inspect
+import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
-from sklearn import get_config
-from sklearn.pipeline import Pipeline
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from moew.data._read_only import read_only
-from moew.exceptions import Argument, InPython, UnsupportedEstimatorError
+from moew.exceptions import UnsupportedEstimatorError
 from moew.training._clusters import cluster_of
+from moew.training._columns import is_of_library
+from moew.training._eval_rows import MARGINS, EvalRows
+from moew.training._fit_params import FitParams, FoldParams
 from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
 from moew.training._jobs import PROBE, Job, as_failure, open_random_states, with_parameters
 from moew.training._local import no_timeout, train_locally
+from moew.training._meta_estimators import with_routed_weights
 from moew.training._rows import SharedRowsCache
+from moew.training._weight_name import AUTO, weight_name_of
 from moew.types import FloatArray, IntArray, Labels, Rows
+
+# Seconds of training after which n_jobs="auto" starts other processes, which takes a few seconds itself.
+_STARTING_SECONDS = 10.0
 
 
 @dataclass
@@ -36,10 +45,16 @@ class EstimatorTrainer:
 
     estimator: Any
     sample_weight_name: str = "sample_weight"
-    n_jobs: int | None = None
+    n_jobs: int | Literal["auto"] | None = None
     timeout: float | None = None  # seconds that the training of one model may take
+    fit_params: FitParams = field(default_factory=FitParams)  # what `fit` gets besides rows and weights
+    routed: bool = False  # whether weights reach the models inside by requests, see `_meta_estimators`
+    _spent: float = field(default=0.0, init=False, repr=False, compare=False)  # seconds, for "auto"
     _shared: SharedRowsCache = field(default_factory=SharedRowsCache, init=False, repr=False, compare=False)
     _probed: bool = field(default=False, init=False, repr=False, compare=False)
+    _folds: list[tuple[IntArray | None, FoldParams]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def train(
         self,
@@ -55,11 +70,12 @@ class EstimatorTrainer:
         The n rows are those of X whose numbers are in `fold` (n,), or all of them. `parameters` are set in
         each of the K clones.
         """
+        params = self._params_of(fold)
         each = [{} for _ in seeds] if parameters is None else parameters
         seeded = open_random_states(self.estimator)
-        jobs = [self._job(k, weights[k], seed, each[k], seeded) for k, seed in enumerate(seeds)]
+        jobs = [self._job(k, weights[k], seed, each[k], seeded, params) for k, seed in enumerate(seeds)]
         if self._probed or len(jobs) < 2:
-            yield from self._run(X, y, fold, jobs)
+            yield from self._run(X, y, params.train, jobs)
             return
         self._probed = True
         alike = [k for k in range(1, len(jobs)) if each[k] == each[0]]
@@ -68,9 +84,9 @@ class EstimatorTrainer:
             # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
             twin = PROBE
             opposite = opposite_weights(weights[0], seeds[0])
-            jobs.append(self._job(PROBE, opposite, seeds[0], each[0], seeded))
+            jobs.append(self._job(PROBE, opposite, seeds[0], each[0], seeded, params))
         pair: dict[int, Any] = {}
-        for k, outcome in self._run(X, y, fold, jobs):
+        for k, outcome in self._run(X, y, params.train, jobs):
             if k in (0, twin) and not isinstance(outcome, Exception):
                 pair[k] = outcome
             if k != PROBE:
@@ -78,10 +94,34 @@ class EstimatorTrainer:
         if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y, fold):
             warn_of_ignored_weights(self.estimator)
 
+    def _params_of(self, fold: IntArray | None) -> FoldParams:
+        """What the models of the fold get besides; the same object for the same fold, as are its rows."""
+        if not self.fit_params:
+            return FoldParams(fold, {})
+        for known, params in self._folds:
+            if known is fold:
+                return params
+        self._folds.append((fold, self.fit_params.fold(fold)))
+        return self._folds[-1][1]
+
     def _job(
-        self, k: int, weight: FloatArray, seed: int, parameters: Mapping[str, Any], seeded: Sequence[str]
+        self,
+        k: int,
+        weight: FloatArray,
+        seed: int,
+        parameters: Mapping[str, Any],
+        seeded: Sequence[str],
+        params: FoldParams,
     ) -> Job:
-        return Job(k, self.estimator, self.sample_weight_name, weight, seed, parameters, seeded)
+        given, aside = {**self.fit_params.as_given, **params.per_row}, None
+        if params.is_aside is not None and params.aside is not None:
+            bare = {name.rpartition("__")[2]: values for name, values in params.per_row_aside.items()}
+            margins = {name: values for name, values in bare.items() if name in MARGINS}
+            aside = EvalRows(params.aside, weight[params.is_aside], margins)
+            weight = weight[~params.is_aside]
+        name = self.sample_weight_name
+        estimator, routed = self.estimator, self.routed
+        return Job(k, estimator, name, weight, seed, parameters, seeded, given, aside, routed)
 
     def _run(
         self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
@@ -91,7 +131,26 @@ class EstimatorTrainer:
             if self.timeout is not None:
                 raise no_timeout("a cluster ends its tasks itself: set a time limit there")
             return train_there(backend, X, y, fold, jobs, self._shared)
+        if self.n_jobs == "auto":
+            return self._run_as_it_pays(X, y, fold, jobs)
         return train_locally(X, y, fold, jobs, self._shared, self.n_jobs, self.timeout)
+
+    def _run_as_it_pays(
+        self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]:
+        """Train in this process for a while, and then on all cores.
+
+        Models that are fast need no other processes, and those that are slow lose little by waiting.
+        """
+        waiting = deque(jobs)
+        while waiting and self._spent < _STARTING_SECONDS and self.timeout is None:
+            begun = time.monotonic()
+            (outcome,) = train_locally(X, y, fold, [waiting.popleft()], self._shared, 1)
+            self._spent += time.monotonic() - begun
+            yield outcome
+        if waiting:
+            n_jobs = -1 if self.timeout is not None or _can_be_sent(self.estimator) else 1
+            yield from train_locally(X, y, fold, waiting, self._shared, n_jobs, self.timeout)
 
 
 @dataclass(frozen=True)
@@ -100,6 +159,7 @@ class ManyTrainer:
     together."""
 
     estimator: Any
+    sample_weight_name: ClassVar[str] = "sample_weight"
 
     def train(
         self,
@@ -149,6 +209,15 @@ class ManyTrainer:
         yield from ((k, failure) for k in range(len(weights)) if k not in done)
 
 
+def _can_be_sent(estimator: Any) -> bool:
+    """Whether an estimator can go to another process."""
+    try:
+        dumps(estimator)
+    except Exception:
+        return False
+    return True
+
+
 def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list[int]]:
     """The numbers from 0 to n − 1, those of equal parameters together."""
     if parameters is None:
@@ -165,8 +234,8 @@ def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list
 
 def resolve_trainer(
     estimator: Any,
-    sample_weight_name: str = "sample_weight",
-    n_jobs: int | None = None,
+    sample_weight_name: str = AUTO,
+    n_jobs: int | Literal["auto"] | None = None,
     timeout: float | None = None,
 ) -> EstimatorTrainer | ManyTrainer:
     """The trainer for `estimator`, or an error that says why it cannot be trained with weights."""
@@ -181,50 +250,22 @@ def resolve_trainer(
             f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params.",
             argument="estimator",
         )
-    _check_takes_weights(estimator, sample_weight_name)
-    return EstimatorTrainer(estimator, sample_weight_name, n_jobs, timeout)
+    _check_can_be_cloned(estimator)
+    routed = with_routed_weights(estimator) if sample_weight_name in (AUTO, "sample_weight") else None
+    if routed is not None:
+        return EstimatorTrainer(routed, "sample_weight", n_jobs, timeout, routed=True)
+    return EstimatorTrainer(estimator, weight_name_of(estimator, sample_weight_name), n_jobs, timeout)
 
 
-def _check_takes_weights(estimator: Any, name: str) -> None:
-    if isinstance(estimator, Pipeline):
-        step_name, _, argument = name.partition("__")
-        if not argument:
-            if get_config()["enable_metadata_routing"]:
-                return  # the Pipeline itself checks what its steps requested
-            last = _last_step(estimator)
-            _check_takes_weights(estimator, f"{last}__{name}")  # raises where the advice below would not work
-            raise UnsupportedEstimatorError(
-                "a Pipeline takes weights by step: set ",
-                Argument("sample_weight_name", f"{last}__sample_weight"),
-                ".",
-                argument="sample_weight_name",
+def _check_can_be_cloned(estimator: Any) -> None:
+    """Raise if scikit-learn cannot clone the estimator, as each candidate needs its own."""
+    try:
+        clone(estimator)
+    except (RuntimeError, TypeError) as error:
+        advice = "Store its parameters as they are given, in __init__."
+        if is_of_library(estimator, "catboost"):
+            advice = (
+                "CatBoost keeps copies of lists: pass them to its fit, fit(…, fit_params={'cat_features': "
+                "[…]}), not to the constructor."
             )
-        if step_name not in estimator.named_steps:
-            raise UnsupportedEstimatorError(
-                f"the Pipeline has no step {step_name!r} (",
-                Argument("sample_weight_name", name),
-                f"); its steps are {list(estimator.named_steps)}.",
-                argument="sample_weight_name",
-            )
-        _check_takes_weights(estimator.named_steps[step_name], argument)
-        return
-    if not hasattr(estimator, "fit"):
-        raise UnsupportedEstimatorError(
-            f"the Pipeline ends with {estimator!r}, which cannot be trained.", argument="estimator"
-        )
-    parameters = inspect.signature(estimator.fit).parameters
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    if name not in parameters and not takes_any:
-        raise UnsupportedEstimatorError(
-            f"{type(estimator).__name__}.fit takes no {name!r}, so weights would be ignored. Use an "
-            "estimator whose fit takes sample weights",
-            InPython(", or name its argument with sample_weight_name"),
-            ".",
-            argument="estimator",
-        )
-
-
-def _last_step(pipeline: Pipeline) -> str:
-    """The name of the last step; for a Pipeline in a Pipeline, followed by the inner step's name."""
-    name, model = pipeline.steps[-1]
-    return f"{name}__{_last_step(model)}" if isinstance(model, Pipeline) else name
+        raise UnsupportedEstimatorError(f"{error}. {advice}", argument="estimator") from error

@@ -27,6 +27,12 @@ class AveragedWeights(Stateful):
         """Whether the weights depend on per-row columns beside X."""
         return any(function.takes_columns for function in self.functions)
 
+    @property
+    def wanted_columns(self) -> tuple[str, ...]:
+        """Names of columns that the embedding was asked for, of X or beside it."""
+        each = [getattr(function, "wanted_columns", ()) for function in self.functions]
+        return tuple(dict.fromkeys(name for names in each for name in names))
+
     def __call__(self, X: Rows, y: Labels, columns: Any = None) -> FloatArray:
         """The weights (n,) of any rows."""
         total = np.zeros(len(y))

@@ -41,6 +41,11 @@ class WeightFunction(Stateful):
         """Whether the weights depend on per-row columns beside X."""
         return takes_columns(self.embedding)
 
+    @property
+    def wanted_columns(self) -> tuple[str, ...]:
+        """Names of columns that the embedding was asked for, of X or beside it."""
+        return tuple(getattr(self.embedding, "wanted_columns", ()))
+
     def __call__(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The weights (n,) of any rows; their mean over the training rows is one.
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -112,6 +113,7 @@ def test_options_of_the_search_arrive(monkeypatch):
         assert getattr(plain, name) == getattr(own, name)
     asked = settings("--folds", "4", "--final", "average", "--no-guard", "--decision", "tuned")
     assert (asked.validation, asked.final, asked.guard, asked.decision) == (4, "average", False, Tuned())
+    assert plain.n_jobs == "auto" and [settings("--jobs", n).n_jobs for n in (-1, 3)] == [-1, 3]
     assert plain.stop_when is None and settings("--stop-when", "0.002").stop_when == 0.002
     assert plain.sampler == own.sampler
     known = settings("--p", "95", "--q", "0", "--kernel-width", "domain", "--noise", "0.01")
@@ -312,6 +314,46 @@ def test_models_take_texts_and_gaps_and_are_loaded_without_trust(model, folder):
     assert roc_auc_score(pd.read_csv("more.csv")["y"], predicted["probability_yes"]) > 0.65
 
 
+def test_a_column_of_the_metric_feeds_the_embedding():
+    quick = ("--batches", "1", "--batch-size", "4", "--no-guard", "--final", "best")
+    columns = ("--metric-column", "cost=amount", "--embedding", "columns=a,cost")
+    moew("fit", *LOGISTIC, *quick, *columns, "--out", "run")
+    train = pd.read_csv("train.csv")
+    weights = pd.DataFrame(in_json("weights", "run", "train.csv")["weights"])["weight"]
+    assert weights.mean() == pytest.approx(1)
+    other = train.assign(amount=train["amount"].to_numpy()[::-1])
+    other.to_csv("other.csv", index=False)
+    assert not np.allclose(weights, pd.DataFrame(in_json("weights", "run", "other.csv")["weights"])["weight"])
+    said = refused("fit", *LOGISTIC, *columns[:3], "columns=price", "--out", "other")
+    assert "no features are ['price']" in said and "--metric-column ['cost']" in said
+
+
+@pytest.mark.parametrize("model", ["lightgbm", "xgboost"])
+def test_models_stop_early(model, folder):
+    write_mixed(folder)
+    settings = ("--model-option", "n_estimators=100", "--model-option", "early_stopping_rounds=2")
+    data = (
+        "mixed.csv",
+        "--label",
+        "y",
+        "--metric",
+        "roc_auc",
+        "--model",
+        model,
+        *settings,
+        "--eval-share",
+        0.2,
+    )
+    moew("fit", *data, *QUICK, "--no-guard", "--final", "best", "--validation-share", "0.2", "--out", "run")
+    trained = load_run(Path("run")).model()[-1]
+    if model == "lightgbm":
+        assert 1 <= trained.best_iteration_ < 100
+    else:
+        assert 0 <= trained.estimator_.best_iteration < 99
+    said = refused("fit", *LOGISTIC, "--eval-share", "0.2", "--out", "other")
+    assert "--eval-share is for models whose fit takes rows to stop by" in said
+
+
 def test_numbers_are_predicted_with_folds(folder):
     write_numbers(folder)
     data = ("numbers.csv", "--label", "y", "--folds", 3, "--metric", "r_squared")
@@ -366,7 +408,7 @@ def test_the_comparison_needs_test_rows_and_is_recorded():
     alone = in_json("compare", "--config", "run/settings.toml")
     plain = {"uniform", "random", "importance", "tuned decisions", "class weights", "class weights, tuned"}
     assert alone == recorded and set(alone["methods"]) == plain | {"moew"}
-    assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "comparison"
+    assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "test"
     assert recorded["repeats"] == 2
 
 
@@ -441,17 +483,27 @@ def test_an_interrupted_run_goes_on(folder):
     whole = in_json(*arguments, "--out", "whole")
     Path("fits").unlink()
     Path("stop").touch()
-    assert "--resume goes on" in refused(*arguments, status=130)
+    assert "`moew resume run` goes on where it stopped" in refused(*arguments, status=130)
     assert {"study.log", "settings.toml"} == {
         entry.name for entry in Path("run").iterdir() if entry.is_file()
     }
-    assert "with --resume finishes it" in refused("predict", "run", "test.csv")
+    assert "`moew resume run` finishes it" in refused("predict", "run", "test.csv")
     Path("stop").unlink()
     Path("fits").unlink()
     settings = Path("run/settings.toml").read_text()
     assert "other settings" in refused(*arguments, "--seed", 1, "--resume")
     assert Path("run/settings.toml").read_text() == settings
+    shutil.copytree("run", "by-name")
+    train = Path("train.csv").read_text()
+    Path("train.csv").write_text(train.replace("yes", "no", 1))
+    changed = refused("resume", "run")
+    assert "run cannot go on: train.csv or valid.csv, or code of yours" in changed
+    Path("train.csv").write_text(train)
     resumed = in_json(*arguments, "--resume")
+    by_name = in_json("resume", "by-name")
+    assert {**by_name, "run": "run"} == resumed
+    assert Path("by-name/settings.toml").read_text() == settings
+    assert "the run in run is complete" in refused("resume", "run")
     for found in (whole, resumed):
         del found["run"]
     assert resumed == whole

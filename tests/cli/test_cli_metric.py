@@ -208,3 +208,29 @@ def test_what_is_advised_for_functions_of_scikit_learn_works(function, told, sco
 def test_a_column_nobody_takes_is_said_once():
     done = moew("fit", *DATA, "--metric", "accuracy", "--metric-column", "cost=amount")
     assert done.stderr.count("neither the metric nor the decision takes the columns ['cost']") == 1
+
+
+def test_a_cost_without_a_direction_gets_a_hint_in_the_options_words():
+    given = (*DATA, "--metric", "mine:lost", "--metric-column", "cost=amount", "--out", "hint")
+    done = moew("fit", *given)
+    hint = "lost is maximised; if smaller is better, --lower-is-better says so, and --higher-is-better that"
+    assert done.stderr.count(hint) == 1 and "make_metric" not in done.stderr
+    assert "Note: lost is maximised" in " ".join(done.stdout.split())
+    for direction in ("--lower-is-better", "--higher-is-better"):
+        assert "is maximised" not in moew("fit", *given, direction, "--force").stderr
+
+
+@pytest.mark.parametrize(
+    "metric", [("--metric", "mine:small", "--metric-column", "cost=amount"), ("--metric", "accuracy")]
+)
+def test_a_metric_has_the_name_that_people_give_it(metric):
+    named = (*metric, "--metric-name", "money <lost> a day", "--out", "named")
+    done = moew("fit", *DATA, *named)
+    assert "money <lost> a day on " in done.stdout
+    page = Path("named/report.html").read_text(encoding="utf-8")
+    assert "money &lt;lost&gt; a day of LogisticRegression" in page and "train.csv" in page
+    assert str(Path.cwd()) not in page  # no folders of this machine
+    assert 'metric-name = "money <lost> a day"' in Path("named/settings.toml").read_text(encoding="utf-8")
+    again = moew("fit", "--config", "named/settings.toml", "--out", "again")
+    assert "money <lost> a day on " in again.stdout
+    assert "--metric-name is empty" in refused("fit", *DATA, *metric, "--metric-name", " ", "--out", "no")

@@ -198,9 +198,13 @@ def test_new_rows_need_their_columns_and_labels():
     pd.read_csv("test.csv").drop(columns="y").to_csv("unlabelled.csv", index=False)
     assert "no column 'y'" in names(refused("weights", "run", "unlabelled.csv"))
     assert len(in_json("predict", "run", "unlabelled.csv")["predictions"]["row"]) == 246
-    assert in_json("predict", "run", "unlabelled.csv", "--out", "x.csv") == {"rows": 246, "out": "x.csv"}
+    assert in_json("predict", "run", "unlabelled.csv", "--out", "x.csv") == {
+        "rows": 246,
+        "out": "x.csv",
+        "unseen_categories": {},
+    }
     assert "246 weights are in" in moew("weights", "run", "test.csv", "--out", "w.csv").stdout
-    assert "told by their ending" in names(refused("predict", "run", "test.csv", "--out", "x.txt"))
+    assert "told by their ending" in names(refused("predict", "run", "test.csv", "--out", "x.xlsx"))
 
 
 def test_missing_packages_are_named(monkeypatch):

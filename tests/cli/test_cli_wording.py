@@ -101,13 +101,16 @@ def folder(own_folder):
             (*TWO, *LOGISTIC, "--metric", "accuracy", "--model-option", "C=-1"),
             "The 'C' parameter of Logistic",
         ),
-        ((*TWO, *LOGISTIC, "--metric", "accuracy", "--embedding", "columns="), "name at least one feature"),
+        ((*TWO, *LOGISTIC, "--metric", "accuracy", "--embedding", "columns="), "name at least one column"),
         (("fit", "one-class.csv", "--label", "y", "--metric", "accuracy"), "hold only one class ('no')"),
         (
             ("fit", "rare.csv", "--label", "y", "--metric", "accuracy"),
             "Give more rows of them, or pass --validation.",
         ),
-        (("fit", "semicolons.csv", "--label", "y"), "separated by something else than commas?"),
+        (
+            ("fit", "semicolons.csv", "--label", "y", "--separator", ","),
+            "Say with --separator what separates its columns.",
+        ),
         (
             ("fit", "negative.csv", "--label", "y", "--metric", "accuracy", "--sample-weight", "amount"),
             "rows' --sample-weight must be",
@@ -174,6 +177,7 @@ def test_made_up_answers_are_such_as_these_metrics_take(metric):
         (Argument("n_batches"), "--batches"),
         (Argument("random_state"), "--seed"),
         (Argument("on", "train"), "@train"),
+        (Argument("join", True), "--join"),
     ],
     ids=str,
 )

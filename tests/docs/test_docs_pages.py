@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
 
-PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]  # report goes on
+PAGES = [("start.md", "report.md"), ("migration.md",), ("when-weights-cannot-help.md",)]
+PAGES += [("probabilities.md",), ("several-metrics.md",)]  # report goes on
 
 
 @pytest.mark.parametrize("pages", PAGES, ids=" and ".join)

@@ -7,11 +7,13 @@ those of docs/report.md: MOEW_SCREENSHOTS=docs/images pytest -m heavy tests/heav
 import itertools
 import os
 import shutil
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
 import searches
+from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -28,6 +30,7 @@ SHOWN = {  # in docs/report.md, by the name of the picture
     "verdict": "#verdict",
     "ways": "#ways .beside",
     "scores": "#comparison .beside",
+    "changes": "#changes",
     "labels": "#labels",
     "search": "#search",
 }
@@ -80,7 +83,8 @@ def of_digits(repeats=0, guard=True):
     compared = compare(search, X, y, **data, **test, repeats=repeats) if repeats else None
     search.fit(X, y, **data)
     ink = {"ink in all": X.sum(axis=1), "ink in the upper half": X[:, :32].sum(axis=1)}
-    return collect(search, X, y, **data, columns=ink, comparison=compared)
+    about = {"data_name": "digits", "date": date(2026, 11, 17)}
+    return collect(search, X, y, **data, **test, columns=ink, comparison=compared, **about)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +130,11 @@ def test_every_plot_is_visible_and_nothing_runs_off_the_page(show, request, name
     assert plots.count() >= least
     for plot in plots.all():
         box = plot.bounding_box()
-        assert box["width"] > 290  # of 400 units: the smallest letters, of 11, have 8 pixels
+        assert box["width"] > 290
+        sizes = plot.evaluate(
+            "plot => [...plot.querySelectorAll('text')].map(t => parseFloat(getComputedStyle(t).fontSize))"
+        )
+        assert min(sizes) * box["width"] / 400 >= 11  # pixels, of 400 units
         assert box["height"] > 50
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
@@ -195,6 +203,23 @@ def test_everything_that_can_be_used_is_reached_by_the_keyboard_in_order(show, d
     assert seen[0] == "A"
     assert "DIVscroll" in seen
     assert "BUTTON" in seen
+
+
+def test_a_table_that_goes_on_shows_it(show, digits, tmp_path):
+    """A shadow lies at the right end, and is gone where the table is scrolled to its end."""
+    page = show(digits, 390)
+    region = page.locator(".scroll:has(#ways-table)")
+    assert region.evaluate("r => r.scrollWidth > r.clientWidth")
+    region.scroll_into_view_if_needed()
+
+    def rightmost():
+        region.screenshot(path=tmp_path / "table.png")
+        pixels = np.asarray(Image.open(tmp_path / "table.png").convert("L"), dtype=float)
+        return pixels[:, -3].mean()
+
+    shaded = rightmost()
+    region.evaluate("r => { r.scrollLeft = r.scrollWidth; }")
+    assert rightmost() > shaded + 20
 
 
 def test_escaping_holds(show, nasty):

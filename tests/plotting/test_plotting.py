@@ -33,14 +33,41 @@ def texts(ax):
 def test_history_draws_every_candidate_and_the_best_so_far():
     search, _ = searches.multiclass()
     ax = plotting.history(search)
-    (points,) = ax.collections
+    points, star = ax.collections
+    assert star.get_offsets().tolist() == [[search.result_.best_number, search.result_.best_trial.value]]
     assert points.get_offsets()[:, 1].tolist() == [told.value for told in search.result_.trials]
     best, unweighted, honest = ax.lines
     assert best.get_ydata()[-1] == search.result_.best_trial.value
     assert set(unweighted.get_ydata()) == {search.unweighted_score_}
     assert set(honest.get_ydata()) == {search.honest_score_}
     assert "lower is better" in ax.get_ylabel()
-    assert texts(ax) == ["candidates", "best so far", "unweighted", "the winner's honest score"]
+    assert texts(ax) == ["candidates", "best so far", "unweighted", "the winner's honest score", "winner"]
+
+
+def drawn_points(ax):
+    """Where lines and points lie, on the screen."""
+    parts = [line.get_transform().transform(line.get_xydata()) for line in ax.lines]
+    parts += [
+        c.get_offset_transform().transform(c.get_offsets()) for c in ax.collections if len(c.get_offsets())
+    ]
+    parts += [ax.transData.transform([(bar.get_x(), bar.get_height())]) for bar in ax.patches]
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("constrained", [True, False])
+@pytest.mark.parametrize("name", ["history", "landscape", "weights_by_class"])
+def test_the_legend_covers_nothing(name, constrained):
+    search, rows = searches.regression()
+    ax = None if constrained else plt.subplots(figsize=(5, 3))[1]
+    if name == "weights_by_class":
+        ax = plotting.weights_by_class(search, rows.X, rows.y, rows.X_val, rows.y_val, ax=ax)
+    else:
+        ax = getattr(plotting, name)(search, ax=ax)
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    for one in ax.figure.axes:
+        assert drawn_points(one)[:, 1].max() < legend.y0
+    assert ax.get_window_extent().y1 >= legend.y1
 
 
 def test_plots_go_on_the_axes_that_are_given():
@@ -64,7 +91,7 @@ def test_landscape_has_the_candidates_on_the_gps_mean():
     assert np.array_equal(points.get_offsets(), alphas[:, [0, 2]])
     assert np.array_equal(star.get_offsets()[0], search.best_alpha_[[0, 2]])
     assert surface.get_cmap().name == "viridis"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("α1", "α3")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 0", "class 1")
     assert "as in the winner" in ax.get_title()
     lower_is_better, _ = searches.multiclass()
     assert plotting.landscape(lower_is_better).collections[0].get_cmap().name == "viridis_r"
@@ -133,7 +160,7 @@ def test_there_are_no_contours_where_the_label_alone_decides():
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
     ax = plotting.weight_contours(search, rows.X, rows.y, 1)
     assert len(ax.collections) == 1
-    assert ax.get_title().startswith("all rows labelled 1 have the weight ")
+    assert ax.get_title().startswith("all rows of class 1 have the weight ")
 
 
 def test_validation_stands_against_test():

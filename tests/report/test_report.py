@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from moew.decision import (
     TunedThreshold,
 )
 from moew.exceptions import InvalidInputError
+from moew.inspection import Tested as OnTestRows
 from moew.metrics import make_metric, worst_class_error
 from moew.report import advice, collect, render, write_report
 from moew.report._plain import setting_text
@@ -106,7 +108,7 @@ def test_a_report_is_json_and_then_a_whole_page(name, guard):
     assert len(page.all("button")) == len(heads)
     for words in ("Fingerprint of the data", "random_state", data["metric"]["judged"]):
         assert words in page.words
-    assert ("Effective number of rows" in page.words) is learned
+    assert ("rows of equal weight" in page.words) is learned
     assert ("Mind this" in page.words) is bool(data["notes"])
 
 
@@ -162,14 +164,14 @@ def test_what_the_unweighted_model_scores_is_not_a_gain():
     assert (data["verdict"]["kind"], data["verdict"]["gain"]) == ("none", 0)
     page = Page(render(data))
     assert "No: keep the unweighted model." in page.words and "gain" not in page.ids
-    assert [row["name"] for row in data["scores"]] == ["unweighted", "alpha = 0"]
+    assert [row["name"] for row in data["scores"]] == ["unweighted", "shift alone"]
 
 
 def test_advice_follows_from_the_ways():
     data = collected("multiclass")
     assert advice(data).startswith("Use it: the model is the same, only it is decided otherwise.")
     ways = [{**way, "difference": 0.02} if not way["simple"] else way for way in data["ways"]]
-    assert "Example weights may be better still (+0.02 ±" in advice({**data, "ways": ways})
+    assert "Example weights may be better still (+0.020 ±" in advice({**data, "ways": ways})
     none = {**data, "ways": ways, "verdict": {**data["verdict"], "kind": "none"}}
     assert "Keep the unweighted model for now. Example weights may be better" in advice(none)
     constant = {**data, "chosen": {**data["chosen"], "name": "constant"}}
@@ -180,7 +182,7 @@ def test_advice_follows_from_the_ways():
         {**way, "difference": 0.03} if way["name"] == "tuned decisions" else way for way in learned["ways"]
     ]
     told = advice({**learned, "ways": ways})
-    assert "Tuned decisions are simpler, and are ahead by 0.03 ±" in told
+    assert "Tuned decisions are simpler, and are ahead by 0.030 ±" in told
     worse = {**learned, "ways": ways, "verdict": {**learned["verdict"], "kind": "worse"}}
     assert advice(worse).startswith("Turn the guard on: tuned decisions are ahead by 0.03")
 
@@ -245,15 +247,13 @@ def test_a_constant_is_told(task):
 def test_test_rows_are_the_stronger_evidence(gain, noise, kind, headline, greater_is_better):
     search, _ = searches.binary(guard=False)
     result = replace(search.result_, greater_is_better=greater_is_better)
-    comparison = searches.comparison_of(gain, noise, greater_is_better)
-    verdict = verdict_of(result, comparison, None, 1)
-    assert verdict["evidence"] == "comparison"
+    after = 0.5 + gain if greater_is_better else 0.5 - gain
+    verdict = verdict_of(result, OnTestRows(480, 0.5, after, noise), 1)
+    assert verdict["evidence"] == "test"
     assert verdict["gain"] == pytest.approx(gain)
     assert verdict["kind"] == kind
-    data = {**collected("binary", guard=False, comparison=comparison), "verdict": verdict}
-    words = Page(render(data)).words
-    assert headline in words
-    assert "On average over the repeats" in words  # each repeat may hand out another way
+    data = {**collected("binary", guard=False), "verdict": verdict, "tested": {"n_rows": 480}}
+    assert headline in Page(render(data)).words
 
 
 def test_a_comparison_is_shown_with_its_intervals():
@@ -266,26 +266,27 @@ def test_a_comparison_is_shown_with_its_intervals():
     assert data["comparison"]["methods"]["moew"]["margin"] == pytest.approx(comparison["moew"].margin)
     unknown = collected("binary", guard=False, comparison=replace(comparison, test_rows_margin=float("nan")))
     assert unknown["comparison"]["test_rows_margin"] is None
-    assert unknown["verdict"]["low"] is None  # what is not known is not certain
-    assert unknown["verdict"]["kind"] in ("maybe", "no")
+    assert unknown["repeats"]["half"] is None  # what is not known is not certain
+    assert unknown["repeats"]["kind"] == "maybe"
+    Page(render(unknown))
 
 
 def test_honest_words_where_it_is_not_better_or_cannot_be_told():
     search, rows = searches.binary(guard=False, final="best")
     result = replace(search.result_, honest=replace(search.result_.honest, best=0.9))
     worse = replace(result, honest=replace(result.honest, value=0.5), gain_error=0.001)
-    assert verdict_of(worse, None, None, 1)["kind"] == "no"  # it did score better here
+    assert verdict_of(worse, None, 1)["kind"] == "no"  # it did score better here
     below = replace(worse, honest=replace(worse.honest, best=0.4))
-    assert verdict_of(below, None, None, 1)["kind"] == "worse"
+    assert verdict_of(below, None, 1)["kind"] == "worse"
     first = replace(result, best_number=0, alpha_zero_is_unweighted=True)
-    assert verdict_of(first, None, None, 1)["kind"] == "none"
-    assert verdict_of(replace(result, chosen="unweighted"), None, None, 1)["kind"] == "none"
+    assert verdict_of(first, None, 1)["kind"] == "none"
+    assert verdict_of(replace(result, chosen="unweighted"), None, 1)["kind"] == "none"
     several = tuple(replace(way, n_members=2) for way in first.ways)  # an ensemble has others, too
-    assert verdict_of(replace(first, ways=several), None, None, 1)["kind"] != "none"
+    assert verdict_of(replace(first, ways=several), None, 1)["kind"] != "none"
     shifted = replace(first, alpha_zero_is_unweighted=False)  # π alone may be better than no weights
-    assert verdict_of(shifted, None, None, 1)["kind"] != "none"
+    assert verdict_of(shifted, None, 1)["kind"] != "none"
     unsure = replace(result, honest=replace(result.honest, value=0.9), gain_error=float("nan"))
-    assert verdict_of(unsure, None, None, 1)["kind"] == "maybe"
+    assert verdict_of(unsure, None, 1)["kind"] == "maybe"
     settings = {"embedding": "label", "honest": None, "guard": False, "final": "best", **searches.SETTINGS}
     search = ExampleWeightSearch(LogisticRegression(), **settings)
     search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
@@ -435,6 +436,25 @@ def test_settings_hold_no_passwords_and_no_addresses():
     assert len(setting_text("x" * 10_000)) == 400
 
 
+@pytest.mark.parametrize(
+    ("setting", "shown"),
+    [
+        (Path("/home/me/data/train.csv"), "train.csv"),
+        ("/home/me/My Files/train.csv", "train.csv"),
+        (r"C:\Users\me\train.csv", "train.csv"),
+        ("sqlite:////home/me/runs/x.db", "sqlite:///x.db"),
+        ("/usr/bin/python /home/me/score.py {predictions}", "python score.py {predictions}"),
+        (["/home/me/a.csv", "b"], "['a.csv', 'b']"),
+        ("./score {predictions}", "./score {predictions}"),
+        ("postgresql://host/db", "postgresql://host/db"),
+        ("a/b", "a/b"),
+        ("/", "/"),
+    ],
+)
+def test_settings_name_files_without_their_folders(setting, shown):
+    assert setting_text(setting) == shown
+
+
 def test_few_validation_rows_and_uneven_weights_are_warned_of():
     search, (X, y) = searches.frame(validation=0.2)
     assert any("only 48 validation rows" in note for note in collect(search, X, y)["notes"])
@@ -442,7 +462,7 @@ def test_few_validation_rows_and_uneven_weights_are_warned_of():
     search, rows = searches.multiclass(guard=False)
     uneven = np.where(np.arange(len(search.sample_weight_)) < 5, 10.0, 0.001)
     notes = collect(replace(search.fitted_, weights=uneven), rows.X, rows.y)["notes"]
-    assert any("so uneven" in note for note in notes)
+    assert any("differ so much" in note for note in notes)
 
 
 @given(st.text(min_size=1, max_size=60), st.text(max_size=60))
@@ -498,7 +518,7 @@ def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
     with pytest.raises(InvalidInputError, match="rows that the search was fitted with"):
         write_report(search, rows.X[:5], rows.y[:5], tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
-    with pytest.raises(InvalidInputError, match="of format 3; got 99"):
+    with pytest.raises(InvalidInputError, match="of format 4; got 99"):
         render({"format": 99})
 
 

@@ -79,7 +79,8 @@ def test_labels():
 def test_estimators_that_cannot_take_weights():
     refused("takes no 'sample_weight'", estimator=KNeighborsClassifier())
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    refused("sample_weight_name='logisticregression__sample_weight'", estimator=pipeline)
+    by_step = "leave out sample_weight_name, or set sample_weight_name='logisticregression__sample_weight'"
+    refused(by_step, estimator=pipeline, settings={"sample_weight_name": "sample_weight"})
     refused("no step 'model'", estimator=pipeline, settings={"sample_weight_name": "model__sample_weight"})
     refused("neither a classifier nor a regressor", estimator=StandardScaler())
     refused("takes no 'weight'", settings={"sample_weight_name": "weight"})
@@ -265,7 +266,7 @@ PIPELINE = make_pipeline(StandardScaler(), Untrained())
             for radius in ("4", [4.0], np.array([1.0, 2.0]), True, 1j, 1e-300, 1e300, np.nan)
         ),
         *(
-            ("n_jobs must be None or a whole number", {"settings": {"n_jobs": n_jobs}})
+            ("n_jobs must be None, 'auto' or a whole number", {"settings": {"n_jobs": n_jobs}})
             for n_jobs in ("2", 1.5, 0, True)
         ),
         *(

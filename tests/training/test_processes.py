@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import effective_n_jobs, parallel_config
 from problems import shifted_classes, skewed_target
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_ridge import KernelRidge
@@ -343,3 +343,28 @@ def test_models_that_keep_the_rows_answer_after_the_search_too():
     for k, model in _train(KernelRidge(kernel="rbf"), rows, weights).items():
         alone = KernelRidge(kernel="rbf").fit(rows.X, rows.y, sample_weight=weights[k])
         assert np.array_equal(alone.predict(rows.X), model.predict(rows.X))
+
+
+class _TellsWhere(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        self.process_ = os.getpid()
+        return super().fit(X, y, sample_weight)
+
+
+class _Unsendable(_TellsWhere):
+    def __reduce__(self):
+        raise TypeError("stays here")
+
+
+def test_other_processes_are_started_once_training_here_took_as_long_as_that(monkeypatch):
+    here = os.getpid()
+    alone = _train(_TellsWhere(random_state=0), n_jobs="auto")
+    assert {model.process_ for model in alone.values()} == {here}
+    monkeypatch.setattr("moew.training._trainers._STARTING_SECONDS", 1e-9)
+    both = _train(_TellsWhere(random_state=0), n_jobs="auto")
+    others = {model.process_ for model in both.values()}
+    assert both[0].process_ == here and (len(others) > 1 or effective_n_jobs(-1) == 1)
+    for k in range(len(WEIGHTS)):
+        np.testing.assert_array_equal(both[k].coef_, alone[k].coef_)
+    stayed = _train(_Unsendable(random_state=0), n_jobs="auto")
+    assert {model.process_ for model in stayed.values()} == {here}

@@ -165,6 +165,47 @@ def test_ctrl_c_which_all_processes_get_ends_them_once(folder):
     assert line.startswith("moew: interrupted")
 
 
+LATER = """
+class Later(LogisticRegression):
+    '''Hangs in the second batch, until the search is interrupted.'''
+
+    def fit(self, X, y, sample_weight=None):
+        Path("begun", f"{os.getpid()}-{time.time_ns()}").touch()
+        if len(os.listdir("begun")) > 6 and not Path("interrupted").exists():
+            Path("hanging", f"{os.getpid()}").touch()
+            time.sleep(1000)
+        return super().fit(X, y, sample_weight)
+"""
+CONCLUDED = """
+import pandas as pd
+from moew import ExampleWeightSearch
+from slow import Later
+
+rows = pd.read_csv("train.csv")
+X, y = rows[["a", "b"]].to_numpy(), rows["y"]
+settings = {"embedding": "label", "base_weights": "uniform", "validation": None, "random_state": 0}
+search = ExampleWeightSearch(Later(), n_batches=2, batch_size=4, n_jobs=2, **settings)
+search.fit(X, y, X_val=X, y_val=y)
+print(search.result_.cut_off, "predicts", len(search.predict(X)))
+"""
+
+
+@pytest.mark.heavy
+def test_ctrl_c_without_a_storage_ends_what_is_trained_and_then_the_search_with_a_result(folder):
+    (folder / "slow.py").write_text(MODEL + LATER)
+    (folder / "script.py").write_text(CONCLUDED)
+    with hanging_search(folder, ["script.py"]) as (parent, workers):
+        (folder / "interrupted").touch()
+        os.killpg(parent.pid, signal.SIGINT)  # as a terminal does
+        wait_until(lambda: not any(map(lives, workers)))
+        wait_until(lambda: parent.poll() is not None)
+        wait_until(lambda: not row_files(folder))
+    said = (folder / "said").read_text()
+    assert parent.returncode == 0, said
+    assert "MoewWarning: interrupted: 5 of 9 candidates are trained" in said
+    assert "the search was interrupted: 5 of 9 candidates were trained. predicts 66" in said
+
+
 KEPT = """
 import sys, time
 from pathlib import Path

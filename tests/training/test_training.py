@@ -83,7 +83,12 @@ def test_estimators_of_other_libraries_take_weights_too():
 def test_a_pipeline_whose_model_takes_no_weights_is_told_so_at_once():
     with pytest.raises(UnsupportedEstimatorError, match="KNeighborsClassifier.fit takes no .sample_weight"):
         resolve_trainer(make_pipeline(StandardScaler(), KNeighborsClassifier()))
-    with pytest.raises(UnsupportedEstimatorError, match="ridge__sample_weight"):
-        resolve_trainer(make_pipeline(StandardScaler(), Ridge()))
-    with pytest.raises(UnsupportedEstimatorError, match="pipeline__ridge__sample_weight"):
-        resolve_trainer(make_pipeline(StandardScaler(), make_pipeline(Ridge())))
+    assert (
+        resolve_trainer(make_pipeline(StandardScaler(), Ridge())).sample_weight_name == "ridge__sample_weight"
+    )
+    inner = make_pipeline(make_pipeline(StandardScaler(), Ridge()))
+    assert resolve_trainer(inner).sample_weight_name == "pipeline__ridge__sample_weight"
+    with pytest.raises(
+        UnsupportedEstimatorError, match="sample_weight_name='pipeline__ridge__sample_weight'"
+    ):
+        resolve_trainer(inner, "sample_weight")

@@ -17,9 +17,20 @@ class CodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Rows, y: Labels, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: Labels,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        sample_weight_eval_set: Any = None,
+    ) -> Self:
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        self.estimator_ = clone(self.estimator).fit(X, codes, sample_weight=sample_weight)
+        more = {}
+        if eval_set is not None:  # rows to stop by
+            coded = [(rows, np.searchsorted(self.classes_, labels)) for rows, labels in eval_set]
+            more = {"eval_set": coded, "sample_weight_eval_set": sample_weight_eval_set, "verbose": False}
+        self.estimator_ = clone(self.estimator).fit(X, codes, sample_weight=sample_weight, **more)
         return self
 
     def predict(self, X: Rows) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,12 +29,14 @@ from moew.saving import (
 )
 from moew.search import FittedSearch
 from moew.search._saved import PARTS, parts_of
+from moew.search._ways import CONSTANT, TUNED
 
 SETTINGS, RESULT = "settings.toml", "result.json"
 STUDY, WEIGHTS = "study.log", "weights.parquet"
 PREDICTIONS = f"{STUDY}.predictions"  # a folder, which the study makes beside its file
 REPORT_DATA, REPORT = "report.json", "report.html"
 MODELS, CHECKSUM = "models", "checksum"  # in the parts: digests of the models' files, and of the parts
+SIMPLE = "simple_ways"  # in the parts: see `simple_parts`
 _BEFORE_MODELS = (RESULT, PARTS, STUDY, PREDICTIONS, WEIGHTS, REPORT_DATA, REPORT)
 
 
@@ -63,6 +66,13 @@ class RunFolder:
             raise InvalidInputError(f"{self.path} holds no {SETTINGS}; it is no run of `moew fit`.")
         return self.work / SETTINGS
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a run was begun in this folder, or beside it to replace what is there, and is not done."""
+        new = new_place(self._place)
+        where = new if (new / SETTINGS).exists() else self._place
+        return (where / SETTINGS).exists() and not (where / RESULT).exists()
+
     def check(self, *, force: bool = False, resume: bool = False) -> None:
         """Raise unless the folder is empty or not there, is a run to go on with, or may be replaced."""
         for package in ("pyarrow", "skops"):  # before hours of training, not after
@@ -78,7 +88,8 @@ class RunFolder:
         if not (force or resume) and (holds or new.exists()):
             raise InvalidInputError(
                 f"the folder {self.path} is not empty. Name another one with --out, go on with an "
-                "interrupted run with --resume, or replace it with --force."
+                f"interrupted run with --resume or `moew resume {shlex.quote(str(self.path))}`, or replace "
+                "it with --force."
                 if holds
                 else f"{new} holds an interrupted run that was to replace {self.path}. Go on with it with "
                 "--resume, or begin anew with --force."
@@ -132,7 +143,8 @@ class RunFolder:
         if fitted.unweighted is not None:
             save_model(fitted.unweighted.model, self.work, some, UNWEIGHTED)
         models = {model: file_digest(self.work / model) for model in model_files(self.work)}
-        parts = plain({"schema": schema.state(), **parts_of(fitted), MODELS: models})
+        simple = {SIMPLE: simple_parts(fitted)}
+        parts = plain({"schema": schema.state(), **parts_of(fitted), **simple, MODELS: models})
         self._write_json(PARTS, {**parts, CHECKSUM: parts_checksum(parts)})
         self._write_json(REPORT_DATA, report)
         self._write(REPORT, page)
@@ -155,10 +167,8 @@ class RunFolder:
     def read_json(self, name: str) -> Any:
         """The content of a JSON file of the run; raise if the run is not finished."""
         if not (self.path / name).exists():
-            raise InvalidInputError(
-                f"{self.path} holds no {name}; it is no finished run of `moew fit`"
-                f"{' (the same `moew fit` with --resume finishes it)' if self.study.exists() else ''}."
-            )
+            how = f" (`moew resume {shlex.quote(str(self.path))}` finishes it)" if self.is_unfinished else ""
+            raise InvalidInputError(f"{self.path} holds no {name}; it is no finished run of `moew fit`{how}.")
         with reading(self.path / name):
             return json.loads((self.path / name).read_text(encoding="utf-8"))
 
@@ -172,6 +182,15 @@ class RunFolder:
 def _is_of_run(name: str) -> bool:
     """Whether a file of that name belongs to a run, not to the user."""
     return name in (*_BEFORE_MODELS, SETTINGS, f"{STUDY}.workers", f"{STUDY}.lock") or is_model_file(name)
+
+
+def simple_parts(fitted: FittedSearch) -> State:
+    """What makes the models of simple ways of the unweighted model: a tuned rule, and a constant."""
+    tuned, constant = (fitted.simple_models.get(way) for way in (TUNED, CONSTANT))
+    return {
+        "tuned_decision": None if tuned is None else tuned.rule.state(),
+        "constant": None if constant is None else constant.model.constant[0],
+    }
 
 
 def parts_checksum(parts: State) -> str:

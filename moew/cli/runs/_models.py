@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 from moew.exceptions import InvalidInputError
 from moew.types import Task
 
+# What XGBoost's own documentation calls its arguments, besides their names in scikit-learn's classes.
+_XGBOOST_ALIASES = ["alpha", "eta", "lambda", "max_cat_to_onehot", "min_split_loss", "num_class", "seed"]
 _MOST_CATEGORIES = 50  # of a text column; rarer ones share a column of their own
 
 
@@ -90,11 +93,18 @@ def with_options(model: Any, options: Mapping[str, Any]) -> Any:
     """The model with these settings; raise on an unknown one, and name the nearest."""
     known = model.get_params()
     for name in options:
-        takes_any = type(model).__module__.partition(".")[0] in ("lightgbm", "xgboost")
-        if name not in known and not takes_any:
-            near = get_close_matches(name, known, n=1, cutoff=0.0)
-            hint = f"; the nearest is {near[0]!r}" if near else ""
-            raise InvalidInputError(f"{type(model).__name__} has no setting {name!r}{hint}.")
+        if name in known:
+            continue
+        step, dashes, own_name = name.rpartition("__")
+        owner, prefix = (known.get(step) if step else model), f"{step}{dashes}"  # a step of a Pipeline
+        of_owner = {
+            key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)
+        }
+        is_taken, more = _takes(owner, own_name, of_owner)
+        if not is_taken:
+            near = _nearest(name, [*known, *(f"{prefix}{other}" for other in more)])
+            says = "would ignore the" if _package(owner) == "xgboost" else "has no"
+            raise InvalidInputError(f"{type(model).__name__} {says} setting {name!r}{near}.")
     model = model.set_params(**options)
     if options and hasattr(model, "_parameter_constraints"):  # scikit-learn's own, which would say so in fit
         try:
@@ -102,6 +112,46 @@ def with_options(model: Any, options: Mapping[str, Any]) -> Any:
         except ValueError as error:
             raise InvalidInputError(f"--model-option: {error}") from error
     return model
+
+
+def _package(model: Any) -> str:
+    return type(model).__module__.partition(".")[0]
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = sorted(set(known))
+    near = get_close_matches(name, names, n=3, cutoff=0.6) or get_close_matches(name, names, n=1, cutoff=0.0)
+    return f"; the nearest {'is' if len(near) == 1 else 'are'} {', '.join(map(repr, near))}" if near else ""
+
+
+def _takes(model: Any, name: str, options: Mapping[str, Any]) -> tuple[bool, list[str]]:
+    """Whether a model takes the setting `name` of `options`, which is no argument of its class, and names of
+    such settings.
+
+    LightGBM and XGBoost take any name there, and ignore what they do not know.
+    """
+    package = _package(model)
+    if package == "lightgbm":
+        from lightgbm.basic import _ConfigAliases
+
+        names = [alias for of in _ConfigAliases._get_all_param_aliases().values() for alias in of]
+        return name in names, names
+    if package == "xgboost":
+        from xgboost import DMatrix, train
+        from xgboost.core import XGBoostError
+
+        settings = {**model.get_params(), **options}
+        names = ("booster", "objective", "tree_method", name)
+        tried = {key: settings[key] for key in names if settings.get(key) is not None}
+        with catch_warnings(record=True) as told:  # it has no list of settings, but says what it ignores
+            simplefilter("always")
+            try:
+                train(tried, DMatrix([[0.0], [1.0]], label=[0, 1]), num_boost_round=1)
+            except XGBoostError:  # it knows the name: of a value that it refuses the training will tell
+                return True, []
+        ignored = any(f'"{name}"' in str(one.message) and "not used" in str(one.message) for one in told)
+        return not ignored, _XGBOOST_ALIASES
+    return False, []
 
 
 def option_value(text: str) -> Any:

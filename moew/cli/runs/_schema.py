@@ -16,6 +16,7 @@ from moew.exceptions import InvalidInputError, StateError
 Array = np.ndarray[Any, Any]
 NUMBERED = "row"  # what ids are called that are the numbers of the rows
 _FEATURE_KINDS, _LABEL_KINDS = {"number", "text"}, {"number", "text", "truth"}
+_MOST_CATEGORIES = 10_000  # of a column, that are kept to see later what is new
 _WRITTEN = ("weight", "prediction", "score")  # columns that stand beside the ids in tables that are written
 
 
@@ -53,6 +54,8 @@ class Schema:
     columns: dict[str, str]
     text_columns: list[str] = field(default_factory=list)  # of the metric's and `together`, in training
     together: str | None = None
+    separator: str | None = None  # of text tables, where it was told; else it is found in each
+    categories: dict[str, list[str]] = field(default_factory=dict)  # of the features that are texts
 
     def read(
         self,
@@ -62,15 +65,16 @@ class Schema:
         ids: bool = True,
         columns: Sequence[str] | None = None,
         together: bool = False,
+        separator: str | None = None,
     ) -> TableRows:
         """The rows of a file; `labels`, `ids` and `together`: whether it must hold them (rows without ids
         have numbers), `columns`: those of the metric that it must hold (None: all; those that are there are
-        taken)."""
+        taken), `separator`: of its columns, where it is not as the schema has it."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
         texts += self.text_columns
         texts += [self.label] if self.label_kind == "text" else []
         alone = self.id not in self.features and self.id not in self.columns.values()
-        frame = read_table(path, texts, ids=self.id if alone else None)
+        frame = read_table(path, texts, ids=self.id if alone else None, separator=separator or self.separator)
         return self.rows(frame, path, labels=labels, ids=ids, columns=columns, together=together)
 
     def rows(
@@ -107,6 +111,17 @@ class Schema:
         known = {*self.features, *special, *self.columns.values()}
         return [name for name in frame.columns if name not in known]
 
+    def unseen(self, rows: TableRows) -> dict[str, dict[str, int]]:
+        """How many rows have each of the categories that the training rows did not have, the most frequent
+        first, by column."""
+        found = {}
+        for name, known in self.categories.items():
+            values = rows.X[name].dropna()
+            strange = values[~values.isin(known)]
+            if len(strange):
+                found[name] = {str(value): int(n) for value, n in strange.value_counts().items()}
+        return found
+
     def state(self) -> State:
         return asdict(self)
 
@@ -118,6 +133,7 @@ class Schema:
         kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
         if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
             raise StateError("its schema must name columns by texts, and features as number or text.")
+        _check_seen(made)
         return made
 
     def _column(self, series: Any) -> Array:
@@ -143,6 +159,7 @@ def learn_schema(
     sample_weight: str | None = None,
     columns: Mapping[str, str] | None = None,
     together: str | None = None,
+    separator: str | None = None,
 ) -> Schema:
     """The schema of a training file; without `features`, all columns that are for nothing else."""
     of_metric = dict(columns or {})
@@ -165,7 +182,36 @@ def learn_schema(
     may_be_texts = [*of_metric.values(), *([together] if together else [])]
     texts = [name for name in may_be_texts if name in frame and _is_text(frame[name])]
     label_kind = _kind(frame[label], path)
-    return Schema(kinds, label, label_kind, id_column, sample_weight, of_metric, texts, together)
+    return Schema(
+        kinds,
+        label,
+        label_kind,
+        id_column,
+        sample_weight,
+        of_metric,
+        texts,
+        together,
+        separator,
+        _categories(frame, [name for name, kind in kinds.items() if kind == "text"]),
+    )
+
+
+def _categories(frame: Any, texts: Sequence[str]) -> dict[str, list[str]]:
+    """The categories of each column of texts; a column with very many is no column of categories."""
+    of_columns = {name: sorted(set(_as_text(frame[name].dropna()))) for name in texts}
+    return {name: seen for name, seen in of_columns.items() if len(seen) <= _MOST_CATEGORIES}
+
+
+def _check_seen(schema: Schema) -> None:
+    """Raise unless separator and categories are what `learn_schema` gives."""
+    between, seen = schema.separator, schema.categories
+    if not (between is None or (isinstance(between, str) and len(between) == 1)):
+        raise StateError(f"its separator must be one character, got {between!r}.")
+    if not all(
+        schema.features.get(name) == "text" and isinstance(of, list) and all(isinstance(c, str) for c in of)
+        for name, of in seen.items()
+    ):
+        raise StateError("its categories must be lists of texts of features that are texts.")
 
 
 def labels_of(frame: Any, label: str, path: Path) -> Array:
@@ -184,10 +230,22 @@ def _check_there(frame: Any, names: Sequence[str], path: Path) -> None:
     if missing := [name for name in dict.fromkeys(names) if name not in frame]:
         there = [str(name) for name in frame.columns]
         shown = f"{there[:12]}{' …' if len(there) > 12 else ''}"
-        hint = " Are its columns separated by something else than commas?" if len(there) == 1 else ""
+        hint = ""
+        if len(there) == 1:
+            hint = " Say with --separator what separates its columns."
+        elif all(_looks_like_a_number(name) for name in there):
+            hint = " Its first line must hold the names of the columns."
         raise InvalidInputError(
             f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.{hint}"
         )
+
+
+def _looks_like_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _kind(series: Any, path: Path) -> str:

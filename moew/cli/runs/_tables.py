@@ -1,21 +1,22 @@
-"""Tables in files: CSV, Parquet and Feather, by the file's ending."""
+"""Tables in files: CSV and other separated text, Parquet and Feather, by the file's ending."""
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from moew._util.whole_files import write_whole
+from moew.cli.runs._separators import header_of, separator_in, with_decimal_commas
 from moew.exceptions import InvalidInputError
 
 _FORMATS = {
     ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".data": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".feather": "feather",
@@ -27,24 +28,33 @@ _PADDED = r"^\s*[+-]?0\d"  # whole numbers written with zeros in front
 
 
 def read_table(
-    path: Path, texts: Sequence[str] = (), *, label: str | None = None, ids: str | None = None
+    path: Path,
+    texts: Sequence[str] = (),
+    *,
+    label: str | None = None,
+    ids: str | None = None,
+    separator: str | None = None,
 ) -> Any:
     """The file as a data frame with rows; columns named in `texts` are read as text, digits or not.
 
     A CSV does not say what is a number. Labels that begin with a zero too many, such as 007, are texts, and
-    so are ids, letter by letter, unless all are plain whole numbers.
+    so are ids, letter by letter, unless all are plain whole numbers. Nor does it say what its `separator` is:
+    that is found unless it is given. Where it is no comma, commas may be decimal.
     """
     pandas, form = _pandas(), _format(path)
     with _parsing(path):
         if form == "csv":
-            _check_header(path)
+            between = separator_in(path, separator)
+            _check_header(path, between)
             # pandas ignores names in dtype that the file does not have.
-            frame = pandas.read_csv(path, low_memory=False, dtype=dict.fromkeys(texts, str))
+            frame = pandas.read_csv(path, sep=between, low_memory=False, dtype=dict.fromkeys(texts, str))
             if not isinstance(
                 frame.index, pandas.RangeIndex
             ):  # pandas took the first column for names of rows
                 raise InvalidInputError(f"{path}: its rows have more cells than its first line has names.")
-            frame = _as_written(frame, path, label if label not in texts else None, ids)
+            frame = _as_written(frame, path, between, label if label not in texts else None, ids)
+            if between != ",":
+                frame = with_decimal_commas(frame, [*texts, ids])
         elif form == "parquet":
             frame = pandas.read_parquet(path)
         else:
@@ -55,19 +65,22 @@ def read_table(
     return frame.reset_index(drop=True)
 
 
-def ids_as_written(frame: Any, path: Path, ids: str | None) -> Any:
+def ids_as_written(frame: Any, path: Path, ids: str | None, separator: str | None = None) -> Any:
     """The frame of `read_table` with ids as they stand in the file; only their column is read again."""
+    if _format(path) != "csv":
+        return frame
     with _parsing(path):
-        return _as_written(frame, path, None, ids) if _format(path) == "csv" else frame
+        return _as_written(frame, path, separator_in(path, separator), None, ids)
 
 
-def read_header(path: Path) -> list[str]:
+def read_header(path: Path, separator: str | None = None) -> list[str]:
     """The names of a file's columns, without its rows."""
     pandas, form = _pandas(), _format(path)
     with _parsing(path):
         if form == "csv":
-            _check_header(path)
-            frame = pandas.read_csv(path, nrows=0)
+            between = separator_in(path, separator)
+            _check_header(path, between)
+            frame = pandas.read_csv(path, sep=between, nrows=0)
         else:
             from pyarrow import ipc, parquet  # type: ignore[import-untyped]
 
@@ -109,7 +122,8 @@ def _unreadable(path: Path, error: Exception) -> InvalidInputError:
 def write_table(columns: dict[str, Any], path: Path | None, *, private: bool = False) -> str:
     """Write the columns by the file's ending; without a file, the CSV text is given back.
 
-    In a CSV, texts that a spreadsheet would run as formulas are escaped.
+    In a CSV, texts that a spreadsheet would run as formulas are escaped. Cells are separated by commas, in
+    .tsv by tabs.
     """
     frame = _pandas().DataFrame(columns)
     if path is None:
@@ -118,7 +132,8 @@ def write_table(columns: dict[str, Any], path: Path | None, *, private: bool = F
 
     def write(new: Path) -> None:
         if form == "csv":
-            _without_formulas(frame).to_csv(new, index=False)
+            between = "\t" if ".tsv" in path.suffixes[-2:] else ","
+            _without_formulas(frame).to_csv(new, sep=between, index=False)
         elif form == "parquet":
             frame.to_parquet(new, index=False)
         else:
@@ -139,7 +154,7 @@ def _without_formulas(frame: Any) -> Any:
     return frame.rename(columns=escaped)
 
 
-def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> Any:
+def _as_written(frame: Any, path: Path, separator: str, label: str | None, ids: str | None) -> Any:
     """The frame of a CSV, with the text of those labels and ids that are more than a number."""
 
     def is_whole(name: str | None) -> bool:
@@ -150,7 +165,7 @@ def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> A
     if not looked_at:
         return frame
     # keep_default_na=False: an id may be the text NA.
-    written = _pandas().read_csv(path, usecols=[*looked_at], dtype=str, keep_default_na=False)
+    written = _pandas().read_csv(path, sep=separator, usecols=[*looked_at], dtype=str, keep_default_na=False)
     changed: dict[Any, Any] = {}
     if label in written and written[label].str.contains(_PADDED).any():
         changed[label] = written[label]
@@ -159,11 +174,9 @@ def _as_written(frame: Any, path: Path, label: str | None, ids: str | None) -> A
     return frame.assign(**changed)
 
 
-def _check_header(path: Path) -> None:
+def _check_header(path: Path, separator: str) -> None:
     """Raise if two columns have the same name: pandas would rename the second."""
-    open_text: Callable[..., Any] = partial(gzip.open, mode="rt") if path.suffix == ".gz" else Path.open
-    with open_text(path, encoding="utf-8-sig", newline="") as file:
-        names = next(csv.reader(file), [])
+    names = header_of(path, separator)
     if not names:
         raise _empty(path)
     if twice := sorted({name for name in names if names.count(name) > 1}):

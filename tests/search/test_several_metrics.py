@@ -1,0 +1,253 @@
+"""Several metrics: what is recorded for them, the front, and bounds that what is handed out keeps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, recall_score, roc_auc_score
+
+import moew
+from moew import ExampleWeightSearch, make_metric
+from moew.data import LabelledRows
+from moew.exceptions import InvalidInputError, MoewWarning
+from moew.metrics import Predictions, accuracy, fpr_gap, precision_at_recall
+from moew.metrics._several import Constraint, resolve_constraints, resolve_metrics
+from moew.search._constrained import judge_of
+from moew.search._evaluate import Evaluator
+from moew.search._judge import Effort
+from moew.search._pareto import undominated
+
+RNG = np.random.default_rng(0)
+N = 900
+GROUP = RNG.integers(2, size=N)
+X = RNG.normal(size=(N, 3))
+X[:, 0] += 0.8 * GROUP
+Y = (X[:, 0] + 0.5 * X[:, 1] + RNG.normal(size=N) > 0.7).astype(int)
+TRAIN, TEST = slice(0, 500), slice(500, N)
+SETTINGS = {"n_batches": 1, "batch_size": 5, "random_state": 0}
+
+
+def recall(y_true, decision):
+    return recall_score(y_true, decision, zero_division=0)
+
+
+def fitted(metric, estimator=None, **settings):
+    search = ExampleWeightSearch(estimator or LogisticRegression(), metric=metric, **{**SETTINGS, **settings})
+    return search.fit(X[TRAIN], Y[TRAIN], metadata={"group": GROUP[TRAIN]})
+
+
+@pytest.fixture(scope="module")
+def bounded():
+    return fitted(["accuracy", fpr_gap()], constraint="fpr_gap <= 0.1")
+
+
+def test_metrics_have_the_names_that_the_user_gave():
+    assert list(resolve_metrics(None, accuracy())) == ["accuracy"]
+    assert list(resolve_metrics(["f1", fpr_gap(), recall], accuracy())) == ["f1", "fpr_gap", "recall"]
+    assert list(resolve_metrics({"gap": fpr_gap(), "a": "accuracy"}, accuracy())) == ["gap", "a"]
+    twice = resolve_metrics([precision_at_recall(0.9), precision_at_recall(0.95)], accuracy())
+    assert len(twice) == 2
+
+
+@pytest.mark.parametrize("given", [[], ["f1", "f1"], {1: "f1"}, {"": "f1"}])
+def test_metrics_without_names_are_refused(given):
+    with pytest.raises(InvalidInputError):
+        resolve_metrics(given, accuracy())
+
+
+def test_constraints_are_read():
+    metrics = resolve_metrics(["accuracy", fpr_gap(), "precision_at_recall=0.9"], accuracy())
+    found = resolve_constraints(["fpr_gap<=5e-2", " precision_at_recall=0.9 >= .5 "], metrics)
+    assert found == (
+        Constraint("fpr_gap", True, 0.05),
+        Constraint("precision_at_recall=0.9", False, 0.5),
+    )
+    assert resolve_constraints("false-positive rate gap <= 0.1", metrics)[0].name == "fpr_gap"
+    assert [found[0].excess(0.07), found[1].excess(0.7)] == pytest.approx([0.02, -0.2])
+
+
+@pytest.mark.parametrize(
+    "given", ["fpr_gap < 0.1", "fpr_gap <= much", "recall >= 0.5", "fpr_gap <= nan", 3, [0.1], ("fpr_gap", 1)]
+)
+def test_other_constraints_are_refused_before_training(given):
+    with pytest.raises(InvalidInputError, match="constraint"):
+        fitted(["accuracy", fpr_gap()], constraint=given)
+
+
+def test_the_first_metric_alone_decides_without_constraints():
+    one, several = fitted("accuracy"), fitted(["accuracy", "roc_auc", make_metric(recall)])
+    assert one.result_.pareto is None
+    assert [t.value for t in one.result_.trials] == [t.value for t in several.result_.trials]
+    assert replace(several.result_, trials=(), pareto=None) == replace(one.result_, trials=())
+    assert (one.predict(X) == several.predict(X)).all()
+
+
+def test_other_metrics_are_those_of_the_same_models_on_new_rows():
+    search = fitted(["accuracy", "roc_auc", make_metric(recall), "neg_log_loss"])
+    found = search.metric_values(X[TEST], Y[TEST])
+    decided, shares = search.predict(X[TEST]), search.predict_proba(X[TEST])[:, 1]
+    assert found["accuracy"] == pytest.approx(accuracy_score(Y[TEST], decided))
+    assert found["recall"] == pytest.approx(recall_score(Y[TEST], decided))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(Y[TEST], shares))
+    assert list(found) == list(search.result_.pareto.metrics)
+
+
+def test_candidates_have_all_metrics_from_predictions_that_were_recorded_once():
+    """With validation rows alone and one model, sklearn's values of that model."""
+    search = ExampleWeightSearch(
+        LogisticRegression(), metric=["accuracy", "roc_auc"], validation=None, **SETTINGS
+    ).fit(X[TRAIN], Y[TRAIN], X_val=X[TEST], y_val=Y[TEST])
+    plain = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    wanted = (
+        accuracy_score(Y[TEST], plain.predict(X[TEST])),
+        roc_auc_score(Y[TEST], plain.decision_function(X[TEST])),
+    )
+    found = [m.values for m in search.result_.pareto.models if m.way == "unweighted"]
+    assert len(found) == 2  # as a candidate, and as a way
+    assert np.allclose(found, wanted)
+
+
+def test_the_front_is_what_no_other_beats():
+    values = np.random.default_rng(1).integers(6, size=(60, 3)).astype(float)
+    values[3, 1] = np.nan
+    found = undominated(values)
+    for k, value in enumerate(values):
+        beaten = any((other >= value).all() and (other > value).any() for other in values)
+        assert found[k] == (not beaten and not np.isnan(value).any())
+
+
+def test_smaller_can_be_better_on_the_front(bounded):
+    pareto = bounded.result_.pareto
+    assert pareto.metrics == ("accuracy", "fpr_gap")
+    front = [model.values for model in pareto.front]
+    assert front == sorted(front, reverse=True)  # less accurate, and with a smaller gap
+    best = max(model.values[0] for model in pareto.models)
+    assert front[0][0] == best
+    assert "on the front" in str(pareto)
+
+
+def test_what_is_handed_out_keeps_the_bound_with_its_margin(bounded):
+    free = fitted(["accuracy", fpr_gap()])
+    chosen, before = bounded.result_.pareto.handed_out, free.result_.pareto.handed_out
+    assert before.values[1] > 0.08  # so that the bound costs something
+    assert chosen.keeps
+    assert chosen.values[1] < chosen.limits[0] <= 0.1
+    assert before.keeps is None
+    assert "fpr_gap <= 0.1: kept" in str(bounded.result_)
+    here = bounded.metric_values(X[TEST], Y[TEST], metadata={"group": GROUP[TEST]})
+    there = free.metric_values(X[TEST], Y[TEST], metadata={"group": GROUP[TEST]})
+    assert here["fpr_gap"] < there["fpr_gap"]
+
+
+def test_the_margin_is_that_of_bootstrap_resamples(bounded):
+    """The limit of the unweighted model against a bootstrap of its own."""
+    from sklearn.model_selection import cross_val_predict
+
+    decided = cross_val_predict(LogisticRegression(), X[TRAIN], Y[TRAIN], cv=5)
+    rng, metric = np.random.default_rng(5), fpr_gap()
+    draws = [rng.integers(500, size=500) for _ in range(300)]
+    y, group = Y[TRAIN], GROUP[TRAIN]
+    values = [metric(y[rows], decided[rows], {"group": group[rows]}) for rows in draws]
+    found = next(m for m in bounded.result_.pareto.models if m.way == "unweighted" and m.number is None)
+    margin = found.limits[0] - found.values[1]
+    assert margin == pytest.approx(1.645 * np.std(values), rel=0.25)
+    assert not found.keeps
+
+
+def test_rows_of_one_group_are_resampled_together():
+    """Every row four times: the margin of groups is twice that of rows that count as independent."""
+    four = np.tile(np.arange(200), 4)
+    evaluator = Evaluator(
+        accuracy(), None, np.array([0, 1]), constraints=(Constraint("accuracy", False, 0.5),), name="accuracy"
+    )
+    decided = np.where(np.arange(200) % 4 == 0, 1 - Y[:200], Y[:200])
+    margins = []
+    for groups in (None, four):
+        rows = LabelledRows(X[:200][four], Y[:200][four], groups=groups)
+        judge = judge_of(
+            evaluator, rows, "classification", [Predictions({"decision": decided[four]})], None, Effort()
+        )
+        bounds = judge.bounds(judge.single(0, judge.every), judge.every)
+        margins.append(0.75 - bounds.limits["accuracy"])
+    assert margins[0] == pytest.approx(1.645 * np.sqrt(0.75 * 0.25 / 800), rel=0.2)
+    assert 1.6 < margins[1] / margins[0] < 2.4
+
+
+def test_a_bound_that_nothing_keeps_is_said():
+    few = {"final": "best", "batch_size": 2}
+    with pytest.warns(MoewWarning, match=r"nothing that was tried keeps accuracy >= 0.99"):
+        search = fitted(["accuracy", fpr_gap()], constraint=["accuracy >= 0.99", "fpr_gap <= 0.2"], **few)
+    assert any("accuracy >= 0.99" in note for note in search.result_.notes)
+    assert "comes closest" in search.result_.reason
+    assert search.result_.pareto.handed_out.keeps is False
+
+
+def test_without_the_guard_example_weights_keep_the_bound():
+    search = fitted(["accuracy", fpr_gap()], constraint="fpr_gap <= 0.1", guard=False, honest=None)
+    assert search.chosen_.startswith("example weights")
+    assert search.result_.pareto.handed_out.limits[0] <= 0.1
+
+
+def test_a_bound_works_in_regression():
+    def bias(y_true, decision):
+        return abs(float(np.mean(decision - y_true)))
+
+    target = X[:300, 0] ** 2
+    search = ExampleWeightSearch(
+        Ridge(), metric=["r2", make_metric(bias, greater_is_better=False)], constraint="bias <= 1", **SETTINGS
+    ).fit(X[:300], target)
+    assert search.result_.pareto.handed_out.keeps
+
+
+def test_a_saved_search_knows_its_metrics(bounded, tmp_path):
+    bounded.save(tmp_path / "search.moew")
+    again = moew.load(tmp_path / "search.moew")
+    columns = {"metadata": {"group": GROUP[TEST]}}
+    assert again.result_.pareto == bounded.result_.pareto
+    assert again.constraint == "fpr_gap <= 0.1"
+    assert again.metric_values(X[TEST], Y[TEST], **columns) == bounded.metric_values(
+        X[TEST], Y[TEST], **columns
+    )
+
+
+def test_a_stored_search_goes_on_with_what_was_recorded_for_others(tmp_path):
+    pytest.importorskip("optuna")
+    settings = {"storage": tmp_path / "study.log", "honest": None}
+    first = fitted(["accuracy", "roc_auc"], **settings)
+    again = fitted(["accuracy", "roc_auc"], **settings)
+    assert again.result_.pareto == first.result_.pareto
+    with pytest.raises(InvalidInputError, match="other settings"):
+        fitted("accuracy", **settings)
+
+
+def test_further_predictions_are_packed_pooled_and_averaged():
+    rng = np.random.default_rng(0)
+
+    def made():
+        return Predictions(
+            {"decision": rng.integers(2, size=6)}, np.array([0, 1]), further={"proba": rng.random(6)}
+        )
+
+    one, two = made(), made()
+    assert Predictions.unpacked(one.packed()).equals(one)
+    assert one.compact().take(np.array([4, 1])).equals(one.take(np.array([4, 1])))
+    mean = Predictions.averaged([one, two], [1, 3], task="classification", classes=np.array([0, 1]))
+    assert mean.further["proba"] == pytest.approx((one.further["proba"] + 3 * two.further["proba"]) / 4)
+    rows = [np.array([1, 3, 5]), np.array([0, 2, 4])]
+    pooled = Predictions.pooled([one.take(rows[0]), one.take(rows[1])], rows)
+    assert pooled.equals(one)
+    assert one.for_all_metrics().arrays.keys() == {"decision", "proba"}
+
+
+def test_scores_of_two_positive_classes_are_refused():
+    metric = [precision_at_recall(0.9, pos_label=1), precision_at_recall(0.8, pos_label=0)]
+    search = ExampleWeightSearch(LogisticRegression(), metric=metric, **SETTINGS)
+    with pytest.raises(InvalidInputError, match="pos_label"):
+        search.fit(X[TRAIN], Y[TRAIN])
+
+
+def test_columns_of_all_metrics_are_needed():
+    search = ExampleWeightSearch(LogisticRegression(), metric=["accuracy", fpr_gap()], **SETTINGS)
+    with pytest.raises(InvalidInputError, match="group"):
+        search.fit(X[TRAIN], Y[TRAIN])
