@@ -141,8 +141,8 @@ def _takes(model: Any, name: str, options: Mapping[str, Any]) -> tuple[bool, lis
         from xgboost.core import XGBoostError
 
         settings = {**model.get_params(), **options}
-        names = ("booster", "objective", "tree_method", name)
-        tried = {key: settings[key] for key in names if settings.get(key) is not None}
+        looked_at = ("booster", "objective", "tree_method", name)
+        tried = {key: settings[key] for key in looked_at if settings.get(key) is not None}
         with catch_warnings(record=True) as told:  # it has no list of settings, but says what it ignores
             simplefilter("always")
             try:
