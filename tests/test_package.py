@@ -1,7 +1,10 @@
 """The package as a whole: light to import, typed, with the names it promises, and quiet in pipes."""
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +26,25 @@ def test_every_public_name_is_there():
     assert set(moew.__all__) <= set(dir(moew))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = moew.nonsense
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert project["version"] == moew.__version__
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [moew.__version__]
+
+
+def test_every_python_that_is_tested_is_said():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    said = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+    (tested,) = re.findall(
+        r"^VERSIONS := (.+)$", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert said == tested.split()
+    assert project["requires-python"] == f">={said[0]}"
 
 
 def test_progress_is_silent_in_pipes_unless_asked(capsys):
