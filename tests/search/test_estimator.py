@@ -15,7 +15,7 @@ from problems import mixed_frame, shifted_classes, skewed_target
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -482,11 +482,3 @@ def test_pickles_and_sparse_rows():
     search = small(LogisticRegression()).fit(csr_array(rows.X), rows.y)
     loaded = pickle.loads(pickle.dumps(search))
     assert np.array_equal(loaded.predict(csr_array(rows.X)), search.predict(csr_array(rows.X)))
-
-
-def test_winner_at_the_edge_is_reported():
-    rows = shifted_classes(400)
-    metric = make_metric(lambda y, d: float(np.mean(d)), name="share of ones")
-    search = small(Ridge(), metric=metric, radius=0.01, n_batches=4, base_weights="uniform")
-    search.fit(rows.X, rows.y.astype(float), X_val=rows.X_val, y_val=rows.y_val.astype(float))
-    assert any("edge" in note for note in search.result_.notes)
