@@ -381,7 +381,9 @@ class Evaluator:
         """What a model and its fitted rule predict on new rows."""
         self.check_columns(rows, "metadata")
         decided = None if final.rule is None else final.decide(rows.X, rows.columns)
-        return self._with_further(self._respond(final.model, rows, decided), final.model, rows, decided)
+        return self._with_further(
+            self._respond(self.metric, final.model, rows, decided), final.model, rows, decided
+        )
 
     def values_on(self, final: FinalModel, rows: LabelledRows) -> dict[str, float]:
         """All metrics of a model and its fitted rule on new rows, by name; NaN where one is undefined."""
