@@ -34,6 +34,11 @@ _RESPONSES = {  # functions of sklearn.metrics that do not take decisions
     "proba": ("brier_score_loss", "d2_brier_score", "d2_log_loss_score", "log_loss"),
 }  # fmt: skip
 _TAKEN = {"score": "scores", "proba": "probabilities"}
+_ARGUMENTS = {  # names of a function's second argument that say what it takes
+    "score": ("score", "scores", "y_score", "y_scores"),
+    "proba": ("proba", "probas", "y_proba", "y_prob", "probability", "probabilities"),
+}
+_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _MODEL_NAMES = ("estimator", "est", "model", "clf", "reg")
 
 
@@ -153,12 +158,32 @@ def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
     return (0.0, 1.0) if scorer_name.startswith(_SHARES) else None
 
 
+def _second_argument(function: Any) -> str | None:
+    """The name of the second argument, None if it cannot be seen."""
+    try:
+        names = [p.name for p in signature(function).parameters.values() if p.kind in _BY_POSITION]
+    except (TypeError, ValueError):
+        return None
+    return names[1] if len(names) > 1 else None
+
+
 def _check_bare(function: Any) -> None:
-    """Raise for a function of sklearn.metrics that would be maximised although smaller is better, or would
-    get decisions although it takes scores: either would silently let a bad model win."""
+    """Raise for a function that would get decisions although it takes scores, or one of sklearn.metrics that
+    would be maximised although smaller is better: either would silently let a bad model win."""
+    second = _second_argument(function)
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", "")
+    taken = next((response for response, names in _ARGUMENTS.items() if second in names), None)
+    if taken is not None and not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
+        raise InvalidInputError(
+            f"{name} takes {second!r}, but a bare function gets decisions; pass ",
+            InPython(f"make_metric({name}, "),
+            Argument("response", taken),
+            InPython(")"),
+            ", or call the argument 'decision'.",
+            argument="metric",
+        )
     if not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
         return
     settings = [Argument("greater_is_better", False)] if name.endswith(_SMALLER) else []

@@ -11,6 +11,7 @@ from moew._util.numbers import count, number
 from moew.report import _more_charts as charts
 from moew.report._html import figure, section
 from moew.report._tables import table
+from moew.search._ways import CONSTANT
 
 Data = Mapping[str, Any]
 _MOST_ROWS = 30  # of the table of the front
@@ -94,7 +95,7 @@ def _where_it_is(one: Data, positive: str) -> str:
 def probabilities(data: Data) -> str:
     """The reliability of the probabilities, before and after calibration."""
     found = data.get("reliability")
-    if not found:
+    if not found or data["chosen"]["name"] == CONSTANT:
         return ""
     curves = {name: found[name] for name in ("before", "after") if found[name] is not None}
     of = "each class against the rest" if found["label"] is None else f"“{found['label']}”"
@@ -116,7 +117,7 @@ def probabilities(data: Data) -> str:
             ]
         )
     listed = table("reliability-table", f"Share of rows that are of {of}, by probability", heads, rows)
-    lines = "".join(f"<p>{escape(line)}</p>" for line in _told(found))
+    lines = "".join(f"<p>{escape(line)}</p>" for line in _told(found, data["weights"]["learned"]))
     body = f'{lines}<div class="beside">{drawn}<div>{listed}</div></div>'
     return section("probabilities", "Probabilities", body)
 
@@ -125,12 +126,13 @@ _HEADS = {"before": "own", "after": "calibrated"}
 _SHORT = {"before": "own", "after": "calibrated"}
 
 
-def _told(found: Data) -> list[str]:
+def _told(found: Data, weighted: bool) -> list[str]:
     before, after = found["before"], found["after"]
     lines = [
         "A model that was trained with weights gives probabilities of the weighted rows. Decisions are not "
         "concerned: they are judged by the metric as they are."
     ]
+    lines = lines if weighted else []
     if after is None:
         lines.append(
             f"The mean squared error of the probabilities (Brier score) is {number(before['brier'], 3)}. If "

@@ -11,7 +11,14 @@ def bound_headline(bound: Mapping[str, Any], way: str, keep: str) -> str:
     if bound["kept"]:
         start = way[:1].upper() + way[1:]
         return f"{start} {keep} {bound['text']} with its margin; the unweighted model does not."
-    return f"Nothing that was tried keeps {bound['text']}."
+    return f"Nothing that was tried keeps {bound['text']} with its margin."
+
+
+def bound_why(bound: Mapping[str, Any]) -> str:
+    """Why this way is handed out."""
+    if bound["kept"]:
+        return "Ways that do not keep the bound were left out, whatever they reach by the metric."
+    return "It comes closest to the bound, whatever others reach by the metric."
 
 
 def bound_advice(bound: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ def decision(data: Data) -> str:
         return _thresholds(rule)
     shown = ""
     if rule["kind"] == "own":
-        words = "The model's own predict decides; there is no threshold to set."
+        words = "The model's own predict decides; no threshold was set."
     elif rule["kind"] == "constant":
         what = (
             f"predicted {number(rule['constant'])}"

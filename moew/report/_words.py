@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moew._util.numbers import alike, count, ends, number, signed, with_margin
-from moew.report._more_words import bound_advice, bound_headline
+from moew.report._more_words import bound_advice, bound_headline, bound_why
 from moew.report._repeats import larger_error, over_repeats, remarks
 from moew.report._ways import be, best_learned, best_of, best_simple, capital, handed_out, named
 from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
@@ -22,6 +22,8 @@ def headline(data: Data) -> str:
     way = data["chosen"]["name"]
     if data.get("bound"):
         return bound_headline(data["bound"], named(way), "keep" if be(way) == "are" else "keeps")
+    if way == CONSTANT and data["verdict"]["kind"] in ("better", "maybe"):
+        return "Look at the metric: the same answer for every row scores best."
     return {
         "better": f"Yes: {named(way)}.",
         "maybe": f"Perhaps: {named(way)}, but that is not certain.",
@@ -73,6 +75,8 @@ def why(data: Data) -> str:
     handed, way = handed_out(data), data["chosen"]["name"]
     if handed is None:
         return ""
+    if data.get("bound"):
+        return bound_why(data["bound"])
     if not data["chosen"]["guard"]:
         other = best_simple(data)
         rest = "" if other is None else f"; {_reaches(other)}"

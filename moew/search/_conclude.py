@@ -576,6 +576,9 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
     """A way's score in the metric's own units."""
     metric = prepared.evaluator.metric
     sign = 1.0 if metric.greater_is_better else -1.0
+    if prepared.evaluator.constraints:
+        # Halves may choose what all rows would not allow, and so score better: no reason to expect more.
+        optimism = max(optimism, 0.0)
     value, reason = sign * (score.best - optimism - score.size_bias), None
     n_undefined = int(np.count_nonzero(~np.isfinite(score.crossed)))
     if not math.isfinite(value):

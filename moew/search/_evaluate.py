@@ -17,7 +17,7 @@ from joblib import parallel_config
 from moew.data import Fold, LabelledRows, SearchData, read_only
 from moew.data._rows import check_same_rows
 from moew.decision import AdjustedPredictions, ClassOffsets, Tuned, tune
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import Argument, InvalidInputError, MissingObjectError
 from moew.metrics import (
     Constraint,
     Predictions,
@@ -258,6 +258,8 @@ class Evaluator:
         they are given; NaN where it is undefined."""
         try:
             value = self.defined_value_of(name, predictions, rows, decided)
+        except MissingObjectError:  # of a search that was loaded without its metric
+            raise
         except Exception:  # undefined on these rows
             return float("nan")
         return value if np.isfinite(value) else float("nan")

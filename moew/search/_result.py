@@ -18,7 +18,7 @@ from moew.search._settings import SearchSettings
 from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.search._tables import data_frame, html_table, trial_columns
-from moew.search._ways import WEIGHTS
+from moew.search._ways import UNWEIGHTED, WEIGHTS
 from moew.training import FitParams
 from moew.types import Array, FloatArray, IntArray, Task
 
@@ -175,7 +175,7 @@ class SearchResult:
             f"{count(self.n_models or len(self.trials), 'candidate')}",
             f" Handed out: {self.chosen}.",
             f" Honest score: {honest} (unweighted {unweighted}).",
-            *([f" {self._gain_words}"] if math.isfinite(self.gain) else []),
+            *([f" {self._gain_words}"] if math.isfinite(self.gain) and self.chosen != UNWEIGHTED else []),
         ]
         return printable("\n".join(lines)) + ">"
 
@@ -221,7 +221,7 @@ class SearchResult:
         own = next((text for way, text in zip(self.ways, honest, strict=True) if way.name == self.chosen), "")
         if math.isfinite(self.gain) and not self.n_holdout and own != whole:
             lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
-        if math.isfinite(self.gain):
+        if math.isfinite(self.gain) and self.chosen != UNWEIGHTED:
             lines.append(self._gain_words)
         lines += [] if self.pareto is None else self.pareto.lines()
         return [*lines, *(f"Note: {note}" for note in self.notes)]

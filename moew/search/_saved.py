@@ -395,7 +395,7 @@ def _metric(told: State, task: str, objects: Mapping[str, Any]) -> Metric:
 def _unknown_metric(told: State) -> FunctionMetric:
     """A metric that is the user's and was not passed: its value is an error."""
 
-    def unknown(y_true: Any, output: Any) -> float:  # noqa: ARG001
+    def unknown(y_true: Any, output: Any, **columns: Any) -> float:  # noqa: ARG001
         find_object(told["object"], {})
         return float("nan")
 

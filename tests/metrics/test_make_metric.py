@@ -319,3 +319,12 @@ def test_out_of_fold_outputs_come_back_in_order():
     assert len(pooled) == 5
     with pytest.raises(InvalidInputError, match="stratified"):
         Predictions.pooled([parts[0], Predictions({"score": np.zeros(3)}, np.array([0, 1, 2]))], rows)
+
+
+@pytest.mark.parametrize(("name", "response"), [("score", "score"), ("y_proba", "proba")])
+def test_a_bare_function_of_scores_is_refused_with_what_to_write(name, response):
+    space = {}
+    exec(f"def hits(y_true, {name}): return 1.0", space)
+    with pytest.raises(InvalidInputError, match=rf"hits takes '{name}'.*response=.{response}"):
+        resolve_metric(space["hits"])
+    assert resolve_metric(make_metric(space["hits"], response=response)).response == response

@@ -10,6 +10,7 @@ from test_report import Page
 from moew import ExampleWeightSearch
 from moew.metrics import fpr_gap
 from moew.report import advice, collect, render
+from moew.report._words import why
 
 RNG = np.random.default_rng(0)
 GROUP = RNG.integers(2, size=700)
@@ -57,8 +58,9 @@ def test_a_bound_that_the_unweighted_model_breaks_is_the_verdict(data):
     assert "fpr_gap <= 0.1 with its margin; the unweighted model does not." in Page(render(data)).words
     assert "if the bound counts" in advice(data)
     none = {**data, "bound": {"text": "fpr_gap <= 0.1", "kept": False}}
-    assert "Nothing that was tried keeps fpr_gap <= 0.1." in Page(render(none)).words
-    assert "comes closest" in advice(none)
+    assert "Nothing that was tried keeps fpr_gap <= 0.1 with its margin." in Page(render(none)).words
+    assert "comes closest" in advice(none) and "comes closest" in why(none)
+    assert "ahead" not in why(none) and "left out" in why(data)
 
 
 def test_one_metric_without_calibration_has_only_what_there_is():

@@ -178,6 +178,8 @@ def test_what_is_the_users_own_is_passed_in_where_it_is_needed():
     assert_alike(search, loaded, X)  # predictions need nothing
     with pytest.raises(MissingObjectError, match=r"objects=\{.*share_right"):
         loaded.metric_value(X, y)
+    with pytest.raises(MissingObjectError, match=r"objects=\{.*share_right"):
+        loaded.metric_values(X, y, metadata={"cost": y})
     with pytest.raises(MissingObjectError, match=r"objects=\{.*by_first_column"):
         loaded.example_weights(X, y)
     own = {f"{f.__module__}:{f.__qualname__}": f for f in (share_right, by_first_column)}
