@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import DOCS, blocks
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
@@ -152,3 +153,13 @@ def test_searched_parameters_of_the_winner_are_logged(store):
     search = fit(make(callback, search_space=space, guard=False, final="best"))
     logged = MlflowClient(store).get_run(callback.run_id).data.params
     assert float(logged["best_params.C"]) == search.best_params_["C"]
+
+
+def test_the_code_on_the_first_page(store, own_folder):
+    names = {"search": make(None).set_params(callbacks=None)}
+    (code,) = [block.code for block in blocks(DOCS / "start.md") if "Mlflow" in block.code]
+    exec(code, names)
+    fit(names["tracked"])
+    client = MlflowClient("file:./mlruns")
+    (run,) = client.search_runs([client.get_experiment_by_name("digits").experiment_id])
+    assert run.info.status == "FINISHED"
