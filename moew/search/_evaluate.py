@@ -381,7 +381,9 @@ class Evaluator:
         """What a model and its fitted rule predict on new rows."""
         self.check_columns(rows, "metadata")
         decided = None if final.rule is None else final.decide(rows.X, rows.columns)
-        return self._with_further(self._respond(final.model, rows, decided), final.model, rows, decided)
+        return self._with_further(
+            self._respond(self.metric, final.model, rows, decided), final.model, rows, decided
+        )
 
     def values_on(self, final: FinalModel, rows: LabelledRows) -> dict[str, float]:
         """All metrics of a model and its fitted rule on new rows, by name; NaN where one is undefined."""
@@ -396,9 +398,9 @@ class Evaluator:
         """The metric of predictions whose decisions are made; nothing is fitted."""
         return self._metric_value(predictions, rows, None)
 
-    def _respond(self, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
+    def _respond(self, metric: Metric, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
         with answering_alone():
-            return self.metric.respond(
+            return metric.respond(
                 model,
                 read_only(rows.X),
                 read_only(rows.y),
@@ -418,16 +420,7 @@ class Evaluator:
         for metric in self.others.values():
             if metric.response in predictions.arrays or metric.response in further:
                 continue
-            with answering_alone():
-                answered = metric.respond(
-                    model,
-                    read_only(rows.X),
-                    read_only(rows.y),
-                    rows.columns,
-                    pos_label=self.pos_label,
-                    sample_weight=rows.sample_weight,
-                    decided=known if decided is None else decided,
-                )
+            answered = self._respond(metric, model, rows, known if decided is None else decided)
             further |= {name: a for name, a in answered.arrays.items() if name not in predictions.arrays}
             classes = answered.classes if classes is None else classes
             kind = answered.estimator_type if kind is None else kind
@@ -452,7 +445,9 @@ class Evaluator:
                 scores, own = decision_basis(model, read_only(validation.X), self.pos_label)
             if scores is not None:
                 decided = own_decisions(scores, own, model_classes(model), self.pos_label)
-        answered = self._with_further(self._respond(model, validation, decided), model, validation, decided)
+        answered = self._with_further(
+            self._respond(self.metric, model, validation, decided), model, validation, decided
+        )
         of_labels = self.classes is not None and set(answered.arrays) <= LABEL_ARRAYS
         if scores is None and self.rule is None and of_labels:
             # Only tuned decisions need them, and they are not worth a model that cannot give them.
