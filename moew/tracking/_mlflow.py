@@ -85,15 +85,18 @@ class MlflowCallback(SearchCallback):
 
     def on_trial(self, way: str, trial: Trial) -> None:
         """Log the value of a candidate and the best so far, or one more failure."""
+        n_seen = len(self._seen) + 1
+        best, n_failed = self._best, self._n_failed
+        if math.isfinite(trial.value):
+            best = max(best, self._sign * trial.value)
+            value = (f"value/{way.replace(' ', '_')}", trial.value, trial.number)
+            self._log([value, ("best_so_far", self._sign * best, n_seen)])
+        else:
+            n_failed += 1
+            self._log([("failed", n_failed, n_seen)])
+        # Only now: what could not be logged comes again at the end.
         self._seen.add((way, trial.number))
-        n_seen = len(self._seen)
-        if not math.isfinite(trial.value):
-            self._n_failed += 1
-            self._log([("failed", self._n_failed, n_seen)])
-            return
-        self._best = max(self._best, self._sign * trial.value)
-        value = (f"value/{way.replace(' ', '_')}", trial.value, trial.number)
-        self._log([value, ("best_so_far", self._sign * self._best, n_seen)])
+        self._best, self._n_failed = best, n_failed
 
     def on_end(self, fitted: FittedSearch | None, training: UserRows, validation: UserRows) -> None:
         """Log what is handed out, the result and the report, and end the run."""

@@ -119,23 +119,32 @@ def test_a_search_that_fails_is_a_failed_run(store):
     assert "honest_score" not in run.data.metrics
 
 
-def test_a_store_that_is_lost_does_not_lose_the_search(store, monkeypatch):
-    callback = MlflowCallback(store)
-
+@pytest.mark.parametrize("for_ever", [True, False])
+def test_a_store_that_is_lost_does_not_lose_the_search(for_ever, store, monkeypatch):
+    callback = MlflowCallback(store, report=False)
     batches, log = [], MlflowClient.log_batch
 
     def fail_later(*told, **more):
         batches.append(told)
-        if len(batches) > 3:
+        if len(batches) > 3 and (for_ever or len(batches) == 4):
             raise ConnectionError("the store is gone")
         log(*told, **more)
 
     monkeypatch.setattr(MlflowClient, "log_batch", fail_later)
     with pytest.warns(MoewWarning, match="MlflowCallback failed in .*: ConnectionError: the store") as seen:
-        search = fit(make(callback))
-    assert [str(one.message).split(":")[0].split()[-1] for one in seen] == ["on_trial", "on_end"]
+        search = fit(make(callback, FailsSometimes()))
+    failed_in = [str(one.message).split(":")[0].split()[-1] for one in seen]
+    assert failed_in == (["on_trial", "on_end"] if for_ever else ["on_trial"])
     assert np.isfinite(search.honest_score_)
-    assert MlflowClient(store).get_run(callback.run_id).info.status == "FINISHED"
+    client = MlflowClient(store)
+    run = client.get_run(callback.run_id)
+    assert run.info.status == "FINISHED"
+    if not for_ever:  # the rest was logged at the end
+        assert run.data.metrics["honest_score"] == search.honest_score_
+        values = history(client, callback.run_id, "value/example_weights")
+        scored = [trial for trial in search.study_.trials() if math.isfinite(trial.value)]
+        assert values == {trial.number: trial.value for trial in scored}
+        assert run.data.metrics["failed"] == search.result_.n_failed >= 1
 
 
 def test_a_store_that_cannot_be_written_ends_the_fit_before_training(store, tmp_path, monkeypatch):
