@@ -74,6 +74,7 @@ test-all: $(VENV)/ready
 	-$(BIN)/python -m pip install --quiet torch==2.13.0
 	-$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.2"
 	-$(BIN)/python -m pip install --quiet "catboost>=1.2"
+	-$(BIN)/python -m pip install --quiet "mlflow-skinny>=3.1"
 	-command -v chromium >/dev/null || apt-get install --quiet --yes chromium
 	-$(BIN)/python -m pip install --quiet "playwright>=1.50"
 	-$(BIN)/python -m pip install --quiet "dask[distributed]>=2026.1" "ray>=2.50"

@@ -251,5 +251,5 @@ def _warnings(result: SearchResult, rows: TrainedRows, learned: bool) -> list[st
 def _settings(fitted: FittedSearch, settings: Mapping[str, Any] | None) -> list[list[str]]:
     if settings is None:
         own = {**vars(fitted.settings), "metric": fitted.result.metric}
-        settings = {name: value for name, value in own.items() if name != "show_progress"}
+        settings = {name: value for name, value in own.items() if name not in ("show_progress", "callbacks")}
     return [[clipped(str(name), 120), setting_text(value)] for name, value in settings.items()]

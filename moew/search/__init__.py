@@ -1,5 +1,6 @@
 """The search: Algorithm 1 as one estimator, the study with its trials, the comparison with other weights."""
 
+from moew.search._callbacks import SearchCallback as SearchCallback
 from moew.search._compare import Comparison as Comparison
 from moew.search._compare import Row as Row
 from moew.search._compare import compare as compare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
@@ -24,6 +24,7 @@ from moew.data import CHUNK_ROWS, UserRows, iter_chunks, iter_rows, labelled_row
 from moew.data._rows import columns_from, n_rows, without_columns
 from moew.embedding import DirectionsEmbedding, LabelEmbedding
 from moew.exceptions import Argument, InvalidInputError, MoewWarning
+from moew.search._callbacks import SearchCallback, call_at_begin, call_at_end, trial_caller
 from moew.search._conclude import conclude
 from moew.search._loop import Outcome, Search, search_side_by_side
 from moew.search._paper import paper_settings
@@ -80,6 +81,7 @@ def train_candidates(
                 batch_size=settings.batch_size,
                 n_candidates=settings.n_candidates,
                 show_progress=settings.show_progress,
+                on_told=trial_caller(settings.callbacks, list(searches)),
                 most_failures=settings.most_failures,
                 crew=crew,
                 deadline=prepared.deadline,
@@ -220,6 +222,9 @@ or one of Optuna's
         ten candidates on. 1 goes on as long as one candidate works.
     show_progress : bool or None, default None
         None shows a bar on a terminal and in a notebook, and nothing elsewhere.
+    callbacks : list of SearchCallback or None, default None
+        What is told of the search while `fit` runs, such as `moew.tracking.MlflowCallback()`. They change
+        nothing of it: where one raises an error during the search, a warning says so. `compare` calls none.
     random_state : int, RandomState or None, default None
 
     Attributes
@@ -303,6 +308,7 @@ or one of Optuna's
         candidate_timeout: float | None = None,
         most_failures: float = 0.9,
         show_progress: bool | None = None,
+        callbacks: Sequence[SearchCallback] | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -334,6 +340,7 @@ or one of Optuna's
         self.candidate_timeout = candidate_timeout
         self.most_failures = most_failures
         self.show_progress = show_progress
+        self.callbacks = callbacks
         self.random_state = random_state
 
     @classmethod
@@ -414,17 +421,20 @@ or one of Optuna's
         settings.check()  # before scikit-learn looks at the rows, for which it asks the estimator
         X = self._check_rows(X, y)
         X_val = None if X_val is None else two_dimensional(X_val)
-        prepared = prepare(
-            settings,
-            UserRows(X, y, sample_weight, metadata, groups),
-            UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val),
-            fit_params=routed_params(self, fit_params, params),
-        )
-        if settings.storage is None:  # nothing could be kept, so Ctrl-C concludes with what there is
-            self._keep(run_search(prepared, concludes=True))
-        else:
-            with sigterm_like_ctrl_c():
-                self._keep(run_search(prepared))
+        training = UserRows(X, y, sample_weight, metadata, groups)
+        validation = UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val)
+        prepared = prepare(settings, training, validation, fit_params=routed_params(self, fit_params, params))
+        call_at_begin(settings, prepared.evaluator.metric)
+        fitted = None
+        try:
+            if settings.storage is None:  # nothing could be kept, so Ctrl-C concludes with what there is
+                fitted = run_search(prepared, concludes=True)
+            else:
+                with sigterm_like_ctrl_c():
+                    fitted = run_search(prepared)
+            self._keep(fitted)
+        finally:
+            call_at_end(settings, fitted, training, validation)
         return self
 
     @property

@@ -110,6 +110,8 @@ each fold, or the exception that stopped it), as they finish."""
 OnTrial = Callable[[int, Trial, list[Any], Predictions], None]
 """Called with (index of the search, trial with its value, its models, its predictions) for each trial that
 could be scored."""
+OnTold = Callable[[int, Trial], None]
+"""Called with (index of the search, trial with its value or its error) for each trial that was trained."""
 
 
 def search_weights(
@@ -132,6 +134,7 @@ def search_side_by_side(
     progress_name: str = "",
     train: TrainBatch | None = None,
     on_trial: OnTrial | None = None,
+    on_told: OnTold | None = None,
     on_batch: Callable[[int], None] | None = None,
     keep: bool = True,
     n_jobs: int = 1,
@@ -153,6 +156,7 @@ def search_side_by_side(
     progress_name : what the progress is of
     train : trains a batch of all searches; None: each with its trainer, those on the same rows together
     on_trial : called for every trial that was scored
+    on_told : called for every trial that was trained, scored or failed
     on_batch : called after each batch with the number of batches done; an exception ends the searches
     keep : whether the outcomes hold predictions and models
     n_jobs : processes that propose alphas for studies in memory
@@ -189,9 +193,11 @@ def search_side_by_side(
                         # Closed at once when interrupted, so that what is still being trained ends.
                         with contextlib.closing(train(batch, asked)) as trained:
                             for place, trial, models in trained:
-                                scored = ledgers[place].enter(trial, models)
+                                told, scored = ledgers[place].enter(trial, models)
+                                if on_told is not None:
+                                    on_told(place, told)
                                 if on_trial is not None and scored is not None:
-                                    on_trial(place, *scored)
+                                    on_trial(place, told, *scored)
                                 n_done = sum(ledger.n_done for ledger in ledgers)
                                 report(n_done, batch + 1, ledgers[0].best_value)
                                 if crew is not None:
@@ -524,9 +530,9 @@ class _Ledger:
 
     def enter(
         self, trial: Trial, models: list[Any] | Exception
-    ) -> tuple[Trial, list[Any], Predictions] | None:
-        """Score the candidate and tell the study; returns it with its value, models and predictions, or None
-        for a failure, which is recorded with its message."""
+    ) -> tuple[Trial, tuple[list[Any], Predictions] | None]:
+        """Score the candidate and tell the study; returns it with its value or its error, and its models and
+        predictions, or None for a failure."""
         self.n_trained_here += 1
         evaluator, data = self.search.evaluator, self.search.data
         try:
@@ -536,13 +542,14 @@ class _Ledger:
             value = evaluator.value(predictions, data.validation)
         except Exception as error:
             self.first_error = self.first_error or error
-            self._tell(Told(trial.number, error=f"{type(error).__name__}: {error}"))
+            words = f"{type(error).__name__}: {error}"
+            self._tell(Told(trial.number, error=words))
             self.done.add(trial.number)
-            return None
+            return replace(trial, error=words, pending=False), None
         content = predictions.packed() if self.study.keeps_predictions else None
         self._tell(Told(trial.number, value, content=content))
         self.done.add(trial.number)
-        scored = replace(trial, value=value, pending=False), models, predictions
+        scored = replace(trial, value=value, pending=False), (models, predictions)
         if not math.isfinite(value):
             return scored
         self.scored.add(trial.number)

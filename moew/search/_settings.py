@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from moew._util.numbers import is_number, is_whole
 from moew.exceptions import Argument, InvalidInputError
 from moew.models._calibration import CALIBRATIONS
 from moew.samplers import GpBucb
+from moew.search._callbacks import SearchCallback
 from moew.search._stop import check_stop_when
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class SearchSettings:
     show_progress: bool | None
     random_state: Any
     eval_share: float | None = None
+    callbacks: Sequence[SearchCallback] | None = None
 
     def check(self) -> None:
         """Raise on a value that cannot work with any data."""
@@ -92,6 +94,7 @@ class SearchSettings:
         share = self.eval_share
         if share is not None and not (is_number(share) and 0 < share < 1):
             raise _refused("eval_share", "must be a share between 0 and 1, or None", share)
+        check_callbacks(self.callbacks)
         check_storage(self.storage)
         if self.storage is not None and not isinstance(self.random_state, Integral):
             raise InvalidInputError(
@@ -183,6 +186,15 @@ def check_is_estimator(estimator: Any) -> None:
     else:
         return
     raise _refused("estimator", wanted, estimator)
+
+
+def check_callbacks(callbacks: Any) -> None:
+    """Raise unless `callbacks` is None or a list of callbacks."""
+    listed = isinstance(callbacks, list | tuple)
+    if callbacks is None or (listed and all(isinstance(one, SearchCallback) for one in callbacks)):
+        return
+    wanted = "must be a list of objects of subclasses of moew.search.SearchCallback, or None"
+    raise _refused("callbacks", wanted, callbacks)
 
 
 def check_storage(storage: Any) -> None:
