@@ -8,12 +8,16 @@ the one candidate that it held.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing.connection import wait
 from queue import SimpleQueue
 from typing import Any
 
@@ -80,6 +84,7 @@ def no_timeout(reason: str) -> InvalidInputError:
 _STARTING_SECONDS = 120  # most that a process may take to start and to load the rows, besides the timeout
 _TRIES = 3  # processes that may die with a candidate before it is given up
 _IDLE_SECONDS = 300  # joblib's default: after this time without work, a process ends
+_LOOK_EVERY = 1.0  # seconds between two looks whether a process that is waited for still lives
 
 
 _busy_workers: set[_Worker] = set()
@@ -123,8 +128,8 @@ class _Worker:
         for _ in range(_TRIES):
             try:
                 if timeout is not None:  # the time that a new process needs to start does not count
-                    self._submit(_load_for, rows, fold, job.estimator).result(timeout + _STARTING_SECONDS)
-                k, outcome = self._submit(fit_job_apart, rows, fold, job).result(timeout)
+                    self._result(_load_for, rows, fold, job.estimator, timeout=timeout + _STARTING_SECONDS)
+                k, outcome = self._result(fit_job_apart, rows, fold, job, timeout=timeout)
                 return k, outcome
             except BrokenProcessPool as error:
                 outcome = error
@@ -151,6 +156,27 @@ class _Worker:
         for process in list(self._pool._processes.values()):
             if process.is_alive():
                 kill_process_tree(process)
+
+    def _result(self, function: Callable[..., Any], *arguments: Any, timeout: float | None) -> Any:
+        """What `function` returns in the process; raises TimeoutError after `timeout` seconds."""
+        submitted = self._submit(function, *arguments)
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            left = end - time.monotonic()
+            try:
+                return submitted.result(max(0.0, min(left, _LOOK_EVERY)))
+            except FutureTimeoutError:
+                if left <= _LOOK_EVERY:
+                    raise
+            self._notice_death()
+
+    def _notice_death(self) -> None:
+        """Let the pool look at its process again if that has ended. A pool whose process was idle for long
+        starts a new one after it has made its list of what to watch, and would wait for ever if it dies."""
+        with suppress(OSError, ValueError):  # it is just being closed
+            ends = [process.sentinel for process in list(self._pool._processes.values())]
+            if ends and wait(ends, timeout=0):
+                self._pool._executor_manager_thread_wakeup.wakeup()
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._lock:

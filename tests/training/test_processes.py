@@ -4,6 +4,9 @@ import os
 import signal
 import time
 import warnings
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch
 from moew.exceptions import InvalidInputError, MoewError, TrainingFailedError
-from moew.training import EstimatorTrainer, ManyTrainer
+from moew.training import EstimatorTrainer, ManyTrainer, _local
 
 ROWS = shifted_classes(80)
 WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
@@ -65,6 +68,23 @@ def test_a_killed_process_costs_the_candidate_it_held(tmp_path):
     for k, weights in enumerate(WEIGHTS):
         alone = LogisticRegression().fit(ROWS.X, ROWS.y, sample_weight=weights)
         assert np.array_equal(alone.coef_, trained[k].coef_)
+
+
+def test_a_death_that_the_pool_did_not_see_is_seen_by_who_waits(monkeypatch):
+    """A pool that starts a new process after an idle one ended may not watch it."""
+    here, there = os.pipe()
+    os.close(there)  # as the sentinel of a process that has ended
+    future = Future()
+    woken = SimpleNamespace(wakeup=lambda: future.set_exception(BrokenProcessPool("it died")))
+    pool = SimpleNamespace(
+        _processes={1: SimpleNamespace(sentinel=here)}, _executor_manager_thread_wakeup=woken
+    )
+    monkeypatch.setattr(_local._Worker, "_new_pool", lambda self: pool)
+    monkeypatch.setattr(_local._Worker, "_submit", lambda self, *_: future)
+    monkeypatch.setattr(_local, "_LOOK_EVERY", 0.01)
+    with pytest.raises(BrokenProcessPool, match="it died"):
+        _local._Worker({})._result(print, timeout=None)
+    os.close(here)
 
 
 def test_a_candidate_that_kills_every_process_fails_alone(tmp_path):
