@@ -52,6 +52,7 @@ def test_a_case_follows_from_its_seed_and_all_kinds_are_drawn():
     }
 
 
+@pytest.mark.heavy
 def test_killed_searches_find_the_same_bits(tmp_path, capsys):
     seeds = [
         *seeds_of(storage="journal", front="python", signal="KILL"),
@@ -125,10 +126,9 @@ def test_trainings_are_counted_by_why_they_were_done_again():
     assert (found.lost, found.twice, found.beside) == (1, 1, 1)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(NO_JOIN, reason="this version has no join=True")
-@pytest.mark.parametrize(
-    "storage", ["journal", *(pytest.param(one, marks=pytest.mark.heavy) for one in ("sqlite", "postgresql"))]
-)
+@pytest.mark.parametrize("storage", ["journal", "sqlite", "postgresql"])
 def test_workers_that_are_killed_are_replaced(tmp_path, storage, capsys):
     rounds = killed_workers.try_workers(1, tmp_path, storages=[storage])
     if not rounds:

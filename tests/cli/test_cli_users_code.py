@@ -75,7 +75,7 @@ def alone(*arguments):
     return done
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.heavy)])
 def test_what_the_users_code_prints_is_no_result(jobs):
     own = ("--metric", "loud:share", "--model", "loud:Model", "--embedding", "loud:embedding")
     done = alone("fit", *DATA, *own, "--jobs", jobs, "--json", "--no-guard")

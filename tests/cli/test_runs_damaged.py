@@ -67,7 +67,7 @@ COMMANDS = [
     ("network", "model.json", "predict"),
     ("logistic", "parts.json", "predict"),
     ("logistic", "parts.json", "weights"),
-    ("logistic", "report.json", "report"),
+    pytest.param("logistic", "report.json", "report", marks=pytest.mark.heavy),
 ]
 
 

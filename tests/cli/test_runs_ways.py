@@ -168,5 +168,5 @@ def test_a_report_of_an_older_run_is_refused_and_its_model_is_not(handed_out):
     path = Path("run/report.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
     line = refused("report", "run", status=1)
-    assert "of format 3; got 2" in line and line.count("\n") == 1
+    assert "of format 4; got 2" in line and line.count("\n") == 1
     moew("predict", "run", "test.csv")

@@ -19,6 +19,7 @@ def posts(n, seed):
     return Dataset(X, (comments > 0).astype(np.int64), pages.FEATURES, columns)
 
 
+@pytest.mark.heavy
 def test_a_small_version_looks_into_the_search_of_pages(tmp_path, monkeypatch):
     data = TrainValidTest(posts(400, 0), posts(150, 1), posts(150, 2))
     options = Options(2, steps=5, out=tmp_path)

@@ -42,6 +42,7 @@ def rows():
     return TrainTest(digits(700, 1), digits(300, 2))
 
 
+@pytest.mark.heavy
 def test_a_small_version_writes_its_table_numbers_and_figure(rows, tmp_path):
     options = Options(repeats=2, steps=60, out=tmp_path)
     this = Run("mnist", options)

@@ -25,6 +25,7 @@ def rows():
     return TrainValidTest(posts(300, 1), posts(150, 2), posts(160, 3))
 
 
+@pytest.mark.heavy
 def test_a_small_version_writes_its_tables_numbers_and_figure(rows, tmp_path):
     options = Options(repeats=2, steps=20, out=tmp_path)
     this = Run("pages", options)

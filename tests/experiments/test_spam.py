@@ -28,6 +28,7 @@ def clients():
     return Dataset(X, y, tuple(map(str, range(12))), columns)
 
 
+@pytest.mark.heavy
 def test_a_small_version_writes_its_tables_numbers_and_figure(clients, tmp_path):
     this = Run("spam", Options(repeats=2, steps=60, out=tmp_path))
     found = spam.search_all(this, clients, SIZES, n_batches=2)

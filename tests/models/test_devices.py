@@ -43,6 +43,7 @@ def _run(**environment):
     return result.stdout.split()
 
 
+@pytest.mark.heavy
 def test_several_devices_and_a_kept_compilation_change_nothing(tmp_path):
     kept = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     one = _run(**kept)

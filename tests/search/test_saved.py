@@ -246,7 +246,7 @@ def places(content, path=()):
         yield from places(value, (*path, key))
 
 
-@pytest.mark.parametrize("name", ["search.json", "parts.json"])
+@pytest.mark.parametrize("name", [pytest.param("search.json", marks=pytest.mark.heavy), "parts.json"])
 def test_no_change_of_an_entry_ends_in_a_raw_error(name):
     classes(LogisticRegression(), decision="tuned")[0].save("search.moew")
     with zipfile.ZipFile("search.moew") as packed:

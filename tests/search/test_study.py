@@ -189,6 +189,7 @@ def _ask_from_process(path: Path, k: int) -> None:
         study.tell(candidate.number, float(candidate.number))
 
 
+@pytest.mark.heavy
 def test_several_processes_ask_at_once(tmp_path):
     path = tmp_path / "run.log"
     make(storage=path)
@@ -250,6 +251,7 @@ def _open(url: str) -> None:
     WeightStudy(None, Ball(2, 1.0), seed=0, storage=url).close()
 
 
+@pytest.mark.heavy
 def test_processes_may_begin_together_on_an_empty_database(tmp_path):
     context = multiprocessing.get_context("spawn")
     url = f"sqlite:///{tmp_path / 'study.db'}"

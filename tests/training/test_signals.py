@@ -147,7 +147,7 @@ def test_workers_and_rows_go_with_the_search(folder, arguments, number):
     said = (folder / "said").read_text()
     if arguments is COMMAND and number != signal.SIGKILL:
         assert parent.returncode == 130
-        assert "moew: interrupted; the same command with --resume goes on where it stopped" in said
+        assert "moew: interrupted; `moew resume run` goes on where it stopped" in said
         assert (folder / "run" / "study.log").stat().st_size > 0
     if number == signal.SIGINT and arguments is not COMMAND:
         assert "KeyboardInterrupt" in said

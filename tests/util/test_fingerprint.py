@@ -350,7 +350,7 @@ def _accuracy(y, decided):
     return np.mean(y == decided)
 
 
-def _error(y, decided):
+def _wide_of_it(y, decided):
     return np.mean(y != decided)
 
 
@@ -381,7 +381,7 @@ def test_a_stored_study_is_refused_to_another_function(tmp_path):
 
     search(_accuracy, identity)
     assert len(search(_accuracy, identity, batches=2).result_.trials) == 5
-    for metric, transform in ((_error, identity), (_accuracy, doubled)):
+    for metric, transform in ((_wide_of_it, identity), (_accuracy, doubled)):
         with pytest.raises(InvalidInputError, match="fingerprint of data"):
             search(metric, transform)
 
