@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # older versions of click have no type variable here
 
 
 class SectionOption(click.Option):
@@ -32,7 +37,7 @@ class SectionOption(click.Option):
         return extra
 
 
-class NameOf(click.ParamType[Any]):
+class NameOf(ParamType):
     """A name of a registry, which is loaded when a name is checked."""
 
     name = "name"
@@ -47,7 +52,7 @@ class NameOf(click.ParamType[Any]):
         return value
 
 
-class Folds(click.ParamType[Any]):
+class Folds(ParamType):
     """A number of folds from 2 on, "auto" or "none"."""
 
     name = "folds"
@@ -61,7 +66,7 @@ class Folds(click.ParamType[Any]):
         return int(text)
 
 
-class Jobs(click.ParamType[Any]):
+class Jobs(ParamType):
     """A number of models that are trained at a time, from 1 on; -1 for as many as there are cores, "auto" for
     that as soon as it pays."""
 
@@ -76,7 +81,7 @@ class Jobs(click.ParamType[Any]):
         return int(text)
 
 
-class NumberOr(click.ParamType[Any]):
+class NumberOr(ParamType):
     """A number from `least` on, or one of a few names."""
 
     name = "number"
