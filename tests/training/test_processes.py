@@ -219,16 +219,16 @@ def test_what_cannot_travel_is_the_candidates_failure():
 
 class _Warns(LogisticRegression):
     def fit(self, X, y, sample_weight=None):
-        warnings.warn("careful", DeprecationWarning, stacklevel=1)
+        warnings.warn("careful", UserWarning, stacklevel=1)
         return super().fit(X, y, sample_weight)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_warnings_count_in_processes_as_they_do_here(n_jobs):
     for outcome in _train(_Warns(), n_jobs=n_jobs).values():  # the tests turn warnings into errors
-        assert isinstance(outcome, DeprecationWarning)
+        assert isinstance(outcome, UserWarning)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "care", DeprecationWarning)
+        warnings.filterwarnings("ignore", "care", UserWarning)
         for outcome in _train(_Warns(), n_jobs=n_jobs).values():
             assert isinstance(outcome, LogisticRegression)
 
