@@ -80,7 +80,8 @@ class Runner:
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scale")
     for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
-        (folder / re.match(r"# (\w+\.py)\n", code)[1]).write_text(code, encoding="utf-8")
+        if (named := re.match(r"# (\w+\.py)\n", code)) is not None:  # others are parts, to read
+            (folder / named[1]).write_text(code, encoding="utf-8")
     Path(ENVIRONMENT["RAY_TMPDIR"]).mkdir()
     yield Runner(folder)
     shutil.rmtree(ENVIRONMENT["RAY_TMPDIR"], ignore_errors=True)
