@@ -143,8 +143,8 @@ def advice(data: Data) -> str:
                 f"({_margin(rival)}): more validation rows would tell."
             )
         return (
-            "Keep the unweighted model. More candidates, a larger radius or another embedding might find "
-            f"more; a model that is flexible enough may have nothing to gain.{_other_seeds(data)}"
+            "Keep the unweighted model. More candidates, or more rows to judge them on, might find more; a "
+            "model that is flexible enough may have nothing to gain."
         )
     if way == CONSTANT:
         use = (
