@@ -144,12 +144,12 @@ def advice(data: Data) -> str:
             )
         return (
             "Keep the unweighted model. More candidates, or more rows to judge them on, might find more; a "
-            "model that is flexible enough may have nothing to gain."
+            f"model that is flexible enough may have nothing to gain.{_other_seeds(data)}"
         )
     if way == CONSTANT:
         use = (
-            "Look at the metric before you use this: it is best where every row gets the same answer, so "
-            "it may not be the number you mean."
+            "Look at the metric before you use this, and at its direction: it is best where every row gets the "
+            "same answer, so it may not be the number you mean."
         )
     elif kind == "maybe":
         return f"Before you switch, {_to_be_surer(data)}."
