@@ -148,8 +148,8 @@ def advice(data: Data) -> str:
         )
     if way == CONSTANT:
         use = (
-            "Look at the metric before you use this, and at its direction: it is best where every row gets the "
-            "same answer, so it may not be the number you mean."
+            "Look at the metric before you use this, and at its direction: it is best where every row gets "
+            "the same answer, so it may not be the number you mean."
         )
     elif kind == "maybe":
         return f"Before you switch, {_to_be_surer(data)}."
