@@ -158,19 +158,18 @@ def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
     return (0.0, 1.0) if scorer_name.startswith(_SHARES) else None
 
 
-def _second_argument(function: Any) -> str | None:
-    """The name of the second argument, None if it cannot be seen."""
+def _argument_names(function: Any) -> list[str]:
+    """The names of the arguments by position; none if they cannot be seen."""
     try:
-        names = [p.name for p in signature(function).parameters.values() if p.kind in _BY_POSITION]
+        return [p.name for p in signature(function).parameters.values() if p.kind in _BY_POSITION]
     except (TypeError, ValueError):
-        return None
-    return names[1] if len(names) > 1 else None
+        return []
 
 
 def _check_bare(function: Any) -> None:
     """Raise for a function that would get decisions although it takes scores, or one of sklearn.metrics that
     would be maximised although smaller is better: either would silently let a bad model win."""
-    second = _second_argument(function)
+    second = next(iter(_argument_names(function)[1:]), None)
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", "")
@@ -212,9 +211,5 @@ def _check_bare(function: Any) -> None:
 
 def _takes_a_model(function: Any) -> bool:
     """Whether a callable is a scorer: its first argument is a model, or its second is X."""
-    try:
-        parameters = list(signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return False
-    names = [p.name for p in parameters if p.kind is not Parameter.KEYWORD_ONLY]
+    names = _argument_names(function)
     return bool(names) and (names[0] in _MODEL_NAMES or names[1:2] == ["X"])

@@ -22,7 +22,7 @@ from moew.metrics import Predictions
 from moew.models import ModelEnsemble
 from moew.search._calibrate import JudgedPredictions, Members, calibrate
 from moew.search._constrained import judge_of
-from moew.search._evaluate import FinalModel
+from moew.search._evaluate import FinalModel, constant_model
 from moew.search._guard import Verdict, WayScore, decide, gain_error, keeping_constraints, score_ways
 from moew.search._honest_score import HonestScore, gain_error_on, no_honest_score
 from moew.search._judge import EFFORTS, Choice, Effort, Judge
@@ -221,7 +221,6 @@ def _pareto(
     evaluator = prepared.evaluator
     if not evaluator.others:
         return None
-    sign = 1.0 if evaluator.metric.greater_is_better else -1.0
     greater = [metric.greater_is_better for metric in evaluator.metrics.values()]
     ways = [
         TriedModel(
@@ -229,7 +228,7 @@ def _pareto(
             None,
             tuple(score.values.values()),
             (
-                sign * score.honest,
+                honest_of(prepared, score, score.optimism).value,  # as in the table of ways
                 *(score.values[name] + score.corrections.get(name, math.nan) for name in evaluator.others),
             ),
             () if score.bounds is None else tuple(score.bounds.limits[c.name] for c in evaluator.constraints),
@@ -536,14 +535,10 @@ def _final(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> _Fi
 
 
 def _constant(prepared: Prepared, choice: Choice) -> _Final:
-    """A model that predicts a constant, as scikit-learn's dummies do."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
+    """A model that predicts a constant."""
     training, evaluator = prepared.data.training, prepared.evaluator
     classifies = prepared.data.task == "classification"
-    dummy = DummyClassifier if classifies else DummyRegressor
-    # As a list: scikit-learn takes no single float for a label.
-    model = dummy(strategy="constant", constant=[choice.constant]).fit(training.X, training.y)
+    model = constant_model(choice.constant, training.X, training.y, classifies=classifies)
     ones = unweighted_function(prepared)
     return _Final(FinalModel(model, None, evaluator.classes, evaluator.pos_label), training.own_weights, ones)
 

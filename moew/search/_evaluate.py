@@ -30,12 +30,21 @@ from moew.metrics import (
     respond,
 )
 from moew.models._calibration import Calibration, scores_to_calibrate
-from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Metric, Response, Rows
+from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray, Labels, Metric, Response, Rows
 
 PLAINLY_TUNED = Tuned()  # without groups
 LABEL_ARRAYS = frozenset({"decision", "predict"})  # names of predictions that are decisions, or numbers
 TUNING_CALLS = 40  # calls of the metric that tune one decision
 SLOW_TUNING_CALLS = 8  # of a metric that is said to be slow
+
+
+def constant_model(constant: Any, X: Rows, y: Labels, *, classifies: bool) -> Any:
+    """A fitted model that predicts a constant, as scikit-learn's dummies do."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    dummy = DummyClassifier if classifies else DummyRegressor
+    # As a list: scikit-learn takes no single float for a label.
+    return dummy(strategy="constant", constant=[constant]).fit(X, y)
 
 
 @dataclass(frozen=True)

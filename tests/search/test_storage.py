@@ -271,25 +271,25 @@ def test_a_study_of_another_program_is_refused(tmp_path):
     ],
 )
 def test_a_damaged_database_is_refused_in_words(tmp_path, damage):
-    url = f"sqlite:///{tmp_path}/study.db"
-    made = study(url)
-    for candidate in made.ask(4):
-        made.tell(candidate.number, float(candidate.number))
-    made.close()
-    with sqlite3.connect(tmp_path / "study.db") as database:
-        database.execute(damage)
+    url = damaged_database(tmp_path, damage)
     with pytest.raises(InvalidInputError, match=r"study\.db"):
         told(url)
 
 
-def test_a_last_candidate_that_is_gone_is_not_asked_for_again(tmp_path):
-    url = f"sqlite:///{tmp_path}/study.db"
+def damaged_database(folder, damage):
+    """The URL of a study of four candidates, damaged by a statement."""
+    url = f"sqlite:///{folder}/study.db"
     made = study(url)
     for candidate in made.ask(4):
         made.tell(candidate.number, float(candidate.number))
     made.close()
-    with sqlite3.connect(tmp_path / "study.db") as database:
-        database.execute("DELETE FROM trials WHERE number = 3")
+    with sqlite3.connect(folder / "study.db") as database:
+        database.execute(damage)
+    return url
+
+
+def test_a_last_candidate_that_is_gone_is_not_asked_for_again(tmp_path):
+    url = damaged_database(tmp_path, "DELETE FROM trials WHERE number = 3")
     with pytest.raises(InvalidInputError, match=r"candidates \[3\] are gone.*study\.db"):
         study(url).ask(1)
 

@@ -17,6 +17,7 @@ from moew.models._calibration import Calibration
 from moew.saving import MODEL, load_model, model_files, reading, using
 from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
 from moew.search import FinalModel
+from moew.search._evaluate import constant_model
 from moew.search._saved import CALIBRATION, PARTS, calibration_from, classes_from, rule_from
 from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
 from moew.types import DecisionRule, FloatArray
@@ -103,11 +104,9 @@ class FinishedRun:
         return found
 
     def _constant_model(self) -> Any:
-        from sklearn.dummy import DummyClassifier, DummyRegressor
-
-        labels = [self.constant] if self.classes is None else self.classes
-        dummy = DummyRegressor if self.classes is None else DummyClassifier
-        return dummy(strategy="constant", constant=[self.constant]).fit(np.zeros((len(labels), 1)), labels)
+        classifies = self.classes is not None
+        labels = self.classes if self.classes is not None else [self.constant]
+        return constant_model(self.constant, np.zeros((len(labels), 1)), labels, classifies=classifies)
 
     def _answers(
         self, model: Any, rule: DecisionRule | None, rows: TableRows, calibration: Calibration | None
