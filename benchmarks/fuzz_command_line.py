@@ -87,6 +87,12 @@ def _fit_case(rng: Rng, folder: Path) -> None:
     words += pick(
         rng, [[], ["--embedding", "label"], ["--final", "best", "--no-guard"], ["--sampler", "random"]]
     )
+    if chance(rng, 0.15):
+        words += ["--also", "balanced_accuracy"] if n_classes else ["--also", "neg_mean_absolute_error"]
+        words += pick(rng, [[], ["--constraint", "balanced_accuracy >= 0.5"]]) if n_classes else []
+    if chance(rng, 0.1) and n_classes:
+        words += ["--calibrate", "sigmoid"]
+    words += pick(rng, [[], [], [], ["--candidates", "2"], ["--timeout", "1e6"], ["--timeout", "1e-9"]])
     if chance(rng, 0.5):
         valid = folder / "valid.csv"
         _write(run_table(rng, n_classes, 40), valid)
@@ -128,7 +134,7 @@ _VALUES = (
     "accuracy", "accuracy=2", "precision_at_recall=0.5", "os:system", "no:thing", "columns=a",
     "columns=zzz", "tuned",
     "threshold=0.5", "select=2", "accurate@train", "network", "xgboost", "label", "é" * 300, "best",
-    "{predictions}",
+    "{predictions}", "accuracy >= 0.5", "accuracy <= x", ";", "\t", "sigmoid", "isotonic",
 )  # fmt: skip
 _OPTIONS = (
     "--label", "--validation", "--folds", "--validation-share", "--test", "--features", "--drop", "--id",
@@ -138,6 +144,8 @@ _OPTIONS = (
     "--stop-when", "--p", "--q", "--kernel-width", "--noise", "--final", "--honest", "--most-failures",
     "--seed",
     "--config", "--folder", "--out", "--no-such-option", "--repeats", "--dims", "--trade-off",
+    "--also", "--constraint", "--calibrate", "--candidates", "--timeout", "--eval-share", "--separator",
+    "--metric-name",
 )  # fmt: skip
 _FLAGS = ("--json", "--resume", "--force", "--no-guard", "--lower-is-better", "--compare", "--help")
 
@@ -203,7 +211,7 @@ def _read_case(rng: Rng, folder: Path) -> None:
     run_folder, table = folder / "run", folder / pick(rng, ["t.csv", "t.parquet"])
     shutil.copytree(there.folder, run_folder)
     frame = pd.read_csv(there.table)
-    command = pick(rng, ["predict", "predict", "weights", "report"])
+    command = pick(rng, ["predict", "predict", "weights", "evaluate", "report"])
     sound = chance(rng, 0.3)
     _write(frame, table)
     words = [command, str(run_folder)] + ([] if command == "report" else [str(table)])
@@ -229,7 +237,7 @@ def _read_case(rng: Rng, folder: Path) -> None:
             ]
             words += pick(rng, extra)
     printed = run(words, sound=sound)
-    if sound and command != "report":
+    if sound and command in ("predict", "weights"):
         with checking(f"moew {words}"):
             lines = printed.strip().splitlines()
             expect(len(lines) == len(frame) + 1, f"{len(lines)} lines for {len(frame)} rows")
@@ -238,7 +246,11 @@ def _read_case(rng: Rng, folder: Path) -> None:
 def _words_case(rng: Rng, folder: Path) -> None:
     """Commands that end before anything is read, or nearly so."""
     command = pick(
-        rng, ["fit", "predict", "weights", "report", "compare", "metrics", "demo", "no", "", "--version"]
+        rng,
+        [
+            *("fit", "predict", "weights", "evaluate", "report", "compare", "metrics", "resume", "worker"),
+            *("demo", "no", "", "--version"),
+        ],
     )
     words = [command] + [
         pick(rng, [*_OPTIONS, *_VALUES, str(folder), "--help"]) for _ in range(rng.integers(0, 4))

@@ -22,8 +22,10 @@ def compare_case(rng: Rng) -> None:
     problem = make_problem(rng, odd=chance(rng, 0.5))
     search, settings = make_search(rng, problem)
     search.set_params(n_batches=1, honest=None if chance(rng, 0.9) else "halves")
+    if problem.sound:
+        search.set_params(timeout=None)  # a comparison refuses it
     if problem.sound and not is_fast(search.metric) and chance(rng, 0.9):
-        search.set_params(metric=None)  # resampling the test rows takes thousands of calls
+        search.set_params(metric=None, constraint=None)  # resampling the test rows takes thousands of calls
     if not isinstance(search.batch_size, int) or search.batch_size > 2:
         search.set_params(batch_size=2)
     arguments: dict[str, Any] = {**problem.rows, **_test_rows(rng, problem), "repeats": 2, "random_state": 3}

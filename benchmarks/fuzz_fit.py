@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from fuzz_cases import chance, checking, expect, expect_close, expect_same, odd_value, pick
+from fuzz_further import ODD_FURTHER, further_settings, odd_fit_params
 from fuzz_models import SOUND_METRICS, odd_metric, odd_model, sound_model
 from fuzz_properties import check_result
 from fuzz_rows import Problem, Rng, make_problem
@@ -52,6 +53,12 @@ def make_search(rng: Rng, problem: Problem) -> tuple[ExampleWeightSearch, dict[s
     """A search whose parameters are sound if the problem is."""
     model, needed = sound_model(rng, problem.task)
     settings = {**sound_settings(rng, problem), **needed}
+    if problem.sound or chance(rng, 0.5):
+        further_model, further = further_settings(rng, problem, settings["metric"])
+        settings.update(further)
+        if further_model is not None:
+            model = further_model
+            settings.pop("sample_weight_name", None)
     if not problem.sound:
         if chance(rng, 0.25):
             model, needed = odd_model(rng, problem.task)
@@ -60,6 +67,8 @@ def make_search(rng: Rng, problem: Problem) -> tuple[ExampleWeightSearch, dict[s
             settings["metric"] = odd_metric(rng)
         if chance(rng, 0.5):
             settings.update(odd_settings(rng))
+        if chance(rng, 0.05):
+            problem.rows["fit_params"] = odd_fit_params(rng)
     settings["random_state"] = settings.get("random_state", int(rng.integers(100)))
     return ExampleWeightSearch(model, **settings), settings
 
@@ -105,6 +114,8 @@ def sound_settings(rng: Rng, problem: Problem) -> dict[str, Any]:
 
 def is_fast(metric: Any) -> bool:
     """Whether honest scores do not depend on how long a call takes: slow metrics are called less often."""
+    if isinstance(metric, list | dict):
+        return all(map(is_fast, metric.values() if isinstance(metric, dict) else metric))
     if isinstance(metric, str):
         return metric in METRICS
     return metric is None or not hasattr(metric, "_score_func")  # scikit-learn's scorers
@@ -166,6 +177,7 @@ def odd_settings(rng: Rng) -> dict[str, Any]:
         "study_name": ["", None, 3],
         "search_space": [{}, {"C": 3}, {"no": None}, 7],
         "storage": [3, "", ".", Path("/nowhere/study.log"), "sqlite://", "no://x"],
+        **ODD_FURTHER,
     }  # fmt: skip
     chosen: dict[str, Any] = {}
     for name, values in options.items():

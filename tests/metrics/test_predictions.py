@@ -1,9 +1,12 @@
 """Recorded predictions of several models, averaged, are those that an ensemble of the models records."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, LGBMRegressor
 from problems import shifted_classes, skewed_target
 from sklearn.base import clone
@@ -279,6 +282,32 @@ def test_packed_predictions_are_small_and_exact(array, most_bytes):
     for damaged in (content[:-3], b"", b"{}", content[5:]):
         with pytest.raises(StateError, match="no packed predictions"):
             Predictions.unpacked(damaged)
+
+
+@given(
+    scores=st.lists(st.sampled_from([-1.0, 0.0, 0.3, 0.5, 2.0, math.nan]), max_size=8),
+    labels=st.sampled_from([[0, 1], [1, 0], ["no", "yes"], [False, True], [7, 7], [2**63, 1]]),
+    own=st.sampled_from([0.0, 0.5]),
+    others=st.integers(0, 2),
+)
+def test_labels_that_follow_from_the_scores_are_packed_exactly(scores, labels, own, others):
+    known = np.array(scores)
+    found = np.array(labels)[(known > own).astype(int)]
+    found[: min(others, len(found))] = labels[0]  # these may not follow
+    predictions = Predictions({"predict": found}, scores=known, own_threshold=own)
+    again = Predictions.unpacked(predictions.packed())
+    assert again.arrays["predict"].dtype == found.dtype
+    np.testing.assert_array_equal(again.arrays["predict"], found)
+    np.testing.assert_array_equal(again.scores, known)
+
+
+def test_labels_that_follow_from_the_scores_take_no_room():
+    scores = np.random.default_rng(0).normal(size=8000)
+    decided = np.where(scores > 0, "yes", "no")
+    follow, do_not = (
+        len(Predictions({"predict": labels}, scores=scores).packed()) for labels in (decided, decided[::-1])
+    )
+    assert follow < do_not - 900
 
 
 @pytest.mark.parametrize("own", [0.0, 0.5])

@@ -22,6 +22,7 @@ from moew.metrics import Predictions
 from moew.samplers import Ball
 from moew.search import _loop
 from moew.search._evaluate import Evaluator
+from moew.search._storage import _opening
 from moew.search._storage._checks import end_record
 from moew.search._storage._journal import open_journal
 from moew.search._storage._trials import OptunaTrials
@@ -408,6 +409,7 @@ def storages(tmp_path):
     return {
         "journal": tmp_path / "study.log",
         "sqlite": f"sqlite:///{tmp_path}/study.db",
+        "table": optuna.storages.RDBStorage(f"sqlite:///{tmp_path}/optuna.db"),  # as in PostgreSQL
         "other": optuna.storages.InMemoryStorage(),
     }
 
@@ -417,7 +419,7 @@ def summary(search):
     return trials, str(search.result_), search.best_estimator_.predict_proba(X).tolist()
 
 
-@pytest.mark.parametrize("kind", ["journal", "sqlite", "other"])
+@pytest.mark.parametrize("kind", ["journal", "sqlite", "table", "other"])
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "neg_log_loss"])
 def test_a_search_ends_with_the_same_bits_in_every_storage(tmp_path, kind, metric):
     storage = storages(tmp_path)[kind]
@@ -443,6 +445,29 @@ def test_predictions_that_are_gone_or_damaged_are_refused(tmp_path, kind):
         searched(storage)
     file.write_bytes(content)
     searched(storage)
+
+
+def test_predictions_in_a_table_that_are_gone_or_damaged_are_refused(tmp_path):
+    storage = storages(tmp_path)["table"]
+    searched(storage, n_batches=1)
+    with sqlite3.connect(tmp_path / "optuna.db") as database:
+        (n,) = database.execute("SELECT count(*) FROM moew_contents").fetchone()
+        database.execute("UPDATE moew_contents SET content = zeroblob(9) WHERE trial_id = 3")
+    assert n > 3 and not list(tmp_path.glob("*.predictions"))
+    with pytest.raises(InvalidInputError, match=r"predictions of candidate \d+, as stored, are not what"):
+        searched(storage)
+    with sqlite3.connect(tmp_path / "optuna.db") as database:
+        database.execute("DELETE FROM moew_contents WHERE trial_id = 3")
+    with pytest.raises(InvalidInputError, match=r"predictions of candidate \d+, as stored, are not what"):
+        searched(storage)
+
+
+def test_a_study_whose_predictions_are_attributes_in_a_database_goes_on(tmp_path, monkeypatch):
+    storage = storages(tmp_path)["table"]
+    with monkeypatch.context() as before_the_table:
+        before_the_table.setattr(_opening, "_kind_of", lambda storage: OptunaTrials)
+        searched(storage, n_batches=1)
+    assert summary(searched(storage)) == summary(searched(None))
 
 
 def test_many_candidates_take_few_statements_and_bytes(tmp_path):

@@ -2,7 +2,8 @@
 
 Optuna writes trials one by one, with several statements each. This writes into Optuna's tables, with one
 transaction for what belongs together. A transaction first takes the study's row, so that no other process
-writes to the study before it ends.
+writes to the study before it ends. Predictions that do not lie in a folder have a table of moew's, as bytes:
+as text among the attributes they take half as much again, and Optuna reads all attributes with a trial.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sqlalchemy as sql
 from optuna.distributions import FloatDistribution, distribution_to_json
 from optuna.storages import BaseStorage
 from optuna.storages._rdb import models
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from moew.search._storage._checks import checksum
 from moew.search._storage._patience import patiently
@@ -44,6 +45,12 @@ _trials: Any = models.TrialModel.__table__
 _trial_notes: Any = models.TrialUserAttributeModel.__table__
 _trial_values: Any = models.TrialValueModel.__table__
 _trial_parameters: Any = models.TrialParamModel.__table__
+_trial_contents = sql.Table(
+    "moew_contents",
+    sql.MetaData(),
+    sql.Column("trial_id", sql.ForeignKey(_trials.c.trial_id, ondelete="CASCADE"), primary_key=True),
+    sql.Column("content", sql.LargeBinary, nullable=False),
+)
 
 
 def writes_many(storage: BaseStorage) -> bool:
@@ -132,7 +139,8 @@ class DatabaseTrials(OptunaTrials):
     def names(self, session: Any) -> set[str]:
         """The names of all workers that have a mark."""
         of_workers = (_study_notes.c.study_id == self._id) & _study_notes.c.key.startswith(WORKER)
-        keys = session.execute(sql.select(_study_notes.c.key).where(of_workers)).scalars()
+        there = of_workers & (_study_notes.c.value_json != "null")  # as `OptunaTrials.forget` leaves them
+        keys = session.execute(sql.select(_study_notes.c.key).where(there)).scalars()
         return {key.removeprefix(WORKER) for key in keys}
 
     def renew(self, name: str, record: WorkerRecord) -> bool:
@@ -159,6 +167,8 @@ class DatabaseTrials(OptunaTrials):
             return settings
 
         with self._reading():
+            if self.folder is None:
+                _made_by_someone(lambda: self._written(_make_table, alone=False))
             return self._written(write)
 
     def _finish(self, told: Sequence[Told], ends: Sequence[dict[str, Any]]) -> list[int]:
@@ -169,7 +179,7 @@ class DatabaseTrials(OptunaTrials):
             finished = [one.number for one in told if ids[one.number][1].is_finished()]
             if ended := self._ended_otherwise(session, ids, finished, told, ends):
                 return ended
-            states, scores, notes = [], [], []
+            states, scores, notes, contents = [], [], [], []
             for one, end in zip(told, ends, strict=True):
                 if one.number in finished:
                     continue
@@ -177,17 +187,29 @@ class DatabaseTrials(OptunaTrials):
                 states.append({"id": i, "state": state_of(one), "datetime_complete": _now()})
                 if one.value is not None:
                     scores.append({"trial_id": i, "objective": 0, "value": one.value, "value_type": finite})
-                for key, content in self._attributes(one, end).items():
-                    notes.append({"trial_id": i, "key": key, "value_json": json.dumps(content)})
+                notes.append({"trial_id": i, "key": TOLD, "value_json": json.dumps(end)})
+                if one.content is not None and end["place"] is None:
+                    contents.append({"trial_id": i, "content": one.content})
             if states:
                 of_id = _trials.update().where(_trials.c.trial_id == sql.bindparam("id"))
                 session.execute(of_id, states)
                 session.execute(_trial_notes.insert(), notes)
             if scores:
                 session.execute(_trial_values.insert(), scores)
+            if contents:
+                session.execute(_trial_contents.insert(), contents)
             return []
 
         return self._written(write)
+
+    def _inside(self, trials: Sequence[FrozenTrial]) -> dict[int, bytes | str]:
+        if not trials:  # in a folder, without a table
+            return {}
+        number = {trial._trial_id: trial.number for trial in trials}
+        these = sql.select(_trial_contents).where(_trial_contents.c.trial_id.in_(number))
+        rows = self._written(lambda session: session.execute(these).all(), alone=False)
+        written = {number[trial_id]: content for trial_id, content in rows}
+        return {**super()._inside(trials), **written}  # attributes: those of a study begun before the table
 
     def _ended_otherwise(
         self,
@@ -245,20 +267,29 @@ class DatabaseTrials(OptunaTrials):
 
 
 def open_database(url: str) -> BaseStorage:
-    """Optuna's storage in a database.
+    """Optuna's storage in a database."""
+    return _made_by_someone(lambda: optuna.storages.get_storage(url))
+
+
+def _make_table(session: Any) -> None:
+    _trial_contents.create(session.connection(), checkfirst=True)
+
+
+def _made_by_someone(make: Callable[[], _Written]) -> _Written:
+    """What `make` gives, which creates tables where there are none.
 
     If several processes open an empty database, each tries to create the tables and all but one fail; so
     they try again.
     """
     for wait in (0.2, 1.0, 5.0):
         try:
-            return optuna.storages.get_storage(url)
+            return make()
         except sql.exc.DatabaseError as error:
             made = isinstance(error, sql.exc.IntegrityError) or "already exists" in str(error)
             if not made and "locked" not in str(error):
                 raise
             time.sleep(wait)
-    return optuna.storages.get_storage(url)
+    return make()
 
 
 def _now() -> datetime:

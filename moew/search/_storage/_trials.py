@@ -4,7 +4,7 @@ The alphas that are asked for together are one write, an attribute of the study,
 interruption at any moment leaves all of the alphas or none, and the next process makes the trials that lack.
 The Optuna parameters, one for each of up to ten dimensions, are only for dashboards. Every record carries a
 checksum, so that damaged or edited ones are refused. Predictions lie in a folder beside a journal or an
-SQLite file, and as attributes in other storages.
+SQLite file, in a table of PostgreSQL, and as attributes in other storages.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OptunaTrials:
 
     optuna_study: optuna.Study
     where: str  # the storage, for messages
-    folder: Path | None = None  # where contents lie; None: in attributes
+    folder: Path | None = None  # where contents lie; None: in the storage itself
     patience: float = 120.0  # seconds for which a storage that does not work is tried again
     keeps_predictions: bool = True
     can_be_shared: bool = False
@@ -94,16 +94,20 @@ class OptunaTrials:
     def kept(self, numbers: Sequence[int] | None = None) -> dict[int, bytes]:
         with self._reading():
             trials = self._trials()
-        chosen = trials if numbers is None else [trials[n] for n in numbers]
+            chosen = [
+                trial
+                for trial in (trials if numbers is None else [trials[n] for n in numbers])
+                if trial.state.is_finished() and (trial.user_attrs.get(TOLD) or {}).get("content") is not None
+            ]
+            inside = self._inside([trial for trial in chosen if trial.user_attrs[TOLD]["place"] is None])
         found: dict[int, bytes] = {}
         files: dict[str, bytes] = {}
         for trial in chosen:
-            end = trial.user_attrs.get(TOLD) or {}
-            if not trial.state.is_finished() or end.get("content") is None:
-                continue
+            end = trial.user_attrs[TOLD]
             try:
                 if end["place"] is None:
-                    content = base64.b64decode(trial.user_attrs[KEPT])
+                    content = inside[trial.number]
+                    content = base64.b64decode(content) if isinstance(content, str) else content
                 else:
                     name, start, length = end["place"]
                     if name not in files:
@@ -225,6 +229,10 @@ class OptunaTrials:
         if told.content is None or end["place"] is not None:
             return {TOLD: end}
         return {KEPT: base64.b64encode(told.content).decode("ascii"), TOLD: end}
+
+    def _inside(self, trials: Sequence[FrozenTrial]) -> dict[int, bytes | str]:
+        """The contents that lie in the storage itself, by number: bytes, or text of them in base 64."""
+        return {trial.number: trial.user_attrs[KEPT] for trial in trials if KEPT in trial.user_attrs}
 
     def _placed(self, told: Sequence[Told]) -> list[dict[str, Any]]:
         """The records of how trials ended, after their contents were written into one file, if at all."""
