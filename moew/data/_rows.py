@@ -107,7 +107,14 @@ def _stacked(first: Rows, second: Rows) -> Rows:
     if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
         from scipy.sparse import csr_matrix, vstack
 
-        return vstack([csr_matrix(first), csr_matrix(second)], format="csr")
+        try:
+            return vstack([csr_matrix(first), csr_matrix(second)], format="csr")
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"the validation rows are a {type(first).__name__} and the training rows a "
+                f"{type(second).__name__}, and they cannot be judged together: {error} Give both alike.",
+                argument="X_val",
+            ) from error
     if hasattr(first, "vstack") and hasattr(second, "vstack"):
         return import_module("polars").concat([first, second], how="vertical_relaxed")
     return np.concatenate([np.asarray(first), np.asarray(second)])
@@ -121,6 +128,8 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
     columns = columns_from(given.metadata, given.X, names)
     n = _num_samples(given.X)
     _check_single_target(given.y, what)
+    refuse_masked(given.y, "y")
+    refuse_masked(given.sample_weight, "sample_weight")
     try:
         labels = column_or_1d(np.asarray(given.y), warn=True)
     except (ValueError, TypeError) as error:
@@ -271,8 +280,20 @@ def two_dimensional(X: Rows) -> Rows:
             "text and other single values into columns first.",
             argument="X",
         )
+    refuse_masked(X, "X")
     check_distinct_columns(X)
     return X
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise if values of a masked array are masked: what lies below a mask is no value."""
+    if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.sum(np.ma.getmaskarray(values)))):
+        raise InvalidInputError(
+            Argument(name),
+            f" is a masked array with {hidden} masked values, which no model can see; leave these rows out, "
+            "or fill them in, as with array.filled(…).",
+            argument=name,
+        )
 
 
 def check_training_labels(rows: LabelledRows, task: Task) -> None:

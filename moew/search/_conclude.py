@@ -577,10 +577,12 @@ def honest_of(prepared: Prepared, score: WayScore, optimism: float) -> HonestSco
     value, reason = sign * (score.best - optimism - score.size_bias), None
     n_undefined = int(np.count_nonzero(~np.isfinite(score.crossed)))
     if not math.isfinite(value):
+        halves = len(score.crossed)
         reason = (
-            f"the metric was undefined on {n_undefined} of {len(score.crossed)} halves of the judged rows; "
-            "give more validation rows (of the rarest class), or set rows aside (a holdout) for the honest "
-            "score."
+            f"the metric was undefined on {n_undefined} of {halves} halves of the judged rows; give more "
+            "validation rows (of the rarest class), or set rows aside (a holdout) for the honest score."
+            if halves
+            else "the judged rows are one row, or one group, and have no halves; give more validation rows."
         )
         if score.failure is not None:
             reason += shortened(f" The first failure: {type(score.failure).__name__}: {score.failure}")

@@ -411,7 +411,7 @@ class Evaluator:
 
     def _respond(self, metric: Metric, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
         with answering_alone():
-            return metric.respond(
+            found = metric.respond(
                 model,
                 read_only(rows.X),
                 read_only(rows.y),
@@ -420,6 +420,9 @@ class Evaluator:
                 sample_weight=rows.sample_weight,
                 decided=decided,
             )
+        if self.classes is None:
+            _check_numbers(found, model)
+        return found
 
     def _with_further(
         self, predictions: Predictions, model: Any, rows: LabelledRows, decided: Array | None
@@ -545,6 +548,19 @@ def tunable_scores(scores: FloatArray, own_threshold: float) -> tuple[FloatArray
     if own_threshold > 0:  # probabilities
         scores = np.log(np.maximum(scores, 1e-12))
     return scores, "classes", 0.0
+
+
+def _check_numbers(predictions: Predictions, model: Any) -> None:
+    """Raise unless a regressor predicts numbers."""
+    for array in predictions.arrays.values():
+        try:
+            np.asarray(array, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"{model_name(model)} is a regressor, and must predict numbers: {error}. One that predicts "
+                "labels must be a classifier (`ClassifierMixin`).",
+                argument="estimator",
+            ) from error
 
 
 def _tuned_labels(decided: Array, classes: Array | None, pos_label: Any) -> Array:

@@ -88,7 +88,7 @@ def score_ways(
     corrections: dict[str, list[list[float]]] = {way.name: [] for way in there}  # crossed less fixed
     pairs = []
     groups = judge.rows.groups
-    halved = groups is None or count_groups(groups) > 1  # one group is not cut apart
+    halved = len(strata) > 1 and (groups is None or count_groups(groups) > 1)  # one group is not cut apart
     for _ in range(judge.effort.pairs if halved else 0):
         pair = stratified_halves(strata, rng, groups)
         pairs.append(pair)
@@ -237,9 +237,12 @@ def _chosen_on_half(scores: Sequence[WayScore], k: int) -> WayScore:
 
 
 def _best(scores: Sequence[WayScore]) -> WayScore:
-    """The way with the highest honest value, the simplest among equals."""
+    """The way with the highest honest value, the simplest among equals; without any, the first with a value
+    on the judged rows."""
     finite = [score for score in scores if math.isfinite(score.honest)]
-    return max(finite, key=lambda score: score.honest) if finite else scores[0]
+    if finite:
+        return max(finite, key=lambda score: score.honest)
+    return next((score for score in scores if math.isfinite(score.best)), scores[0])
 
 
 def _spread(values: FloatArray) -> float:

@@ -76,6 +76,41 @@ def test_labels():
     refused("base_weights='uniform'", X_val=ROWS.X_val, y_val=ROWS.y_val + 1)
 
 
+def test_masked_values_are_refused():
+    hidden = np.arange(len(ROWS.y)) == 3
+    refused(
+        "X is a masked array with 2 masked values", np.ma.array(ROWS.X, mask=hidden[:, None] | [False] * 2)
+    )
+    refused("y is a masked array with 1 masked", y=np.ma.array(ROWS.y, mask=hidden))
+    refused("sample_weight is a masked", sample_weight=np.ma.array(np.ones(len(ROWS.y)), mask=hidden))
+    all_there = fit(np.ma.array(ROWS.X), np.ma.array(ROWS.y), estimator=LogisticRegression(), **VALIDATION)
+    assert all_there.best_score_ == fit(estimator=LogisticRegression(), **VALIDATION).best_score_
+
+
+def test_rows_that_cannot_be_judged_together():
+    dates = np.full(ROWS.X.shape, "2020-01-01", dtype="datetime64[D]")
+    sparse = {"X_val": csr_array(ROWS.X_val), "y_val": ROWS.y_val}
+    refused(
+        "csr_array and the training rows a ndarray.*Give both alike",
+        dates,
+        settings={"validation": 2},
+        **sparse,
+    )
+
+
+class PredictsTexts(Ridge):
+    """A regressor by its tags, whose predictions are no numbers."""
+
+    def predict(self, X):
+        return np.full(len(X), "high")
+
+
+def test_a_regressor_must_predict_numbers():
+    refused(
+        "PredictsTexts is a regressor, and must predict numbers", y=ROWS.X[:, 0], estimator=PredictsTexts()
+    )
+
+
 def test_estimators_that_cannot_take_weights():
     refused("takes no 'sample_weight'", estimator=KNeighborsClassifier())
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())

@@ -56,6 +56,12 @@ def test_less_than_half_of_the_halves_may_be_undefined():
     assert math.isnan(of([0.5, math.nan, 0.5, math.nan]).honest)
 
 
+def test_without_honest_values_a_way_with_a_value_goes_before_one_without():
+    no_value, value = learned(math.nan), replace(learned(math.nan), best=0.7)
+    assert decide([no_value, value], guard=False).chosen is value
+    assert decide([no_value, no_value], guard=False).chosen is no_value
+
+
 def test_equal_ways_are_decided_for_the_simplest():
     assert chosen(score("a", 0.5), score("b", 0.5), learned(0.5)) == "a"
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 
-from moew import make_metric
+from moew import ExampleWeightSearch, make_metric
 from moew.data import LabelledRows
 from moew.data._splits import holdout_split, stratified_halves
 from moew.exceptions import InvalidInputError, SearchFailedError, UndefinedMetricError
@@ -295,3 +296,13 @@ def test_a_way_that_does_not_exist_here_has_no_score():
     judge = judge_of(rng().random((3, 10)))
     (score,) = honest(judge, [Way("none", True, lambda rows: None), best_way(judge, range(3), tuned=False)])
     assert score.way.name == "best"
+
+
+def test_one_judged_row_has_no_halves():
+    X, y = np.arange(4.0)[:, None], np.array([1.0, 2.0, 4.0, 3.0])
+    search = ExampleWeightSearch(
+        Ridge(), metric="neg_mean_absolute_error", validation=0.3, n_batches=1, batch_size=2, random_state=0
+    )
+    search.fit(X[:3], y[:3])
+    assert math.isfinite(search.best_score_) and math.isnan(search.honest_score_)
+    assert "one row, or one group, and have no halves" in str(search.result_)
