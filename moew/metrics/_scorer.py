@@ -235,8 +235,10 @@ class ScorerMetric:
             raise
 
     def _label_advice(self, message: str, y: Labels) -> str:
-        """Advice for a scorer that takes 1 as the positive label when the labels are others; else ""."""
+        """Advice for a scorer that takes 1 as the positive label when the two labels are others; else ""."""
         if "pos_label" not in message or not any(words in message for words in _ABOUT_LABELS):
+            return ""
+        if len(np.unique(y)) > 2:
             return ""
         function = getattr(self.scorer, "_score_func", None)
         asked = getattr(self.scorer, "_response_method", "predict")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from benchmark_modules import importable
+from scipy.integrate import trapezoid
 from scipy.optimize import approx_fprime
 from scipy.stats import norm
 
@@ -45,7 +46,7 @@ def test_expected_improvement_is_the_mean_of_what_is_above_the_best(posterior, b
     mean, sd = posterior.predict(points)
     steps = np.linspace(0, 12, 200_001)
     expected = [
-        np.trapezoid(u * norm.pdf(best + u, m, s), u) for m, s in zip(mean, sd, strict=True) for u in [steps]
+        trapezoid(u * norm.pdf(best + u, m, s), u) for m, s in zip(mean, sd, strict=True) for u in [steps]
     ]
     found = np.exp(tried_samplers._log_expected_improvement(posterior, points, best)[0])
     np.testing.assert_allclose(found, expected, rtol=0.1, atol=1e-9)

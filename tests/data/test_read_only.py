@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from problems import shifted_classes
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.fixes import parse_version
 
 from moew import ExampleWeightSearch
 from moew.data._read_only import read_only
@@ -190,7 +192,9 @@ def test_a_scorer_that_writes_into_answers_or_columns_fails_and_destroys_nothing
         return float(np.sum(cost * (y_true == decision)))
 
     rows, cost = shifted_classes(150), np.arange(1.0, len(shifted_classes(150).y_val) + 1)
-    for metric in (make_scorer(brier, response_method="predict_proba"), make_scorer(costly)):
+    scorers = [make_scorer(brier, response_method="predict_proba"), make_scorer(costly)]
+    copied = parse_version(sklearn.__version__) < parse_version("1.8")  # columns, before they are passed on
+    for metric in scorers[:1] if copied else scorers:
         search = ExampleWeightSearch(LogisticRegression(), metric=metric, n_batches=1, batch_size=2)
         with pytest.raises(MoewError, match="read-only"):
             search.set_params(embedding="label").fit(

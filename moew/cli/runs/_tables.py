@@ -58,6 +58,10 @@ def read_table(
         elif form == "parquet":
             frame = pandas.read_parquet(path)
         else:
+            from pyarrow import feather  # type: ignore[import-untyped]
+
+            # Making a frame of damaged columns can end the interpreter.
+            feather.read_table(path, memory_map=False).validate(full=True)
             frame = pandas.read_feather(path)
     frame.columns = [str(name) for name in frame.columns]
     if not len(frame):
@@ -82,7 +86,7 @@ def read_header(path: Path, separator: str | None = None) -> list[str]:
             _check_header(path, between)
             frame = pandas.read_csv(path, sep=between, nrows=0)
         else:
-            from pyarrow import ipc, parquet  # type: ignore[import-untyped]
+            from pyarrow import ipc, parquet
 
             schema = parquet.read_schema(path) if form == "parquet" else ipc.open_file(path).schema
             frame = schema.empty_table().to_pandas()  # without columns that are the frame's index
