@@ -129,6 +129,8 @@ def _show_as_list(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
     """Show all ways to the metric with their scores, and which of them is handed out."""
+    from moew.report._ways import about_marks, marked_name
+
     better = "higher" if result.greater_is_better else "lower"
     held = f", {result.n_holdout:,} set aside" if result.n_holdout else ""
     tested = report["tested"]
@@ -145,14 +147,18 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
         best, honest, gain, margin, test_score = (next(shown) for _ in range(5))
         gain = f"+{gain}" if (way["difference"] or 0) > 0 else gain
         told = ["handed out", ""] if way["handed_out"] else [gain, margin]
-        rows.append([way["name"], best, honest, *told, *([] if tested is None else [test_score])])
+        name = way["name"] if way["handed_out"] else marked_name(way)
+        rows.append([name, best, honest, *told, *([] if tested is None else [test_score])])
     heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
     show_table(heads, rows)
     show(
         f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Handed out: "
         f"{result.chosen}, {result.reason}.\n"
-        "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
+        "best: as chosen; honest: corrected for the choice; gain: against what is handed out."
+        f"{_held(report)}"
     )
+    if marks := about_marks(report["ways"]):
+        show(marks)
     for line in [] if result.pareto is None else result.pareto.lines():
         show(line)
     for note in report["notes"]:

@@ -12,7 +12,7 @@ from moew.report import _charts as charts
 from moew.report._html import figure, section
 from moew.report._repeats import method_name, over_repeats, remarks
 from moew.report._tables import score_cells, table
-from moew.report._ways import handed_out, handed_out_score
+from moew.report._ways import about_marks, handed_out, handed_out_score, marked_name
 from moew.report._words import (
     MARKS,
     QUESTION,
@@ -66,7 +66,7 @@ def ways(data: Data) -> str:
     better = "higher" if data["metric"]["greater_is_better"] else "lower"
     cells = score_cells([(way["best"], way["honest"]) for way in listed], [way["margin"] for way in listed])
     rows = [
-        [f"✓ {way['name']}" if way["handed_out"] else way["name"], *scores, difference]
+        [f"✓ {way['name']}" if way["handed_out"] else marked_name(way), *scores, difference]
         for way, scores, difference in zip(listed, cells, _differences(listed), strict=True)
     ]
     heads = ["way", "best", "honest", "difference ±\u00a095\u00a0%"]
@@ -82,7 +82,7 @@ def ways(data: Data) -> str:
         "Best is the score as it was chosen, honest the same without the luck of that choice. Differences "
         "are of honest scores; they are positive where a way is better than what is handed out. "
     )
-    words += _members(data) + _corrected(data)
+    words += _members(data) + _corrected(data) + about_marks(listed)
     body = f'<div class="beside">{drawn}<div>{shown}<p class="small">{escape(words.strip())}</p></div></div>'
     return section("ways", "All ways to the metric", body)
 

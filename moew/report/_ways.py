@@ -14,7 +14,8 @@ Data = Mapping[str, Any]
 
 def ways_of(result: SearchResult) -> list[dict[str, Any]]:
     """Every way with its scores, the simplest first. `difference` is its honest score's to that of what is
-    handed out, positive where it is better, and `margin` is half of its 95 % interval."""
+    handed out, positive where it is better, and `margin` is half of its 95 % interval; `breaks_bounds` says
+    whether it does not keep the user's bounds."""
     sign = 1.0 if result.greater_is_better else -1.0
     handed = next((way for way in result.ways if way.name == result.chosen), None)
     return [
@@ -27,6 +28,7 @@ def ways_of(result: SearchResult) -> list[dict[str, Any]]:
             "margin": TWO_SIDED * way.error,
             "members": way.n_members,
             "handed_out": way is handed,
+            "breaks_bounds": result.pareto is not None and result.pareto.breaks_bounds(way.name),
         }
         for way in result.ways
     ]
@@ -58,6 +60,16 @@ def capital(text: str) -> str:
 def be(way: str) -> str:
     """The verb that goes with it."""
     return "is" if way in (CONSTANT, UNWEIGHTED) else "are"
+
+
+def marked_name(way: Data) -> str:
+    """A way's name in a table, with a mark where it does not keep the bounds."""
+    return f"{way['name']} ✗" if way.get("breaks_bounds") else str(way["name"])
+
+
+def about_marks(listed: Sequence[Data]) -> str:
+    """What the mark means, if there is one."""
+    return "✗: it does not keep the bounds." if any(way.get("breaks_bounds") for way in listed) else ""
 
 
 def handed_out(data: Data) -> Data | None:

@@ -12,6 +12,10 @@ import numpy as np
 from moew._util.numbers import number
 from moew.types import BoolArray, FloatArray
 
+_OFF_THE_FRONT = (
+    "What is handed out is not on the front: it is chosen by honest scores and bounds; see `result_.reason`."
+)
+
 
 @dataclass(frozen=True)
 class TriedModel:
@@ -63,6 +67,10 @@ class ParetoFront:
         """What is handed out."""
         return next(model for model in self.models if model.handed_out)
 
+    def breaks_bounds(self, way: str) -> bool:
+        """Whether what the way chose does not keep the bounds with its margin."""
+        return any(model.way == way and model.keeps is False for model in self.models)
+
     def to_frame(self) -> Any:
         """All models as a pandas data frame, a row for each."""
         import pandas as pd
@@ -110,6 +118,7 @@ class ParetoFront:
                 f"{len(self.front)} of {len(self.models)} models are on the front",
                 f"{'':{width}}{heads}",
                 *rows,
+                *([] if self.handed_out.on_front else [_OFF_THE_FRONT]),
             ]
         )
 

@@ -183,10 +183,7 @@ class SearchResult:
         better = "higher" if self.greater_is_better else "lower"
         names = [way.name for way in self.ways]
         best, honest, _ = self._shown
-        rows = [
-            (name, best[k], honest[k], "handed out" if name == self.chosen else "")
-            for k, name in enumerate(names)
-        ]
+        rows = [(name, best[k], honest[k], self._remark(name)) for k, name in enumerate(names)]
         return html_table(
             f"{self.metric} on {self.rows_judged} ({better} is better)",
             ("way", "best", "honest", ""),
@@ -197,18 +194,24 @@ class SearchResult:
 
     def __str__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
-        handed = {way.name: "handed out" if way.name == self.chosen else "" for way in self.ways}
         best, honest, _ = self._shown
         lines = [
             f"{self.metric} on {self.rows_judged} ({better} is better)",
             f"{'':28}{'best':>12}{'honest':>12}",
             *(
-                f"{way.name:28}{best[k]:>12}{honest[k]:>12}  {handed[way.name]}".rstrip()
+                f"{way.name:28}{best[k]:>12}{honest[k]:>12}  {self._remark(way.name)}".rstrip()
                 for k, way in enumerate(self.ways)
             ),
             *self._words_below,
         ]
         return printable("\n".join(lines))
+
+    def _remark(self, way: str) -> str:
+        """What stands behind a way in the table of the ways."""
+        if way == self.chosen:
+            return "handed out"
+        breaks = self.pareto is not None and self.pareto.breaks_bounds(way)
+        return "does not keep the bounds" if breaks else ""
 
     @property
     def _words_below(self) -> list[str]:

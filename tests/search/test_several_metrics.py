@@ -13,6 +13,7 @@ from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError, MoewWarning
 from moew.metrics import Predictions, accuracy, fpr_gap, precision_at_recall
 from moew.metrics._several import Constraint, resolve_constraints, resolve_metrics
+from moew.report._ways import about_marks, marked_name, ways_of
 from moew.search._constrained import judge_of
 from moew.search._evaluate import Evaluator
 from moew.search._judge import Effort
@@ -54,6 +55,28 @@ def test_metrics_have_the_names_that_the_user_gave():
 def test_metrics_without_names_are_refused(given):
     with pytest.raises(InvalidInputError):
         resolve_metrics(given, accuracy())
+
+
+def test_ways_that_break_the_bounds_are_marked_in_the_tables(bounded):
+    front = bounded.result_.pareto
+    broken = {model.way for model in front.models if model.keeps is False}
+    assert broken and front.handed_out.way not in broken
+    for line in str(bounded.result_).splitlines():
+        name = line[:28].rstrip()
+        if name in {way.name for way in bounded.result_.ways}:
+            assert line.endswith("does not keep the bounds") == (name in broken)
+    assert "does not keep the bounds" in bounded.result_._repr_html_()
+    marked = {marked_name(way) for way in ways_of(bounded.result_)}
+    assert {f"{way} ✗" for way in broken} <= marked and front.handed_out.way in marked
+    assert about_marks(ways_of(bounded.result_)) and not about_marks(ways_of(fitted("accuracy").result_))
+
+
+def test_the_front_says_that_what_is_handed_out_may_be_off_it(bounded):
+    front = bounded.result_.pareto
+    off = [replace(model, on_front=model.on_front and not model.handed_out) for model in front.models]
+    assert "is not on the front" in str(replace(front, models=tuple(off)))
+    on = [replace(model, on_front=model.on_front or model.handed_out) for model in front.models]
+    assert "is not on the front" not in str(replace(front, models=tuple(on)))
 
 
 def test_constraints_are_read():
