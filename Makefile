@@ -24,7 +24,6 @@ test: check
 	$(BIN)/python -m pytest -m "not heavy" -n 2
 
 # The tests again, with the oldest versions that the dependencies allow. Old ones use what new ones deprecate.
-# Not in .ci/run yet: two tests of scorers differ with scikit-learn 1.7, and JAX 0.6 warns at every fork.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
