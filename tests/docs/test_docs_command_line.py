@@ -14,6 +14,7 @@ PAGE = DOCS / "command-line.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("own_folder")
 def test_every_command_runs():
     done = [command for block in blocks(PAGE) for command in commands(block.code)]

@@ -539,6 +539,7 @@ def test_many_columns_and_classes_stay_small():
         random_state=0,
         validation=0.34,
         guard=False,
+        honest=None,
     )
     with pytest.warns(Warning):
         search.fit(X, y)
