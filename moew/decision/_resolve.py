@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ def resolve_decision(rule: Any) -> DecisionRule | None:
     if isinstance(rule, str):
         return named_rule(rule)
     if isinstance(rule, Real) and not isinstance(rule, bool):
-        return FixedThreshold(float(rule), of="probability")
+        with suppress(OverflowError):  # of whole numbers that no float can hold
+            return FixedThreshold(float(rule), of="probability")
     if isinstance(rule, DecisionRule) and not isinstance(rule, type):
         return rule
     hint = f"; did you mean {rule.__name__}(…)?" if isinstance(rule, type) else "."

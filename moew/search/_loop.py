@@ -171,7 +171,10 @@ def search_side_by_side(
     joined = crew is not None and crew.joins
     ledgers = [_Ledger(search, keep, joined) for search in searches]
     is_over = partial(_is_over, ledgers, deadline)
-    train = train or partial(_train_with_trainers, ledgers, None if deadline is None else is_over)
+    holds_its_share = crew.holds_its_share if crew is not None and crew.joins else None
+    train = train or partial(
+        _train_with_trainers, ledgers, None if deadline is None else is_over, holds_its_share
+    )
     if crew is not None and crew.joins:
         train = partial(_train_together, ledgers, is_over, train, crew)
     ends = [search.n_of(most) for search in searches]
@@ -301,11 +304,12 @@ def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> li
 def _train_with_trainers(
     ledgers: Sequence[_Ledger],
     is_over: Callable[[], bool] | None,
+    goes_on: Callable[[], bool] | None,
     _batch: int,
     asked: Sequence[Sequence[Trial]],
 ) -> TrainedTrials:
     """Train the candidates of all searches; those on the same rows in one call of their trainer, unless
-    `is_over` is to be asked before each."""
+    `is_over` is to be asked before each. If `goes_on` says no, the rest is left."""
     waiting = [place for place, trials in enumerate(asked) if trials]
     while waiting:
         first = ledgers[waiting[0]].search
@@ -322,18 +326,20 @@ def _train_with_trainers(
         waiting = [place for place in waiting if place not in group]
         members = [(place, trial) for place in group for trial in asked[place]]
         if is_over is None or isinstance(first.trainer, ManyTrainer):
-            yield from _train_members(ledgers, members)
+            yield from _train_members(ledgers, members, goes_on)
             continue
         members.sort(key=partial(_turn, ledgers, asked))
         n_at_once = _n_at_once(first.trainer)
         while members and not is_over():
             # The first two are trained in one call, which shows whether the model uses its weights.
             n = n_at_once if any(ledger.n_trained_here for ledger in ledgers) else max(n_at_once, 2)
-            yield from _train_members(ledgers, members[:n])
+            yield from _train_members(ledgers, members[:n], goes_on)
             del members[:n]
 
 
-def _train_members(ledgers: Sequence[_Ledger], members: Sequence[tuple[int, Trial]]) -> TrainedTrials:
+def _train_members(
+    ledgers: Sequence[_Ledger], members: Sequence[tuple[int, Trial]], goes_on: Callable[[], bool] | None
+) -> TrainedTrials:
     """Train candidates (index of the search, trial) of searches on the same rows."""
     first = ledgers[members[0][0]].search
     assert first.trainer is not None
@@ -344,7 +350,7 @@ def _train_members(ledgers: Sequence[_Ledger], members: Sequence[tuple[int, Tria
         ]
     )
     seeds, parameters = zip(*((trial.seed, trial.parameters) for _, trial in members), strict=True)
-    for k, models in train_folds(first.trainer, first.data, weights, seeds, parameters):
+    for k, models in train_folds(first.trainer, first.data, weights, seeds, parameters, goes_on):
         yield *members[k], models
 
 
@@ -371,7 +377,8 @@ def _train_together(
     """Train those of the batch that no other process trains, until all of it is told, or the time is over.
 
     Each time a process takes half of its share of what is left, so that those who are fast, and those who
-    come later, find something to do. What a process held that died is left again.
+    come later, find something to do. What a process held that died is left again; one that was only taken
+    for dead gives the rest of its share up.
     """
     ends = [max((trial.number for trial in trials), default=-1) + 1 for trials in asked]
     pause = _FIRST_PAUSE
@@ -380,6 +387,7 @@ def _train_together(
         n_left = sum(map(len, left))
         if not n_left or is_over():
             return
+        crew.claims_anew()
         most = max(_n_at_once(ledgers[0].search.trainer), math.ceil(n_left / (2 * len(crew.alive()) or 1)))
         mine: list[list[Trial]] = []
         for ledger, trials in zip(ledgers, left, strict=True):
@@ -413,9 +421,10 @@ def train_folds(
     weights: FloatArray,
     seeds: Sequence[int],
     parameters: Sequence[Mapping[str, Any]] = (),
+    goes_on: Callable[[], bool] | None = None,
 ) -> Iterator[tuple[int, list[Any] | Exception]]:
     """Yield (k, models, one for each fold, or the exception of the first that failed) for weights (K, n) and
-    the hyper-parameters of K candidates, if they have any of their own."""
+    the hyper-parameters of K candidates, if they have any of their own; no more once `goes_on` says no."""
     more = {"parameters": parameters} if any(parameters) else {}
     models: list[dict[int, Any]] = [{} for _ in seeds]
     X, y, own = data.training.X, data.training.y, data.training.sample_weight
@@ -429,6 +438,8 @@ def train_folds(
                 failed = [m for m in models[k].values() if isinstance(m, Exception)]
                 yield k, failed[0] if failed else [models[k][i] for i in range(len(data.folds))]
                 models[k] = {}  # free the memory unless the receiver keeps them
+            if goes_on is not None and not goes_on():
+                return
 
 
 def train_one(

@@ -99,6 +99,8 @@ class Crew:
         self._looks: dict[str, _Look] = {}
         self._ended = threading.Event()
         self._was_forgotten = False
+        self._was_missed = False
+        self._renewed_at = time.monotonic()
         self._process = os.getpid()
 
     @contextmanager
@@ -123,6 +125,7 @@ class Crew:
             if self.store.register(self.name, record, allowed | {self.name}):
                 break
         self._ended.clear()
+        self._renewed_at = time.monotonic()
         threading.Thread(target=self._renew, args=(record,), daemon=True).start()
 
     def leave(self) -> None:
@@ -154,6 +157,15 @@ class Crew:
         """The names of all that are known to be dead."""
         self.alive()
         return {name for name, look in self._looks.items() if name != self.name and look.is_dead}
+
+    def holds_its_share(self) -> bool:
+        """Whether what this process claimed is still its own: not if it did not run for so long that others
+        take it for dead, and train what it held."""
+        return not self._was_missed and time.monotonic() - self._renewed_at <= DEAD_AFTER
+
+    def claims_anew(self) -> None:
+        """From now on, `holds_its_share` is about what is claimed next."""
+        self._was_missed = False
 
     def check(self) -> None:
         """Raise if another process took this one for dead, and works alone now."""
@@ -196,7 +208,9 @@ class Crew:
             # A storage that does not work for a moment is the business of the search itself.
             with suppress(Exception):
                 if not self.store.renew(self.name, record):
-                    self._was_forgotten = True
+                    self._was_forgotten = self._was_missed = True
                     if not self.joins:
                         return
                     self.store.register(self.name, record, None)
+                self._was_missed |= not self.holds_its_share()
+                self._renewed_at = time.monotonic()

@@ -7,6 +7,7 @@ models come back as they finish. joblib's Dask backend would send the rows again
 from __future__ import annotations
 
 import contextlib
+import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -16,11 +17,12 @@ from uuid import uuid4
 import dask
 from distributed import KilledWorker, Status, WorkerPlugin, as_completed
 
-from moew.exceptions import MoewError
+from moew.exceptions import MoewError, MoewWarning
 from moew.training._jobs import Job, fit_job_apart
 from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInOnePiece
 from moew.types import IntArray, Labels, Rows
 
+_LOOK_EVERY = 30.0  # seconds after which it is looked whether the cluster has workers at all
 _TRIES = 3  # how often a candidate is submitted that the cluster loses altogether, as in a restart
 _delivered: dict[str, SharedRows] = {}  # on a worker: the shared rows by name
 
@@ -108,7 +110,7 @@ def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> It
             client.submit(_fit, rows, fold, job, pure=False, **backend.submit_kwargs): job.k for job in jobs
         }
     try:
-        for future in as_completed(list(futures)):
+        for future in _as_they_end(client, list(futures)):
             k = futures.pop(future)
             if future.status == "finished":
                 outcome = _result(future, k)
@@ -120,6 +122,25 @@ def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> It
     finally:
         if futures:  # interrupted: these are no longer needed
             client.cancel(list(futures))
+
+
+def _as_they_end(client: Any, futures: Sequence[Any]) -> Iterator[Any]:
+    """The futures as they end; a warning tells if the cluster has no workers for a while, as then they wait
+    until it has some."""
+    left, is_told = set(futures), False
+    while left:
+        try:
+            for future in as_completed(list(left), timeout=_LOOK_EVERY):
+                left.discard(future)
+                yield future
+        except TimeoutError:
+            if not is_told and not client.scheduler_info(n_workers=1)["workers"]:
+                is_told = True
+                told = MoewWarning(
+                    f"the Dask cluster has no workers, and {len(left)} models wait for one. Start workers, "
+                    "and the search goes on; or interrupt it."
+                )
+                warnings.warn(told, stacklevel=2)
 
 
 def _result(future: Any, k: int) -> tuple[int, Any] | None:

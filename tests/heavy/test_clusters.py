@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from moew import ExampleWeightSearch
+from moew.exceptions import MoewWarning
 from moew.training import EstimatorTrainer
 
 pytestmark = pytest.mark.heavy
@@ -307,3 +308,21 @@ def test_a_candidate_is_not_given_up_for_the_company_it_keeps(tmp_path):
     assert isinstance(trained[0], distributed.KilledWorker)
     assert isinstance(trained[1], LogisticRegression)
     assert len(list(tmp_path.iterdir())) == 8
+
+
+def test_a_cluster_without_workers_is_told_of_and_waited_for(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    from moew.training import _dask
+
+    monkeypatch.setattr(_dask, "_LOOK_EVERY", 1.0)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        later = threading.Timer(4.0, cluster.scale, args=(1,))
+        later.start()
+        with pytest.warns(MoewWarning, match=r"has no workers, and \d models wait"):
+            trained = dict(EstimatorTrainer(LogisticRegression()).train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        later.join()
+    assert all(isinstance(model, LogisticRegression) for model in trained.values())

@@ -15,9 +15,12 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import ExampleWeightSearch, WeightStudy
 from moew._util.processes import machine
+from moew.data import LabelledRows, SearchData
+from moew.data._splits import Fold
 from moew.exceptions import InvalidInputError
 from moew.samplers import Ball
 from moew.search import _workers
+from moew.search._loop import train_folds
 from moew.search._workers import Crew, WorkerRecord
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -134,8 +137,14 @@ def test_what_a_killed_process_held_is_trained_by_others(folder, alone, kind):
         os.kill(processes[1].pid, signal.SIGSTOP)  # it lives, but does not renew its mark
         (folder / "go").touch()
         assert said(processes[2]) == alone
+        before = trained(folder)
         os.kill(processes[1].pid, signal.SIGCONT)
         assert said(processes[1]) == alone  # it finds that others have told what it held
+    after = trained(folder)[len(before) :]
+    with running(folder, 1, STORAGES[kind], "join") as (last,):
+        assert said(last) == alone
+    of_conclusion = [line for line in trained(folder) if line[0] == str(last.pid)]
+    assert len(after) == len(of_conclusion)  # it has begun none of those that it held
 
 
 def test_a_second_fit_is_refused_while_the_first_lives_and_goes_on_when_it_is_dead(folder, alone):
@@ -222,6 +231,35 @@ def test_who_joins_makes_its_mark_again(store):
     with crew.at_work():
         store.forget([crew.name])
         wait_until(lambda: crew.name in store.workers())
+
+
+def test_who_did_not_run_for_long_gives_its_share_up(store, monkeypatch):
+    monkeypatch.setattr(_workers, "DEAD_AFTER", 5.0)
+    crew = Crew(store, joins=True)
+    with crew.at_work():
+        assert crew.holds_its_share()
+        crew._renewed_at -= 6.0  # as after a stop; whether the mark is renewed before one looks is no matter
+        assert not crew.holds_its_share()
+        wait_until(lambda: time.monotonic() - crew._renewed_at < 5.0)
+        assert not crew.holds_its_share()
+        crew.claims_anew()
+        assert crew.holds_its_share()
+
+
+def test_no_further_model_is_begun_when_the_share_is_given_up():
+    begun = []
+
+    class Trainer:
+        def train(self, X, y, weights, seeds, fold=None):
+            for k in range(len(seeds)):
+                begun.append((fold is None, k))
+                yield k, k
+
+    X, y = np.eye(8), np.arange(8) % 2
+    rows = LabelledRows(X, y)
+    data = SearchData("classification", rows, rows, (Fold(None, np.arange(8)),))
+    found = train_folds(Trainer(), data, np.ones((4, 8)), range(4), goes_on=lambda: len(begun) < 2)
+    assert list(found) == [(0, [0]), (1, [1])] and len(begun) == 2
 
 
 def test_a_damaged_mark_is_not_looked_at(store):
