@@ -78,10 +78,11 @@ class Faulty(LogisticRegression):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Faulty:
         """Fit, or do what the fault is."""
         super().fit(X, y, sample_weight=sample_weight)
-        mark = Path(self.folder, f"{os.getpid()}-{time.monotonic_ns()}")
-        mark.touch()
-        if sorted(Path(self.folder).iterdir(), key=lambda path: path.name.split("-")[1]).index(mark) == 2:
-            self.left_ = FAULTS[self.fault]()
+        Path(self.folder, f"{os.getpid()}-{time.monotonic_ns()}").touch()
+        if len(list(Path(self.folder).iterdir())) >= 3:
+            with contextlib.suppress(FileExistsError):  # another process may be the third at the same time
+                Path(self.folder, "the third").touch(exist_ok=False)
+                self.left_ = FAULTS[self.fault]()
         return self
 
 
