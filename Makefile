@@ -75,6 +75,7 @@ test-all: $(VENV)/ready
 	-$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.2"
 	-$(BIN)/python -m pip install --quiet "catboost>=1.2"
 	-$(BIN)/python -m pip install --quiet "mlflow-skinny>=3.1"
+	-$(BIN)/python -m pip install --quiet "nbclient>=0.10" "nbformat>=5.10" "ipykernel>=6.29"
 	-command -v chromium >/dev/null || apt-get install --quiet --yes chromium
 	-$(BIN)/python -m pip install --quiet "playwright>=1.50"
 	-$(BIN)/python -m pip install --quiet "dask[distributed]>=2026.1" "ray>=2.50"
