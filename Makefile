@@ -20,8 +20,9 @@ check: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Three processes, also on two cores: many tests wait for processes of their own.
 test: check
-	$(BIN)/python -m pytest -m "not heavy" -n 2
+	$(BIN)/python -m pytest -m "not heavy" -n 3 --dist worksteal
 
 # The tests again, with the oldest versions that the dependencies allow. Old ones use what new ones deprecate.
 test-oldest:
@@ -29,7 +30,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	$(PYTHON) tests/oldest_versions.py > .venv-oldest/versions.txt
 	.venv-oldest/bin/python -m pip install -qq --constraint .venv-oldest/versions.txt --editable ".[test]"
-	.venv-oldest/bin/python -m pytest -m "not heavy" -n 2 -W ignore::DeprecationWarning
+	.venv-oldest/bin/python -m pytest -m "not heavy" -n 3 --dist worksteal -W ignore::DeprecationWarning
 
 # A sample of the tests on each Python that is allowed. One that is not on the PATH is skipped, by name.
 VERSIONS := 3.11 3.12 3.13
