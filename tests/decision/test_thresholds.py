@@ -194,6 +194,8 @@ def test_resolve_decision():
     assert resolve_decision(None) is None
     assert resolve_decision(0.5) == FixedThreshold(0.5, of="probability")
     assert resolve_decision(np.float32(0.5)) == FixedThreshold(0.5, of="probability")
+    with pytest.raises(InvalidInputError, match="must be None, a number"):
+        resolve_decision(10**400)
     rule = ShareSelected(0.1)
     assert resolve_decision(rule) is rule
     for bad in (True, object(), lambda s: s > 0):
