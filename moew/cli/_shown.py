@@ -147,15 +147,13 @@ def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
         best, honest, gain, margin, test_score = (next(shown) for _ in range(5))
         gain = f"+{gain}" if (way["difference"] or 0) > 0 else gain
         told = ["handed out", ""] if way["handed_out"] else [gain, margin]
-        name = way["name"] if way["handed_out"] else marked_name(way)
-        rows.append([name, best, honest, *told, *([] if tested is None else [test_score])])
+        rows.append([marked_name(way), best, honest, *told, *([] if tested is None else [test_score])])
     heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
     show_table(heads, rows)
     show(
         f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Handed out: "
         f"{result.chosen}, {result.reason}.\n"
-        "best: as chosen; honest: corrected for the choice; gain: against what is handed out."
-        f"{_held(report)}"
+        "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
     )
     if marks := about_marks(report["ways"]):
         show(marks)

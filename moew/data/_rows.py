@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d
 
+from moew._util.numbers import count
 from moew.data._columns import is_missing
 from moew.data._groups import check_groups, group_codes
 from moew.data._table import check_distinct_columns, check_same_columns, column_names
@@ -290,8 +291,8 @@ def refuse_masked(values: Any, name: str) -> None:
     if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.sum(np.ma.getmaskarray(values)))):
         raise InvalidInputError(
             Argument(name),
-            f" is a masked array with {hidden} masked values, which no model can see; leave these rows out, "
-            "or fill them in, as with array.filled(…).",
+            f" is a masked array with {count(hidden, 'masked value')}, which no model can see; leave these "
+            "rows out, or fill them in, as with array.filled(…).",
             argument=name,
         )
 

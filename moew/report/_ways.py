@@ -10,6 +10,7 @@ from moew.search import SearchResult
 from moew.search._ways import AND_TUNED, CONSTANT, UNWEIGHTED, WEIGHTS
 
 Data = Mapping[str, Any]
+_MARK = " ✗"  # behind the names of ways that do not keep the bounds
 
 
 def ways_of(result: SearchResult) -> list[dict[str, Any]]:
@@ -63,13 +64,18 @@ def be(way: str) -> str:
 
 
 def marked_name(way: Data) -> str:
-    """A way's name in a table, with a mark where it does not keep the bounds."""
-    return f"{way['name']} ✗" if way.get("breaks_bounds") else str(way["name"])
+    """A way's name in a table, with a mark where it does not keep the bounds; words tell of what is handed
+    out."""
+    return f"{way['name']}{_MARK}" if _is_marked(way) else str(way["name"])
 
 
 def about_marks(listed: Sequence[Data]) -> str:
     """What the mark means, if there is one."""
-    return "✗: it does not keep the bounds." if any(way.get("breaks_bounds") for way in listed) else ""
+    return f"{_MARK.strip()}: it does not keep the bounds." if any(map(_is_marked, listed)) else ""
+
+
+def _is_marked(way: Data) -> bool:
+    return bool(way.get("breaks_bounds")) and not way["handed_out"]
 
 
 def handed_out(data: Data) -> Data | None:
