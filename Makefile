@@ -12,7 +12,7 @@ $(VENV)/ready: pyproject.toml
 	touch $@
 
 demo: $(VENV)/ready
-	$(BIN)/moew demo --jobs 2 --out out
+	$(BIN)/python -m experiments demo --jobs 2 --out out
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -21,16 +21,33 @@ check: $(VENV)/ready
 	$(BIN)/lint-imports
 
 # Three processes, also on two cores: many tests wait for processes of their own.
+# What networks are compiled to stays in .jax_cache: without it (the first time) this takes a minute longer.
 test: check
 	$(BIN)/python -m pytest -m "not heavy" -n 3 --dist worksteal
 
-# The tests again, with the oldest versions that the dependencies allow. Old ones use what new ones deprecate.
+# With the oldest versions that the dependencies allow: the tests of what calls them. Theory, weighting, decisions,
+# inspection, the report, experiments and benchmarks call NumPy and our own code alone. Old versions use what new ones
+# deprecate.
+OF_SKLEARN := tests/search/test_estimator_conformance.py tests/search/test_estimator.py tests/search/test_fit_params.py \
+	tests/search/test_estimators_of_others.py tests/metrics/test_scorer.py tests/metrics/test_make_metric.py \
+	tests/training/test_meta_estimators.py tests/training/test_ignored_weights.py tests/models/test_networks_conformance.py
+OF_JOBLIB := tests/training/test_processes.py tests/training/test_training.py tests/training/test_shared_rows.py
+OF_JAX := tests/models/test_networks.py tests/models/test_engine.py tests/models/test_autoencoder.py \
+	tests/models/test_devices.py tests/embedding/test_embedding_networks.py
+OF_OPTUNA := tests/search/test_study.py tests/search/test_search_space.py \
+	tests/search/test_without_optuna.py tests/samplers/test_optuna_samplers.py
+OF_TABLES := tests/data/test_tables.py tests/data/test_chunks.py tests/data/test_copies.py tests/data/test_read_only.py
+OF_CLICK := tests/cli/test_cli.py tests/cli/test_cli_fit.py tests/cli/test_cli_usage.py tests/cli/test_cli_terminal.py
+OF_SKOPS := tests/saving tests/cli/test_runs.py tests/cli/test_runs_trees.py tests/search/test_saved.py
+OF_MATPLOTLIB := tests/plotting
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	$(PYTHON) tests/oldest_versions.py > .venv-oldest/versions.txt
 	.venv-oldest/bin/python -m pip install -qq --constraint .venv-oldest/versions.txt --editable ".[test]"
-	.venv-oldest/bin/python -m pytest -m "not heavy" -n 3 --dist worksteal -W ignore::DeprecationWarning
+	.venv-oldest/bin/python -m pytest -m "not heavy" -n 3 --dist worksteal -W ignore::DeprecationWarning \
+		tests/test_package.py $(OF_SKLEARN) $(OF_JOBLIB) $(OF_JAX) $(OF_OPTUNA) $(OF_TABLES) $(OF_CLICK) $(OF_SKOPS) \
+		$(OF_MATPLOTLIB)
 
 # A sample of the tests on each Python that is allowed. One that is not on the PATH is skipped, by name.
 VERSIONS := 3.11 3.12 3.13
@@ -70,7 +87,9 @@ JOBS ?= 2
 fuzz: $(VENV)/ready
 	$(BIN)/python benchmarks/fuzz.py --cases $(CASES) --jobs $(JOBS) --out out/fuzz
 
-# An integration that cannot be installed here is skipped, by name, by its tests.
+# An integration that cannot be installed here is skipped, by name, by its tests. Two processes, because most tests wait
+# for others; a file's tests stay together, because they share servers and built pages. Properties come with 100
+# examples instead of 25.
 test-all: $(VENV)/ready
 	-$(BIN)/python -m pip install --quiet torch==2.13.0
 	-$(BIN)/python -m pip install --quiet "psycopg[binary]>=3.2"
@@ -81,7 +100,7 @@ test-all: $(VENV)/ready
 	-$(BIN)/python -m pip install --quiet "playwright>=1.50"
 	-$(BIN)/python -m pip install --quiet "dask[distributed]>=2026.1" "ray>=2.50"
 	-$(BIN)/python -m pip install -qq --editable ".[docs]"
-	$(BIN)/python -m pytest -m heavy -rs
+	$(BIN)/python -m pytest -m "heavy or hypothesis" --hypothesis-profile=thorough -n 2 --dist loadfile -rs
 
 clean:
-	rm -rf $(VENV) .venv-3.* .venv-oldest .venv-package build dist docs/gallery docs/generated *.egg-info
+	rm -rf $(VENV) .venv-3.* .venv-oldest .venv-package .jax_cache build dist docs/gallery docs/generated *.egg-info

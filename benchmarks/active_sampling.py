@@ -3,18 +3,19 @@
     python benchmarks/active_sampling.py run [--repeats 20] [--jobs 2]
     python benchmarks/active_sampling.py table
 
-Each repeat splits a problem's rows anew (LABELLING in benchmarks/problems.py): 200 labelled training rows, a
-pool of 3,000 rows whose labels are hidden, 400 validation rows and up to 10,000 test rows. Labelled rows and
-pool come from the training distribution, validation and test rows from the one that matters. Then, three
-times, a search is fitted on the labelled rows, and 100 rows of the pool get their labels. Ways to pick them:
+Each repeat splits a problem's rows anew (LABELLING in benchmarks/one_kind_problems.py): 200 labelled training
+rows, a pool of 3,000 rows whose labels are hidden, 400 validation rows and up to 10,000 test rows. Labelled
+rows and pool come from the training distribution, validation and test rows from the one that matters. Then,
+three times, a search is fitted on the labelled rows, and 100 rows of the pool get their labels. Strategies to
+pick them:
 
 random
     All rows alike.
 suggest_rows
-    `suggest_rows` of the search: drawn in proportion to the expected weight.
+    Drawn in proportion to the expected weight, as the paper's conclusion would have it (`suggested_rows`).
 suggest_rows, defaults
-    The same of a second search with the library's defaults, guard included, which often hands out a simple
-    way. Its weights are then those of that way: all alike, or by class.
+    The same of a second search with the library's defaults, which often selects a simple strategy. Its
+    weights are then those of that strategy: all alike, or by class.
 highest weight
     The rows of highest expected weight, not drawn.
 uncertainty
@@ -24,14 +25,14 @@ weight × uncertainty
 whole pool
     For comparison: all rows of the pool are labelled at once.
 
-The search has `guard=False`, so that its weights are always learned ones, and judges on the validation rows
-alone: labelled rows that somebody picked are no sample of any distribution. It tries 30 candidates. No label
-of the pool is used before its row is picked; test rows choose nothing.
+The search has the strategy "example weights" alone, so that its weights are always learned ones, and
+evaluates on the validation rows alone: labelled rows that somebody picked are no sample of any distribution.
+It tries 30 candidates. No label of the pool is used before its row is picked; test rows choose nothing.
 
 Two models are scored on the test rows before and after each round, to tell which rows from which weights:
-"moew", what the search hands out, and "plain", the unweighted model of the same rows with its decisions
-tuned on the validation rows. All ways of a repeat have the same rows, so differences to random are taken
-within repeats.
+"moew", what the search selects, and "plain", the unweighted model of the same rows with its decisions
+tuned on the validation rows. All strategies of a repeat have the same rows, so differences to random are
+taken within repeats.
 
 `run` appends lines to results.csv in the folder `--out`, and skips what is there. `table` prints means with
 95 % margins by Student's t over the repeats. Repeats share rows of a data set, so the margins are somewhat
@@ -60,21 +61,25 @@ from joblib import Parallel, delayed
 from rivals_judge import Judge
 from rivals_tables import LEVEL, MARKS, holm, markdown, p_value
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch, Rows
 from moew._util.margins import margin
 from moew._util.numbers import number, percent, signed
-from moew.weighting import expected_weights
+from moew._util.seeds import generator
 
 if TYPE_CHECKING:
-    from problems import Problem, Table
+    from one_kind_problems import Problem, Table
 
 OUT = Path("docs/results/active")
 RANDOM, SUGGEST, DEFAULTS, WHOLE = "random", "suggest_rows", "suggest_rows, defaults", "whole pool"
 HIGHEST, UNCERTAIN, PRODUCT = "highest weight", "uncertainty", "weight × uncertainty"
-PICKING = (SUGGEST, DEFAULTS, HIGHEST, UNCERTAIN, PRODUCT)  # the ways that are compared with random
+PICKING = (SUGGEST, DEFAULTS, HIGHEST, UNCERTAIN, PRODUCT)  # the strategies that are compared with random
 WAYS = (RANDOM, *PICKING, WHOLE)
 LEAST_OF_A_CLASS = 3  # labelled rows of each class at the start
-LEARNED = {"guard": False, "validation": None, "honest": None}  # settings of the search that is scored
+LEARNED = {
+    "strategies": "example weights",
+    "evaluate_on": "validation",
+    "honest": None,
+}  # settings of the search that is scored
 MEASURES = {"moew": "moew", "plain": "the unweighted model with tuned decisions"}
 
 
@@ -87,7 +92,7 @@ class Plan:
     rounds: int = 3
     pool: int = 3000
     validation: int = 400
-    n_batches: int = 3
+    n_candidates: int = 30
     batch_size: int = 10
 
 
@@ -100,26 +105,26 @@ class Line:
 
     problem: str
     repeat: int
-    way: str
+    strategy: str
     round: int  # 0 before any row is picked
     labelled: int
     moew: float  # the metric on the test rows, in its own units
     plain: float
-    chosen: str = ""  # what the search that picks the next rows handed out
+    chosen: str = ""  # what the search that picks the next rows selected
     even: float = 1.0  # (Σw)² / (m Σw²) of its expected weights of the pool's m rows: 1 where all are alike
     classes: str = ""  # the numbers of labelled rows of each class
 
 
-Key = tuple[str, int, str, int]  # problem, repeat, way, round
-Task = tuple[str, int, str]  # problem, repeat, way
+Key = tuple[str, int, str, int]  # problem, repeat, strategy, round
+Task = tuple[str, int, str]  # problem, repeat, strategy
 FIELDS = tuple(field.name for field in fields(Line))
 
 
 # One repeat -------------------------------------------------------------------------------------------------
 
 
-def run_task(problem: Problem | str, repeat: int, way: str, plan: Plan) -> list[Line]:
-    """All rounds of one way on one split of a problem, given by its name in LABELLING or itself."""
+def run_task(problem: Problem | str, repeat: int, strategy: str, plan: Plan) -> list[Line]:
+    """All rounds of one strategy on one split of a problem, given by its name in LABELLING or itself."""
     warnings.simplefilter("ignore")  # models that have not converged
     if isinstance(problem, str):
         problem = all_problems()[problem]
@@ -128,34 +133,34 @@ def run_task(problem: Problem | str, repeat: int, way: str, plan: Plan) -> list[
     )
     judge = Judge.of(problem.metric, rows.y, problem.task)
     labelled = first_rows(rows.y, plan.start)
-    if way == WHOLE:
+    if strategy == WHOLE:
         labelled = np.arange(len(rows.y))
     lines = []
-    for number_of_round in [plan.rounds] if way == WHOLE else range(plan.rounds + 1):
+    for number_of_round in [plan.rounds] if strategy == WHOLE else range(plan.rounds + 1):
         known = rows.take(labelled)
         search = fitted(problem, known, validation, repeat, plan, LEARNED)
         line = Line(
             problem.name,
             repeat,
-            way,
+            strategy,
             number_of_round,
             len(labelled),
-            search.metric_value(test.X, test.y, metadata=test.columns or None),
+            search.metric_value(test.X, test.y, columns=test.columns or None),
             plain_value(judge, search.unweighted_estimator_, validation, test),
             classes=" ".join(str((known.y == label).sum()) for label in np.unique(rows.y)),
         )
         if number_of_round < plan.rounds:
             left = np.setdiff1d(np.arange(len(rows.y)), labelled)
-            if way == DEFAULTS:
+            if strategy == DEFAULTS:
                 search = fitted(problem, known, validation, repeat, plan, {})
             weights = pool_weights(search, rows.take(left))
             line = replace(
                 line,
-                chosen=search.chosen_,
+                chosen=search.selected_,
                 even=float(weights.sum() ** 2 / (weights**2).sum() / len(weights)),
             )
             seed = 1000 * repeat + number_of_round
-            picked = pick(way, search, rows.take(left), weights, plan.picked, seed)
+            picked = pick(strategy, search, rows.take(left), weights, plan.picked, seed)
             labelled = np.concatenate([labelled, left[picked]])
         lines.append(line)
     return lines
@@ -171,19 +176,22 @@ def first_rows(y: np.ndarray, n: int) -> np.ndarray:
 
 def fitted(
     problem: Problem, known: Table, validation: Table, repeat: int, plan: Plan, settings: Mapping[str, Any]
-) -> ExampleWeightSearch:
+) -> MetricSearch:
     """A search on the labelled rows."""
-    search = ExampleWeightSearch(
-        problem.estimator(), metric=problem.metric, n_batches=plan.n_batches, batch_size=plan.batch_size,
-        random_state=repeat, show_progress=False, **settings,
-    )  # fmt: skip
+    search = MetricSearch.from_settings(
+        problem.estimator(),
+        metric=problem.metric,
+        n_candidates=plan.n_candidates,
+        batch_size=plan.batch_size,
+        random_state=repeat,
+        verbose=False,
+        **settings,
+    )
     return search.fit(
         known.X,
         known.y,
-        X_val=validation.X,
-        y_val=validation.y,
-        metadata=known.columns or None,
-        metadata_val=validation.columns or None,
+        validation=Rows(validation.X, validation.y, columns=validation.columns or None),
+        columns=known.columns or None,
     )
 
 
@@ -193,13 +201,22 @@ def plain_value(judge: Judge, model: Any, validation: Table, test: Table) -> flo
     return judge.value(test.y, rule(judge.outputs(model, test.X), test.columns), test.columns)
 
 
-def pool_weights(search: ExampleWeightSearch, pool: Table) -> np.ndarray:
-    """The expected weights (m,) that `suggest_rows` draws by."""
+def pool_weights(search: MetricSearch, pool: Table) -> np.ndarray:
+    """The expected weights (m,) of rows without labels: the mean over the classes by their probability."""
+    model, columns = search.best_estimator_, pool.columns or None
+    labels = [np.full(len(pool.X), label) for label in model.classes_]
+    by_class = [search.example_weights(pool.X, y, columns=columns) for y in labels]
+    return np.asarray((model.predict_proba(pool.X) * np.stack(by_class, axis=1)).sum(axis=1))
 
-    def weight(X: Any, y: Any) -> Any:
-        return search.example_weights(X, y, metadata=pool.columns or None)
 
-    return expected_weights(search.best_estimator_, weight, pool.X)
+def suggested_rows(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """n rows, drawn one after another without replacement in proportion to their weight.
+
+    The n largest of these keys are such a draw (Efraimidis and Spirakis, 2006).
+    """
+    with np.errstate(divide="ignore"):
+        keys = np.log(weights) + rng.gumbel(size=len(weights))
+    return np.argsort(-keys, kind="stable")[:n]
 
 
 def uncertainty(model: Any, X: np.ndarray) -> np.ndarray:
@@ -209,15 +226,15 @@ def uncertainty(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def pick(
-    way: str, search: ExampleWeightSearch, pool: Table, weights: np.ndarray, n: int, seed: int
+    strategy: str, search: MetricSearch, pool: Table, weights: np.ndarray, n: int, seed: int
 ) -> np.ndarray:
     """The numbers (n,) of the pool's rows that are labelled next; their labels are not looked at."""
-    if way == RANDOM:
+    if strategy == RANDOM:
         return np.random.default_rng(seed).permutation(len(weights))[:n]
-    if way in (SUGGEST, DEFAULTS):
-        return search.suggest_rows(pool.X, n, metadata=pool.columns or None, seed=seed)
-    scores = {HIGHEST: weights, UNCERTAIN: np.ones(len(weights)), PRODUCT: weights}[way]
-    if way != HIGHEST:
+    if strategy in (SUGGEST, DEFAULTS):
+        return suggested_rows(weights, n, generator(seed, "suggest"))
+    scores = {HIGHEST: weights, UNCERTAIN: np.ones(len(weights)), PRODUCT: weights}[strategy]
+    if strategy != HIGHEST:
         scores = scores * uncertainty(search.best_estimator_, pool.X)
     return np.argsort(-scores, kind="stable")[:n]
 
@@ -233,20 +250,20 @@ def read_lines(path: Path) -> dict[Key, Line]:
             for row in csv.reader(file):
                 if len(row) != len(FIELDS) or row[0] == FIELDS[0]:
                     continue
-                problem, repeat, way, at, labelled, moew, plain, chosen, even, classes = row
+                problem, repeat, strategy, at, labelled, moew, plain, chosen, even, classes = row
                 line = Line(
-                    problem, int(repeat), way, int(at), int(labelled), float(moew), float(plain), chosen,
+                    problem, int(repeat), strategy, int(at), int(labelled), float(moew), float(plain), chosen,
                     float(even), classes,
                 )  # fmt: skip
-                lines[problem, line.repeat, way, line.round] = line
+                lines[problem, line.repeat, strategy, line.round] = line
     return lines
 
 
 def whole_tasks(lines: dict[Key, Line], plan: Plan) -> dict[Task, list[Line]]:
     """The lines of each task of which all rounds are there."""
     by_task: dict[Task, list[Line]] = {}
-    for (problem, repeat, way, _), line in sorted(lines.items()):
-        by_task.setdefault((problem, repeat, way), []).append(line)
+    for (problem, repeat, strategy, _), line in sorted(lines.items()):
+        by_task.setdefault((problem, repeat, strategy), []).append(line)
     return {
         task: found
         for task, found in by_task.items()
@@ -296,21 +313,22 @@ class Results:
         metric = self.metrics[problem]
         return f"{problem}, {metric.name} {'↑' if metric.greater_is_better else '↓'}"
 
-    def values(self, problem: str, way: str, at: int, measure: str) -> dict[int, float]:
+    def values(self, problem: str, strategy: str, at: int, measure: str) -> dict[int, float]:
         """The test values by repeat."""
         return {
             repeat: float(getattr(line, measure))
             for (name, repeat, w, n), line in self.lines.items()
-            if (name, w, n) == (problem, way, at)
+            if (name, w, n) == (problem, strategy, at)
         }
 
     def gains(
-        self, problem: str, way: str, measure: str, rounds: Sequence[int], over: str = RANDOM
+        self, problem: str, strategy: str, measure: str, rounds: Sequence[int], over: str = RANDOM
     ) -> np.ndarray:
-        """The differences (J,) to another way within repeats, positive where better, averaged over rounds."""
+        """The differences (J,) to another strategy within repeats, positive where better, averaged over
+        rounds."""
         of_rounds = []
         for at in rounds:
-            ours, theirs = (self.values(problem, w, at, measure) for w in (way, over))
+            ours, theirs = (self.values(problem, w, at, measure) for w in (strategy, over))
             of_rounds.append([ours[j] - theirs[j] for j in sorted(ours.keys() & theirs.keys())])
         return np.asarray(self.sign(problem) * np.mean(of_rounds, axis=0))
 
@@ -343,13 +361,15 @@ def _signed_with_margin(values: np.ndarray) -> str:
 
 def _levels(results: Results, measure: str) -> str:
     """The metric itself: before, after each round of random rows, and with the whole pool."""
-    sizes = {line.round: line.labelled for line in results.lines.values() if line.way == RANDOM}
-    (whole,) = {line.labelled for line in results.lines.values() if line.way == WHOLE} or {0}
+    sizes = {line.round: line.labelled for line in results.lines.values() if line.strategy == RANDOM}
+    (whole,) = {line.labelled for line in results.lines.values() if line.strategy == WHOLE} or {0}
     heads = ["problem", *(f"{sizes[at]} rows" for at in sorted(sizes)), f"{whole} rows"]
     places = [*((RANDOM, at) for at in sorted(sizes)), (WHOLE, results.last)]
     rows = []
     for problem in results.problems:
-        cells = [np.array(list(results.values(problem, way, at, measure).values())) for way, at in places]
+        cells = [
+            np.array(list(results.values(problem, strategy, at, measure).values())) for strategy, at in places
+        ]
         rows.append([results.title(problem), *(_with_margin(c) if len(c) > 1 else "–" for c in cells)])
     return markdown(heads, rows)
 
@@ -375,12 +395,12 @@ def _rare_classes(results: Results) -> str:
     rows = []
     for problem in results.problems:
         cells = [results.title(problem)]
-        for way in (RANDOM, *PICKING):
+        for strategy in (RANDOM, *PICKING):
             shares = []
             for repeat in results.values(problem, WHOLE, results.last, "moew"):
                 whole, first, last = (
                     _counts(results.lines[problem, repeat, w, at])
-                    for w, at in ((WHOLE, results.last), (way, 0), (way, results.last))
+                    for w, at in ((WHOLE, results.last), (strategy, 0), (strategy, results.last))
                 )
                 picked = last - first
                 shares.append(picked[whole < whole.mean()].sum() / picked.sum())
@@ -396,11 +416,11 @@ def _counts(line: Line) -> np.ndarray:
 
 
 def _differences(results: Results, measure: str, rounds: Sequence[int]) -> str:
-    """The differences of all ways to random; marks where one is significant after Holm's correction."""
+    """The differences of all strategies to random; marks where one is significant after Holm's correction."""
     found = {
-        (problem, way): results.gains(problem, way, measure, rounds)
+        (problem, strategy): results.gains(problem, strategy, measure, rounds)
         for problem in results.problems
-        for way in PICKING
+        for strategy in PICKING
     }
     p_values = [
         p_value(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains))), len(gains))
@@ -411,12 +431,13 @@ def _differences(results: Results, measure: str, rounds: Sequence[int]) -> str:
         for key, p in zip(found, holm(p_values), strict=True)
     }
 
-    def cell(problem: str, way: str) -> str:
-        gains = found[problem, way]
-        return _signed_with_margin(gains) + marks[problem, way]
+    def cell(problem: str, strategy: str) -> str:
+        gains = found[problem, strategy]
+        return _signed_with_margin(gains) + marks[problem, strategy]
 
     rows = [
-        [results.title(problem), *(cell(problem, way) for way in PICKING)] for problem in results.problems
+        [results.title(problem), *(cell(problem, strategy) for strategy in PICKING)]
+        for problem in results.problems
     ]
     repeats = {len(gains) for gains in found.values()}
     counted = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
@@ -428,21 +449,23 @@ def _differences(results: Results, measure: str, rounds: Sequence[int]) -> str:
 
 
 def _pickers(results: Results) -> str:
-    """How uneven the weights are that rows are drawn by, and what searches with defaults handed out."""
+    """How uneven the weights are that rows are drawn by, and what searches with defaults selected."""
     rows = []
     for problem in results.problems:
         cells = [results.title(problem)]
-        for way in (SUGGEST, DEFAULTS):
-            of_way = [
+        for strategy in (SUGGEST, DEFAULTS):
+            of_strategy = [
                 line
                 for line in results.lines.values()
-                if line.problem == problem and line.way == way and line.chosen
+                if line.problem == problem and line.strategy == strategy and line.chosen
             ]
-            cells.append(number(float(np.mean([line.even for line in of_way])), 2))
-        ways = Counter(line.chosen.removesuffix(", tuned") for line in of_way)
-        cells.append(", ".join(f"{name} {percent(n / ways.total())}" for name, n in ways.most_common()))
+            cells.append(number(float(np.mean([line.even for line in of_strategy])), 2))
+        strategies = Counter(line.chosen.removesuffix(", tuned") for line in of_strategy)
+        cells.append(
+            ", ".join(f"{name} {percent(n / strategies.total())}" for name, n in strategies.most_common())
+        )
         rows.append(cells)
-    heads = ["problem", "evenness, suggest_rows", "evenness, defaults", "handed out, defaults"]
+    heads = ["problem", "evenness, suggest_rows", "evenness, defaults", "selected, defaults"]
     return markdown(heads, rows) + (
         "\n\nEvenness is (Σw)² / (m Σw²) of the expected weights w of the pool's m rows: 1 where all are"
         " alike, so that suggest_rows draws at random."
@@ -453,7 +476,7 @@ def _pickers(results: Results) -> str:
 
 
 def all_problems() -> dict[str, Problem]:
-    from problems import LABELLING
+    from one_kind_problems import LABELLING
 
     return {problem.name: problem for problem in LABELLING}
 
@@ -464,7 +487,9 @@ def run(options: argparse.Namespace) -> None:
     done = whole_tasks(read_lines(path), plan)
     write_all(path, done)
     names = list(all_problems()) if options.problems is None else options.problems.split(",")
-    tasks = [(name, repeat, way) for repeat in range(options.repeats) for name in names for way in WAYS]
+    tasks = [
+        (name, repeat, strategy) for repeat in range(options.repeats) for name in names for strategy in WAYS
+    ]
     tasks = [task for task in tasks if task not in done]
     start = time.perf_counter()
     found = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
@@ -472,7 +497,7 @@ def run(options: argparse.Namespace) -> None:
     )
     for n, lines in enumerate(found, 1):
         append(path, lines)
-        name = f"{lines[0].problem} {lines[0].repeat} {lines[0].way}"
+        name = f"{lines[0].problem} {lines[0].repeat} {lines[0].strategy}"
         print(f"{n} of {len(tasks)}, {time.perf_counter() - start:,.0f} s: {name}", flush=True)
     write_all(path, whole_tasks(read_lines(path), plan))
 
@@ -489,7 +514,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True)
-    runs = commands.add_parser("run", help="run the ways and write results.csv")
+    runs = commands.add_parser("run", help="run the strategies and write results.csv")
     runs.add_argument("--problems", help="names with commas; default: all")
     runs.add_argument("--repeats", type=int, default=20)
     runs.add_argument("--jobs", type=int, default=2)

@@ -1,4 +1,4 @@
-"""The comparison of `moew demo` where less is to be gained: `python benchmarks/demo_elsewhere.py`.
+"""The comparison of `make demo` where less is to be gained: `python benchmarks/demo_elsewhere.py`.
 
 Other settings of the same problem, on the same splits. docs/demo.md has the tables.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from moew.cli._digits import DEMO, REPEATS, Setting, run_repeats, table
+import checkout  # noqa: F401  # finds experiments/, beside this folder
+
+from experiments.digits import DEMO, REPEATS, Setting, run_repeats, table
 
 SETTINGS = {
     "As in the demo": DEMO,

@@ -31,7 +31,7 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 
 TIMEOUT = 2.0  # seconds that a model may take, for one that hangs
 
@@ -116,14 +116,14 @@ def tried(fault: str, settings: dict[str, Any]) -> tuple[str, float]:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        search = ExampleWeightSearch(
+        search = MetricSearch.from_settings(
             Faulty(fault, folder),
             embedding="label",
-            guard=False,
+            strategies="example weights",
             base_weights="uniform",
-            n_batches=2,
+            n_candidates=10,
             batch_size=5,
-            validation=0.4,
+            evaluate_on=0.4,
             honest=None,
             final="best",
             random_state=0,

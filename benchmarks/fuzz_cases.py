@@ -1,4 +1,5 @@
-"""What all kinds of generated cases share: how a case is run and judged, odd values, ways to damage files.
+"""What all kinds of generated cases share: how a case is run and evaluated, odd values, ways to damage
+files.
 
 A case is a function of a random generator alone, which is made from its kind and its seed. It ends in one of
 these outcomes:

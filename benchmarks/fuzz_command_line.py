@@ -85,7 +85,13 @@ def _fit_case(rng: Rng, folder: Path) -> None:
     ]
     words += ["--seed", str(rng.integers(5)), "--honest", pick(rng, ["none", "halves"])]
     words += pick(
-        rng, [[], ["--embedding", "label"], ["--final", "best", "--no-guard"], ["--sampler", "random"]]
+        rng,
+        [
+            [],
+            ["--embedding", "label"],
+            ["--final", "best", "--strategies", "example weights"],
+            ["--sampler", "random"],
+        ],
     )
     if chance(rng, 0.15):
         words += ["--also", "balanced_accuracy"] if n_classes else ["--also", "neg_mean_absolute_error"]
@@ -110,7 +116,7 @@ def _fit_case(rng: Rng, folder: Path) -> None:
 
 def _check_run(out: Path, frame: Any, train: Path, n_classes: int) -> None:
     result = json.loads((out / "result.json").read_text())
-    expect(np.isfinite(result["moew"]["best"]), f"result.json has the score {result['moew']['best']}")
+    expect(np.isfinite(result["moew"]["apparent"]), f"result.json has the score {result['moew']['apparent']}")
     if frame is None:
         return
     weights = pd.read_parquet(out / "weights.parquet")
@@ -138,7 +144,7 @@ _VALUES = (
 )  # fmt: skip
 _OPTIONS = (
     "--label", "--validation", "--folds", "--validation-share", "--test", "--features", "--drop", "--id",
-    "--sample-weight", "--together", "--task", "--metric", "--metric-column", "--response", "--positive",
+    "--sample-weight", "--groups", "--task", "--metric", "--metric-column", "--response", "--positive",
     "--decision", "--model-option", "--embedding", "--base-weights", "--sampler", "--radius",
     "--alpha-zero-repeats",
     "--stop-when", "--p", "--q", "--kernel-width", "--noise", "--final", "--honest", "--most-failures",
@@ -147,7 +153,16 @@ _OPTIONS = (
     "--also", "--constraint", "--calibrate", "--candidates", "--timeout", "--eval-share", "--separator",
     "--metric-name",
 )  # fmt: skip
-_FLAGS = ("--json", "--resume", "--force", "--no-guard", "--lower-is-better", "--compare", "--help")
+_FLAGS = (
+    "--json",
+    "--resume",
+    "--force",
+    "--strategies",
+    "example weights",
+    "--lower-is-better",
+    "--compare",
+    "--help",
+)
 
 
 def _odd_words(rng: Rng, words: list[str], folder: Path) -> list[str]:

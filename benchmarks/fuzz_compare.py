@@ -8,29 +8,35 @@ from typing import Any
 import numpy as np
 from fuzz_cases import chance, checking, expect, expect_close, expect_same, odd_value, pick
 from fuzz_fit import is_fast, make_search
-from fuzz_rows import ODDITIES, Problem, Rng, make_problem
+from fuzz_rows import ODDITIES, Problem, Rng, make_problem, rows_of
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
-from moew import ExampleWeightSearch, compare
+from moew import MetricSearch, compare
 from moew.data import two_dimensional
 from moew.search import Comparison
 
 
 def compare_case(rng: Rng) -> None:
-    """Compare all ways on generated rows."""
+    """Compare all strategies on generated rows."""
     problem = make_problem(rng, odd=chance(rng, 0.5))
     search, settings = make_search(rng, problem)
-    search.set_params(n_batches=1, honest=None if chance(rng, 0.9) else "halves")
+    settings["honest"] = None if chance(rng, 0.9) else "halves"
     if problem.sound:
-        search.set_params(timeout=None)  # a comparison refuses it
+        settings["timeout"] = None  # a comparison refuses it
     if problem.sound and not is_fast(search.metric) and chance(rng, 0.9):
-        search.set_params(metric=None, constraint=None)  # resampling the test rows takes thousands of calls
-    if not isinstance(search.batch_size, int) or search.batch_size > 2:
-        search.set_params(batch_size=2)
-    arguments: dict[str, Any] = {**problem.rows, **_test_rows(rng, problem), "repeats": 2, "random_state": 3}
+        settings |= {"metric": None, "constraints": None}  # resampling the test rows takes thousands of calls
+    if not isinstance(settings["batch_size"], int) or settings["batch_size"] > 2:
+        settings["batch_size"] = 2
+    if isinstance(settings["n_candidates"], int) and settings["n_candidates"] > 2:
+        settings["n_candidates"] = 2
+    search = MetricSearch.from_settings(search.estimator, **settings)
+    rows = {**problem.rows, **_test_rows(rng, problem)}
+    more: dict[str, Any] = {"repeats": 2, "random_state": 3}
     if not problem.sound and chance(rng, 0.4):
-        arguments[pick(rng, ["repeats", "random_state", "X_test", "y_test", "groups_test"])] = odd_value(rng)
+        name = pick(rng, ["repeats", "random_state", "test", "X_test", "y_test", "groups_test"])
+        (rows if name.endswith("_test") else more)[name] = odd_value(rng)
+    arguments = {**problem.arguments, "test": rows_of(rows, "_test"), **more}
     if not problem.sound:
         found = compare(search, **arguments)
     else:
@@ -39,7 +45,7 @@ def compare_case(rng: Rng) -> None:
     with checking("the properties of a comparison"):
         _check(found, arguments["repeats"])
         if problem.sound:
-            _check_uniform(found, search, problem, arguments)
+            _check_uniform(found, search, problem, rows)
     if problem.sound and chance(rng, 0.1) and search.honest is None:
         again = compare(search, **arguments)
         for one, other in zip(found.rows, again.rows, strict=True):
@@ -66,19 +72,23 @@ def _test_rows(rng: Rng, problem: Problem) -> dict[str, Any]:
 
 def _check(found: Comparison, repeats: int) -> None:
     for row in found.rows:
-        for scores in (row.best, row.honest, row.test):
+        for scores in (row.apparent, row.honest, row.test):
             expect(scores.shape == (repeats,), f"{row.method} has scores of the shape {scores.shape}")
-        expect(np.isfinite(row.best).all(), f"{row.method} has no score on the judged rows: {row.best}")
+        expect(
+            np.isfinite(row.apparent).all(),
+            f"{row.method} has no score on the evaluation rows: {row.apparent}",
+        )
     names = [row.method for row in found.rows]
-    expect({"uniform", "random", "moew"} <= set(names) and len(set(names)) == len(names), f"rows {names}")
+    expect(
+        {"unweighted", "random weights", "moew"} <= set(names) and len(set(names)) == len(names),
+        f"rows {names}",
+    )
     sign = 1 if found.greater_is_better else -1
-    expect_close(found.gain, sign * (found["moew"].test - found["uniform"].test), "the gain")
+    expect_close(found.gain, sign * (found["moew"].test - found["unweighted"].test), "the gain")
     expect(isinstance(str(found), str) and isinstance(found.record, dict), "it has no text")
 
 
-def _check_uniform(
-    found: Comparison, search: ExampleWeightSearch, problem: Problem, rows: dict[str, Any]
-) -> None:
+def _check_uniform(found: Comparison, search: MetricSearch, problem: Problem, rows: dict[str, Any]) -> None:
     """The uniform method is the model itself: trained here, it scores the same on the test rows."""
     if search.decision is not None or search.metric is not None or "sample_weight" in rows:
         return
@@ -88,5 +98,5 @@ def _check_uniform(
     scorer: Any = get_scorer("accuracy" if problem.task == "classification" else "r2")
     value = scorer(model, two_dimensional(rows["X_test"]), np.asarray(rows["y_test"]))
     expect_close(
-        found["uniform"].test, np.full(2, value), "the uniform model's test score", rtol=1e-6, atol=1e-6
+        found["unweighted"].test, np.full(2, value), "the uniform model's test score", rtol=1e-6, atol=1e-6
     )

@@ -1,4 +1,4 @@
-"""Cases of `ExampleWeightSearch.fit`: generated rows, models, metrics and settings; what must hold after."""
+"""Cases of `MetricSearch.fit`: generated rows, models, metrics and settings; what must hold after."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
 from fuzz_cases import chance, checking, expect, expect_close, expect_same, odd_value, pick
 from fuzz_further import ODD_FURTHER, further_settings, odd_fit_params
@@ -18,12 +19,14 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
-from moew import ExampleWeightSearch, load
+from experiments.samplers import Annealing, CoverSampler, GridSampler
+from moew import ExampleWeights, MetricSearch, TrainingOptions, load
 from moew.decision import EqualFalsePositiveRates, MostAccurate, RecallReached, ShareSelected, Tuned
 from moew.embedding import AutoencoderEmbedding, LabelEmbedding
 from moew.exceptions import InvalidInputError, MoewError
 from moew.metrics import METRICS
-from moew.samplers import Annealing, CoverSampler, GpBucb, GridSampler
+from moew.samplers import GpBucb
+from moew.search import WEIGHTS
 from moew.weighting import CovariateShift
 
 _STARTS_PROCESSES = ("n_jobs", "candidate_timeout")  # with values that can be taken, which takes seconds
@@ -35,13 +38,13 @@ def fit_case(rng: Rng) -> None:
     problem = make_problem(rng, odd=chance(rng, 0.6))
     search, settings = make_search(rng, problem)
     if not problem.sound:
-        search.fit(**problem.rows)
+        search.fit(**problem.arguments)
     else:
         with checking(f"a sound fit, {settings}"):
-            search.fit(**problem.rows)
+            search.fit(**problem.arguments)
     check_result(search, problem)
-    if chance(rng, 0.2) and problem.sound and is_fast(search.metric):
-        again = clone(search).fit(**problem.rows)
+    if chance(rng, 0.2) and problem.sound:
+        again = clone(search).fit(**problem.arguments)
         _check_same(again, search, problem, "fitted twice")
     if chance(rng, 0.15):
         check_saved(search, problem)
@@ -49,7 +52,7 @@ def fit_case(rng: Rng) -> None:
         predict_odd_rows(rng, search, problem)
 
 
-def make_search(rng: Rng, problem: Problem) -> tuple[ExampleWeightSearch, dict[str, Any]]:
+def make_search(rng: Rng, problem: Problem) -> tuple[MetricSearch, dict[str, Any]]:
     """A search whose parameters are sound if the problem is."""
     model, needed = sound_model(rng, problem.task)
     settings = {**sound_settings(rng, problem), **needed}
@@ -70,28 +73,31 @@ def make_search(rng: Rng, problem: Problem) -> tuple[ExampleWeightSearch, dict[s
         if chance(rng, 0.05):
             problem.rows["fit_params"] = odd_fit_params(rng)
     settings["random_state"] = settings.get("random_state", int(rng.integers(100)))
-    return ExampleWeightSearch(model, **settings), settings
+    return MetricSearch.from_settings(model, **settings), settings
 
 
 def sound_settings(rng: Rng, problem: Problem) -> dict[str, Any]:
     """Settings that work together with sound rows of the problem."""
     given = "X_val" in problem.rows
+    batch_size = int(rng.integers(1, 5))
     settings: dict[str, Any] = {
         "metric": pick(rng, SOUND_METRICS[problem.n_classes]),
-        "n_batches": int(rng.integers(1, 3)),
-        "batch_size": int(rng.integers(1, 5)),
+        "n_candidates": int(rng.integers(1, 3)) * batch_size,
+        "batch_size": batch_size,
         "embedding": pick(rng, ["directions", "label", "label", [0], PCA(1), _first_column]),
-        "sampler": pick(rng, ["gp_bucb", "random", "random", "annealing", "swarm", "differential_evolution"]),
+        "sampler": pick(rng, ["gp_bucb", "random", "random", Annealing()]),
         "final": pick(rng, ["ensemble", "average", "best"]),
-        "guard": chance(rng, 0.5),
+        "strategies": pick(rng, ["auto", "auto", WEIGHTS, [WEIGHTS], ["class weights", WEIGHTS]]),
         "honest": pick(rng, ["halves", "halves", None]),
-        "validation": pick(rng, [None, None, "auto", 2] if given else ["auto", 0.3, 3, "splits"]),
+        "evaluate_on": pick(
+            rng, ["validation", "validation", "auto", 2] if given else ["auto", 0.3, 3, "splits"]
+        ),
     }
-    if settings["validation"] == "splits":
+    if settings["evaluate_on"] == "splits":
         n = problem.n_rows
         order = rng.permutation(n)
         half = n // 2
-        settings["validation"] = [(order[:half], order[half:]), (order[half:], order[:half])]
+        settings["evaluate_on"] = [(order[:half], order[half:]), (order[half:], order[:half])]
         settings["metric"] = None  # others may be undefined on a fold without a class
     if settings["metric"] in get_scorer_names() and chance(rng, 0.75):
         settings["honest"] = (
@@ -113,7 +119,7 @@ def sound_settings(rng: Rng, problem: Problem) -> dict[str, Any]:
 
 
 def is_fast(metric: Any) -> bool:
-    """Whether honest scores do not depend on how long a call takes: slow metrics are called less often."""
+    """Whether a call takes so little that thousands may be made."""
     if isinstance(metric, list | dict):
         return all(map(is_fast, metric.values() if isinstance(metric, dict) else metric))
     if isinstance(metric, str):
@@ -136,12 +142,11 @@ def odd_settings(rng: Rng) -> dict[str, Any]:
     """Some settings with values that are unusual, or that nobody can take."""
     options: dict[str, list[Any]] = {
         "radius": [1e-12, 1e12, 1e-13, 0, -1.0, np.float32(2), np.array(2.0), "4"],
-        "n_batches": [0, -1, 2.5, "3", None, True, np.int64(1), np.array(1)],
         "batch_size": [0, -1, 1.0, None, np.int8(2)],
         "alpha_zero_repeats": [0, 3, 1.5],
         "n_jobs": [0, 1, 2.5, "2", True, 1j, [1]],
         "sampler": [
-            "grid", "cover", GpBucb(noise="repeats"), GpBucb(width=1e-9), Annealing(cooling=1e9),
+            GpBucb(noise="repeats"), GpBucb(width=1e-9), Annealing(cooling=1e9),
             CoverSampler(),
             GridSampler(), "no", GpBucb, RandomLike(), GpBucb(targets="raw", noise=0.0),
             GpBucb(width="domain"),
@@ -160,14 +165,18 @@ def odd_settings(rng: Rng) -> dict[str, Any]:
             ShareSelected(0.3), RecallReached(0.8), MostAccurate(), EqualFalsePositiveRates(0.3),
             Tuned("group"), "no=3",
         ],
-        "validation": [
-            [], [([0], [1])], 0.0, 1.0, 0.99, 0.001, 1, 10**6, 5, None, "no", True, KFold(2),
+        "evaluate_on": [
+            [], [([0], [1])], 0.0, 1.0, 0.99, 0.001, 1, 10**6, 5, None, "validation", "no", True, KFold(2),
             StratifiedKFold(2),
             GroupKFold(2), ShuffleSplit(2, random_state=0), iter([]),
             [(np.array([0, 1]), np.array([10**9]))], 2, 3, 0.5,
         ],
         "final": ["Best", None, ["best"], 1],
-        "guard": [None, 1, "yes", np.bool_(True)],
+        "strategies": [
+            None, 1, "no", [], ["class weights"], ["auto", "auto"], ("auto", WEIGHTS), [[WEIGHTS]],
+            ExampleWeights(radius=-1.0), ["auto", ExampleWeights(final="best")], ExampleWeights,
+        ],
+        "training": [TrainingOptions(most_failures=2), TrainingOptions(), 3, TrainingOptions],
         "honest": ["holdout", 0.3, 0.0, 1.0, 1, True, "no", 0.999],
         "stop_when": [0, -1, 1e-9, 1e9, "x", np.nan],
         "candidate_timeout": [0, -1, "x", np.inf, np.nan, None, [1]],
@@ -176,7 +185,7 @@ def odd_settings(rng: Rng) -> dict[str, Any]:
         "random_state": [None, np.random.RandomState(0), -1, 2**40, "x", 0.5, np.int64(7)],
         "study_name": ["", None, 3],
         "search_space": [{}, {"C": 3}, {"no": None}, 7],
-        "storage": [3, "", ".", Path("/nowhere/study.log"), "sqlite://", "no://x"],
+        "storage": [3, "", ".", Path("/nowhere/study.db"), "sqlite://", "no://x"],
         **ODD_FURTHER,
     }  # fmt: skip
     chosen: dict[str, Any] = {}
@@ -210,18 +219,18 @@ class RandomLike:
         return np.full((k, domain.n_dims), rng.choice([np.nan, 1e9, 0.1]))
 
 
-def _check_same(one: ExampleWeightSearch, other: ExampleWeightSearch, problem: Problem, what: str) -> None:
+def _check_same(one: MetricSearch, other: MetricSearch, problem: Problem, what: str) -> None:
     X = problem.rows["X"]
     with checking(what):
         expect_same(one.predict(X), other.predict(X), f"{what}: predictions")
         expect_same(one.sample_weight_, other.sample_weight_, f"{what}: weights")
-        for name in ("best_score_", "honest_score_", "best_alpha_", "chosen_", "unweighted_score_"):
+        for name in ("best_score_", "honest_score_", "best_alpha_", "selected_", "unweighted_score_"):
             expect_same(getattr(one, name), getattr(other, name), f"{what}: {name}")
         values = [[trial.value for trial in search.result_.trials] for search in (one, other)]
         expect_same(values[0], values[1], f"{what}: values of the trials")
 
 
-def check_saved(search: ExampleWeightSearch, problem: Problem) -> None:
+def check_saved(search: MetricSearch, problem: Problem) -> None:
     """A saved and loaded search predicts the same bits; one that is refused says so."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "search.moew"
@@ -235,11 +244,11 @@ def check_saved(search: ExampleWeightSearch, problem: Problem) -> None:
                 expect_same(
                     again.predict(problem.rows["X"]), search.predict(problem.rows["X"]), "loaded: predict"
                 )
-            for name in ("best_score_", "honest_score_", "sample_weight_", "best_alpha_", "chosen_"):
+            for name in ("best_score_", "honest_score_", "sample_weight_", "best_alpha_", "selected_"):
                 expect_same(getattr(again, name), getattr(search, name), f"loaded: {name}")
 
 
-def predict_odd_rows(rng: Rng, search: ExampleWeightSearch, problem: Problem) -> None:
+def predict_odd_rows(rng: Rng, search: MetricSearch, problem: Problem) -> None:
     """Rows that differ from those of the fit: an answer for each, or a ValueError or TypeError with a reason.
 
     What scikit-learn says about rows, such as a wrong number of features, is said by its own errors.
@@ -248,13 +257,11 @@ def predict_odd_rows(rng: Rng, search: ExampleWeightSearch, problem: Problem) ->
     X: Any = other.rows.get("X")
     y: Any = other.rows.get("y")
     share: Any = pick(rng, [0.5, 0.0, 2.0, -1.0, None, "x"])
-    number: Any = pick(rng, [1, 3, 0, -1, 10**6, 0.5])
     asked: list[Callable[[], Any]] = [
         lambda: search.predict(X),
         lambda: search.metric_value(X, y),
         lambda: search.example_weights(X, y),
         lambda: search.downsample(share),
-        lambda: search.suggest_rows(X, number),
         lambda: search.save(pick(rng, ["/nowhere/x", "/", ""])),
     ]
     ask = pick(rng, asked)

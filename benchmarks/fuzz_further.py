@@ -11,7 +11,7 @@ from fuzz_cases import chance, expect, expect_close, pick
 from fuzz_rows import Problem, Rng
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.data import two_dimensional
 from moew.search import SearchCallback
 
@@ -38,8 +38,8 @@ class Counts(SearchCallback):
     def on_begin(self, settings: Any, metric: Any) -> None:
         self.begun += 1
 
-    def on_trial(self, way: str, trial: Any) -> None:
-        self.numbers.setdefault(way, []).append(trial.number)
+    def on_trial(self, strategy: str, trial: Any) -> None:
+        self.numbers.setdefault(strategy, []).append(trial.number)
 
     def on_end(self, fitted: Any, training: Any, validation: Any) -> None:
         self.ended += 1
@@ -48,7 +48,7 @@ class Counts(SearchCallback):
 class RaisesWhenTold(SearchCallback):
     """A callback that fails in every method after the first."""
 
-    def on_trial(self, way: str, trial: Any) -> None:
+    def on_trial(self, strategy: str, trial: Any) -> None:
         raise RuntimeError("no connection")
 
     def on_end(self, fitted: Any, training: Any, validation: Any) -> None:
@@ -110,7 +110,7 @@ def further_settings(rng: Rng, problem: Problem, metric: Any) -> tuple[Any, dict
         if chance(rng, 0.3):
             settings["metric"] = {f"my {k}": one for k, one in enumerate(settings["metric"])}
         elif chance(rng, 0.6):
-            settings["constraint"] = [f"{name} {pick(rng, bounds)}" for name, bounds in others]
+            settings["constraints"] = [f"{name} {pick(rng, bounds)}" for name, bounds in others]
     if classes and chance(rng, 0.08):
         settings["calibrate"] = pick(rng, ["sigmoid", "isotonic"])
     if chance(rng, 0.08):
@@ -131,7 +131,7 @@ def further_settings(rng: Rng, problem: Problem, metric: Any) -> tuple[Any, dict
 
 
 ODD_FURTHER: dict[str, list[Any]] = {
-    "constraint": [
+    "constraints": [
         "", "accuracy", "accuracy >= x", "no >= 1", 3, "accuracy >= nan", ["accuracy >= 0"] * 2,
         "accuracy = 1", "accuracy >= 0.5", ">= 1",
     ],
@@ -140,12 +140,12 @@ ODD_FURTHER: dict[str, list[Any]] = {
         {"a": "r2"}, ["accuracy", "fpr_gap"], {"": "accuracy", "\x1b[31m": "g_mean"},
     ],
     "calibrate": ["no", True, 1, "Sigmoid", ["sigmoid"], "isotonic", "sigmoid"],
-    "n_candidates": [0, -1, 2.5, "3", True, np.int64(2), 1],
+    "n_candidates": [0, -1, 2.5, "3", None, True, np.int64(2), np.array(1), 1],
     "timeout": [0, -1, math.nan, "x", [1], 1e-9],
     "eval_share": [0, 1, -1, 0.5, "x", math.nan, True, 1e-9, 0.999],
     "callbacks": [3, "x", [3], [None], [RaisesWhenTold()], Counts(), [Counts]],
     "join": [True, 1, None],
-    "show_progress": [1, "x"],
+    "verbose": [1, "x"],
 }  # fmt: skip
 
 
@@ -160,27 +160,27 @@ def odd_fit_params(rng: Rng) -> Any:
     )  # fmt: skip
 
 
-def check_further(search: ExampleWeightSearch, judged: dict[str, Any] | None) -> None:
-    """What must hold of several metrics, bounds, callbacks and limits; `judged` are the rows that what is
-    handed out was scored on, None if there are none."""
+def check_further(search: MetricSearch, evaluated: dict[str, Any] | None) -> None:
+    """What must hold of several metrics, bounds, callbacks and limits; `evaluated` are the rows that what is
+    selected was scored on, None if there are none."""
     front = search.result_.pareto
     several = isinstance(search.metric, list | dict) and len(search.metric) > 1
     expect((front is not None) == several, "a front is there for several metrics, and for them alone")
     if front is not None:
-        chosen = front.handed_out
-        expect_close(chosen.values[0], search.best_score_, "the front's first value of what is handed out")
+        chosen = front.selected
+        expect_close(chosen.values[0], search.best_score_, "the front's first value of the selected model")
         signs = np.where(front.greater_is_better, 1.0, -1.0)
         values = signs * np.array([model.values for model in front.models])
         for model, value in zip(front.models, values, strict=True):
             beaten = ((values >= value).all(axis=1) & (values > value).any(axis=1)).any()
             wanted = not beaten and bool(np.isfinite(value).all())
             expect(model.on_front == wanted, f"{model.name} is on the front: {model.on_front}")
-        if judged is not None:
-            rows = (judged["X"], judged["y"], judged["sample_weight"])
-            now = search.metric_values(*rows, metadata=judged["metadata"])
+        if evaluated is not None:
+            rows = (evaluated["X"], evaluated["y"], evaluated["sample_weight"])
+            now = search.metric_values(*rows, columns=evaluated["columns"])
             slack = 0.25 if hasattr(search.best_estimator_, "votes") else 1e-9
             expect_close(
-                list(now.values()), chosen.values, "all metrics of what is handed out", rtol=1e-7, atol=slack
+                list(now.values()), chosen.values, "all metrics of the selected model", rtol=1e-7, atol=slack
             )
         for k, (name, bound) in enumerate(zip(front.bounded, front.bounds, strict=True)):
             place = front.metrics.index(name)

@@ -32,17 +32,27 @@ from fuzz_rows import Rng, make_problem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
-from moew import ExampleWeightSearch, load
+from moew import MetricSearch, load
 from moew.cli.runs import load_run
 from moew.cli.runs._folder import CHECKSUM, parts_checksum
+from moew.search import WEIGHTS
 
 _N_SAVED = 8
 _FILE = "search.moew"
 _MODELS = {0: Ridge(), 2: LogisticRegression(), 3: DecisionTreeClassifier(max_depth=2)}
 RUN_OPTIONS = (
     ("--model", "logistic"),
-    ("--model", "logistic", "--no-guard", "--decision", "tuned"),
-    ("--model", "random_forest", "--model-option", "n_estimators=2", "--no-guard", "--final", "best"),
+    ("--model", "logistic", "--strategies", "example weights", "--decision", "tuned"),
+    (
+        "--model",
+        "random_forest",
+        "--model-option",
+        "n_estimators=2",
+        "--strategies",
+        "example weights",
+        "--final",
+        "best",
+    ),
     ("--model", "ridge", "--task", "regression", "--metric", "r_squared"),
 )
 
@@ -90,18 +100,18 @@ def saved_search(variant: int) -> Saved:
     """A saved search, the same each time."""
     rng = np.random.default_rng([variant, 11])
     problem = make_problem(rng, odd=False)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         _MODELS[problem.n_classes],
         metric="worst_class_error" if problem.n_classes else None,
         embedding=pick(rng, ["label", "directions"]),
         final=pick(rng, ["best", "ensemble"]),
-        guard=variant % 2 == 0,
+        strategies="auto" if variant % 2 == 0 else WEIGHTS,
         decision="tuned" if variant == 1 and problem.n_classes else None,
         honest=None,
-        n_batches=1,
+        n_candidates=4,
         batch_size=4,
         random_state=variant,
-    ).fit(**problem.rows)
+    ).fit(**problem.arguments)
     path = new_folder() / _FILE
     search.save(path)
     classes = set(search.classes_.tolist()) if problem.n_classes else None

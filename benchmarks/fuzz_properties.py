@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import _safe_indexing
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.data import two_dimensional
 from moew.models import ModelEnsemble
 from moew.training import weight_name_of, with_seed
@@ -25,7 +25,7 @@ from moew.weighting import AveragedWeights, CovariateShift, ExampleWeighting, We
 _MOST_TRAINED = 3  # candidates that are trained again
 
 
-def check_result(search: ExampleWeightSearch, problem: Problem) -> None:
+def check_result(search: MetricSearch, problem: Problem) -> None:
     """Raise a finding unless scores, weights, trials and predictions of a fitted search belong together."""
     with checking("the properties of a finished search"):
         _check_trials(search, problem)
@@ -33,13 +33,13 @@ def check_result(search: ExampleWeightSearch, problem: Problem) -> None:
         _check_weights(search, problem)
         _check_score(search, problem)
         repeatable = problem.sound and not search.result_.cut_off
-        check_further(search, _judged_rows(search, problem) if repeatable else None)
+        check_further(search, _evaluation_rows(search, problem) if repeatable else None)
         if problem.sound:
             _check_trained_again(search, problem)
         expect(isinstance(str(search.result_), str), "the result has no text")
 
 
-def _check_trials(search: ExampleWeightSearch, problem: Problem) -> None:
+def _check_trials(search: MetricSearch, problem: Problem) -> None:
     result = search.result_
     values = np.array([trial.value for trial in result.trials])
     finite = np.isfinite(values)
@@ -55,25 +55,27 @@ def _check_trials(search: ExampleWeightSearch, problem: Problem) -> None:
         "a trial has both a value and an error, or neither",
     )
     alphas = np.stack([trial.alpha for trial in result.trials])
-    radius = 4.0 if search.radius is None else float(search.radius)
+    settings = search.settings
+    radius = 4.0 if settings.radius is None else float(settings.radius)
     expect((np.linalg.norm(alphas, axis=1) <= radius * (1 + 1e-9)).all(), "an alpha lies outside of the ball")
     expect_same(alphas[0], np.zeros(alphas.shape[1]), "the first alpha")
-    budget = search.n_candidates or search.n_batches * search.batch_size
-    budget += search.alpha_zero_repeats
+    budget = settings.n_candidates + settings.alpha_zero_repeats
     expect(len(values) <= budget, f"{len(values)} candidates with a budget of {budget}")
-    ways = {way.name: way for way in result.ways}
-    expect(search.chosen_ in ways, f"what was chosen, {search.chosen_!r}, is no way")
-    expect_same(ways[search.chosen_].best, search.best_score_, "the best score of the chosen way")
+    strategies = {strategy.name: strategy for strategy in result.strategies}
+    expect(search.selected_ in strategies, f"what was chosen, {search.selected_!r}, is no strategy")
+    expect_same(
+        strategies[search.selected_].apparent, search.best_score_, "the best score of the chosen strategy"
+    )
     repeatable = _is_repeatable(search, problem)  # else another call may have given another value
-    expect(math.isfinite(search.best_score_) or not repeatable, "what is handed out has no score")
+    expect(math.isfinite(search.best_score_) or not repeatable, "the selected model has no score")
     if search.honest is None:
         expect(math.isnan(search.honest_score_), "an honest score that nobody asked for")
 
 
-def _check_predictions(search: ExampleWeightSearch, problem: Problem) -> None:
+def _check_predictions(search: MetricSearch, problem: Problem) -> None:
     X = problem.rows["X"]
     if search.decision_ is not None and search.decision_.columns:
-        return  # it needs metadata
+        return  # it needs columns
     if isinstance(search.estimator, Answers | AnswersNumbers):
         return  # a metric of scores does not see what it predicts
     found = search.predict(X)
@@ -96,7 +98,7 @@ def recomputed_weights(weighting: ExampleWeighting, alpha: FloatArray) -> FloatA
     return np.asarray(plain * own * (share.sum() / (plain * share).sum()))
 
 
-def _check_weights(search: ExampleWeightSearch, problem: Problem) -> None:
+def _check_weights(search: MetricSearch, problem: Problem) -> None:
     weights, rows = search.sample_weight_, search.training_rows_
     expect(weights.shape == rows.shape, f"{weights.shape} weights of {rows.shape} rows")
     expect(np.isfinite(weights).all() and (weights >= 0).all(), "a weight is negative or not finite")
@@ -114,7 +116,7 @@ def _check_weights(search: ExampleWeightSearch, problem: Problem) -> None:
     alone = function if isinstance(function, WeightFunction) else None
     if alone is not None and alone.embedding is weighting.embedding:
         known = [trial.alpha.tolist() for trial in search.result_.trials]
-        expect(alone.alpha.tolist() in known, "the alpha of what is handed out was never tried")
+        expect(alone.alpha.tolist() in known, "the alpha of the selected model was never tried")
         if float(np.abs(weighting.Z_ @ alone.alpha).max()) < 300:
             wanted = recomputed_weights(weighting, alone.alpha)
             expect_close(weights, wanted, "sample_weight_ by eq. 3", rtol=1e-6)
@@ -124,7 +126,10 @@ def _check_weights(search: ExampleWeightSearch, problem: Problem) -> None:
             search.example_weights(X, y) * own, weights, "example_weights of the training rows", rtol=1e-6
         )
     if isinstance(function, AveragedWeights):
-        expect(isinstance(search.best_estimator_, ModelEnsemble) or search.final == "average", "no ensemble")
+        expect(
+            isinstance(search.best_estimator_, ModelEnsemble) or search.settings.final == "average",
+            "no ensemble",
+        )
 
 
 def _cross_fitted(function: Any) -> bool:
@@ -138,43 +143,53 @@ def _taken(values: Any, rows: Any) -> Any:
     return _safe_indexing(np.asarray(values) if isinstance(values, list) else values, rows)
 
 
-def _judged_rows(search: ExampleWeightSearch, problem: Problem) -> dict[str, Any] | None:
+def _evaluation_rows(search: MetricSearch, problem: Problem) -> dict[str, Any] | None:
     """The rows that the winner's score is from, where its final model is the one that was scored: the given
-    validation rows alone, or rows that were held out. None after folds, where it was trained again."""
-    result, rows = search.result_, problem.rows
-    if result.n_holdout:
+    validation rows alone, or rows that were held out. None after folds, where it was trained again, and where
+    some were drawn by their weights."""
+    evaluated = None if search.result_.n_holdout else _given_or_held_out(search, problem)
+    if evaluated is None:
         return None
-    if "X_val" in rows and result.n_out_of_fold == 0:
+    weights = evaluated["sample_weight"]
+    n = len(evaluated["y"]) if weights is None else np.count_nonzero(np.asarray(weights, dtype=float))
+    return evaluated if n == search.result_.n_validation else None
+
+
+def _given_or_held_out(search: MetricSearch, problem: Problem) -> dict[str, Any] | None:
+    result, rows = search.result_, problem.rows
+    if rows.get("X_val") is not None and result.n_out_of_fold == 0:
         return {
             "X": rows["X_val"],
             "y": rows["y_val"],
             "sample_weight": rows.get("sample_weight_val"),
-            "metadata": rows.get("metadata_val"),
+            "columns": rows.get("columns_val"),
         }
-    if "X_val" not in rows and isinstance(search.validation, float):
+    if rows.get("X_val") is None and isinstance(search.evaluate_on, float):
         held = np.setdiff1d(np.arange(len(rows["y"])), search.training_rows_)
-        weights, metadata = rows.get("sample_weight"), rows.get("metadata")
-        if metadata is not None:
+        weights = rows.get("sample_weight")
+        if rows.get("columns") is not None:
             return None
         return {
             "X": _taken(two_dimensional(rows["X"]), held),
             "y": _taken(rows["y"], held),
             "sample_weight": None if weights is None else np.asarray(weights)[held],
-            "metadata": None,
+            "columns": None,
         }
     return None
 
 
-def _check_score(search: ExampleWeightSearch, problem: Problem) -> None:
-    """The metric of the returned model on the judged rows is the best score.
+def _check_score(search: MetricSearch, problem: Problem) -> None:
+    """The metric of the returned model on the evaluation rows is the best score.
 
     Decisions of an ensemble are made from scores that were rounded before they were averaged, so that a row
     at the threshold can fall to the other side.
     """
-    judged = _judged_rows(search, problem)
-    if judged is None or not _is_repeatable(search, problem):
+    evaluated = _evaluation_rows(search, problem)
+    if evaluated is None or not _is_repeatable(search, problem):
         return
-    now = search.metric_value(judged["X"], judged["y"], judged["sample_weight"], metadata=judged["metadata"])
+    now = search.metric_value(
+        evaluated["X"], evaluated["y"], evaluated["sample_weight"], columns=evaluated["columns"]
+    )
     rounded = isinstance(search.best_estimator_, ModelEnsemble)
     of_decisions = problem.task == "classification"
     slack = 0.25 if rounded and of_decisions else 1e-9
@@ -183,22 +198,24 @@ def _check_score(search: ExampleWeightSearch, problem: Problem) -> None:
     )
 
 
-def _is_repeatable(search: ExampleWeightSearch, problem: Problem) -> bool:
+def _is_repeatable(search: MetricSearch, problem: Problem) -> bool:
     """Whether model and metric give the same again."""
     return problem.sound or (search.metric is None or isinstance(search.metric, str))
 
 
-def _check_trained_again(search: ExampleWeightSearch, problem: Problem) -> None:
+def _check_trained_again(search: MetricSearch, problem: Problem) -> None:
     """Candidates that are trained here with their weights get the value that the search recorded."""
-    if "X_val" in problem.rows and search.validation is None and search.honest in (None, "halves"):
+    settings = search.settings
+    alone = settings.on_validation_rows_alone
+    if "X_val" in problem.rows and alone and search.honest in (None, "halves"):
         folds = [(search.training_rows_, None)]
-    elif "X_val" not in problem.rows and isinstance(search.validation, list):
-        folds = search.validation
+    elif "X_val" not in problem.rows and isinstance(search.evaluate_on, list):
+        folds = search.evaluate_on
     else:
         return
     if search.decision is not None or not (search.metric is None or search.metric in get_scorer_names()):
         return
-    if search.eval_share is not None:
+    if settings.eval_share is not None:
         return  # which rows it sets aside is not known here
     if "sample_weight_val" in problem.rows or "sample_weight" in problem.rows:
         return  # whether the metric is weighted by them depends on the metric
@@ -209,25 +226,25 @@ def _check_trained_again(search: ExampleWeightSearch, problem: Problem) -> None:
         if trial.error is not None:
             continue
         weights = search.study_.training_weights(trial)
-        judged: list[Any] = []
+        evaluated: list[Any] = []
         models: list[Any] = []
         for train, test in folds:
             model = with_seed(clone(search.estimator), trial.seed)
             # A product, as in the search: a quotient has other last digits, and two splits of a tree that are
             # equally good would be told apart by them.
             of_fold = weights[train] if test is None else weights[train] * (1.0 / weights[train].mean())
-            name = weight_name_of(search.estimator, search.sample_weight_name)
+            name = weight_name_of(search.estimator, settings.sample_weight_name)
             model.fit(_safe_indexing(X, train), y[train], **{name: of_fold})
             models.append(model)
-            judged.append(test)
-        if judged[0] is None:
+            evaluated.append(test)
+        if evaluated[0] is None:
             value = scorer(
                 models[0], two_dimensional(problem.rows["X_val"]), np.asarray(problem.rows["y_val"])
             )
         else:
-            truth = np.concatenate([y[test] for test in judged])
+            truth = np.concatenate([y[test] for test in evaluated])
             found = np.concatenate(
-                [m.predict(_safe_indexing(X, test)) for m, test in zip(models, judged, strict=True)]
+                [m.predict(_safe_indexing(X, test)) for m, test in zip(models, evaluated, strict=True)]
             )
             value = scorer._score_func(truth, found)
         expect_close(

@@ -19,7 +19,7 @@ from fuzz_cases import chance, checking, damaged_bytes, damaged_lines, expect, e
 from fuzz_rows import Rng
 
 from moew.cli import commands
-from moew.cli._config import read_config
+from moew.cli._options import read_config
 from moew.cli.runs import read_table
 from moew.cli.runs._tables import read_header
 from moew.data import iter_chunks, iter_rows
@@ -42,7 +42,8 @@ _CELLS = (
     "inf",
 )
 _TOML = (
-    'label = "y"', "batches = 3", "batch-size = 2", "radius = 1.5", 'metric = "accuracy"', "guard = true",
+    'label = "y"', "batches = 3", "batch-size = 2", "radius = 1.5", 'metric = "accuracy"',
+    "strategies = ['auto']",
     'drop = ["a", "b"]', "seed = 7", 'model = "logistic"', 'final = "best"', 'honest = "none"',
     "[model-option]",
     "stop-when = 0.1", 'metric-column = { group = "g" }', "validation-share = 0.3",

@@ -12,6 +12,8 @@ import pandas as pd
 from fuzz_cases import chance, odd_value, pick
 from scipy import sparse
 
+from moew import Rows
+
 Rng = np.random.Generator
 
 
@@ -20,11 +22,27 @@ class Problem:
     """Rows and arguments of a fit, and whether everything about them is sound."""
 
     task: str
-    rows: dict[str, Any]  # the arguments of `fit`
+    rows: dict[str, Any]  # by name, those of the validation rows with "_val"
     sound: bool
     n_rows: int  # of the training rows, before anything odd
     n_classes: int = 0
     odd: list[str] = field(default_factory=list)  # what is odd, for messages
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `fit`."""
+        arguments = {name: value for name, value in self.rows.items() if not name.endswith("_val")}
+        of_validation = [name for name in self.rows if name.endswith("_val")]
+        if not of_validation:
+            return arguments
+        return {"validation": rows_of(self.rows, "_val"), **arguments}
+
+
+def rows_of(rows: dict[str, Any], suffix: str) -> Any:
+    """The rows whose names end so, as they are passed: (X, y) where there is nothing more."""
+    given = {name: rows.get(name + suffix) for name in ("X", "y", "sample_weight", "columns", "groups")}
+    more = any(name + suffix in rows for name in ("sample_weight", "columns", "groups"))
+    return Rows(**given) if more else (given["X"], given["y"])
 
 
 def make_problem(rng: Rng, *, odd: bool) -> Problem:
@@ -250,7 +268,7 @@ def _groups(rng: Rng, rows: dict[str, Any]) -> None:
             )
 
 
-def _metadata(rng: Rng, rows: dict[str, Any]) -> None:
+def _columns(rng: Rng, rows: dict[str, Any]) -> None:
     for key in [key for key in rows if key.startswith("X")]:
         n = n_rows(rows[key])
         columns = {"group": rng.choice(["a", "b"], n), "cost": rng.random(n)}
@@ -259,11 +277,16 @@ def _metadata(rng: Rng, rows: dict[str, Any]) -> None:
             {1: np.ones(n)},
             {"group": np.ones((n, 2))}, {}, {"group": np.nan}, odd_value(rng),
         ]  # fmt: skip
-        rows[f"metadata{key.removeprefix('X')}"] = pick(rng, options)
+        rows[f"columns{key.removeprefix('X')}"] = pick(rng, options)
 
 
 def _anything(rng: Rng, rows: dict[str, Any]) -> None:
-    rows[pick(rng, ["X", "y", "X_val", "y_val", "sample_weight", "groups", "metadata"])] = odd_value(rng)
+    names = ["X", "y", "X_val", "y_val", "sample_weight", "groups", "columns", "validation"]
+    name = pick(rng, names)
+    if name == "validation":  # in place of rows
+        for key in [key for key in rows if key.endswith("_val")]:
+            del rows[key]
+    rows[name] = odd_value(rng)
 
 
 def _left_out(rng: Rng, rows: dict[str, Any]) -> None:
@@ -301,7 +324,7 @@ ODDITIES: list[tuple[str, Callable[[Rng, dict[str, Any]], None]]] = [
     *[("odd labels", _labels(change)) for change in ODD_LABELS],
     *[("odd weights", _weights)] * 6,
     *[("groups", _groups)] * 6,
-    *[("metadata", _metadata)] * 6,
+    *[("columns", _columns)] * 6,
     *[("anything", _anything)] * 4,
     *[("left out", _left_out)] * 2,
 ]  # fmt: skip

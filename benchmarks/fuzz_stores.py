@@ -10,7 +10,6 @@ import atexit
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,15 +19,15 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from fuzz_cases import WrongAnswer, chance, damaged_bytes, damaged_json, damaged_lines, expect_same, pick
+from fuzz_cases import WrongAnswer, chance, damaged_bytes, damaged_json, expect_same, pick
 from fuzz_rows import Rng, make_problem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
-from moew import ExampleWeightSearch, WeightStudy
+from moew import MetricSearch, WeightStudy
+from moew.search import WEIGHTS
 
-JOURNAL, DATABASE = "study.log", "study.db"
-_PREDICTIONS = ".predictions"
+FILE = "study.db"
 _N_VARIANTS = 6
 _BATCH = 3
 _FIRST_BATCH = 1 + _BATCH  # candidates up to the end of the first batch
@@ -44,7 +43,6 @@ class Stored:
     """A stored search: where it lies, how it was made, and what it ends with when nothing is damaged."""
 
     folder: Path
-    file: str
     rows: dict[str, Any]
     settings: dict[str, Any]
     model: Any
@@ -53,13 +51,12 @@ class Stored:
 
 def store_case(rng: Rng) -> None:
     """Damage a copy of a stored search in one way, and fit it again."""
-    file = pick(rng, [JOURNAL, JOURNAL, DATABASE])
-    stored = stored_search(int(rng.integers(_N_VARIANTS)), file, cut=chance(rng, 0.4))
+    stored = stored_search(int(rng.integers(_N_VARIANTS)), cut=chance(rng, 0.4))
     with TemporaryDirectory() as name:
         folder = Path(name) / "there"
         shutil.copytree(stored.folder, folder)
-        damage = _damage(rng, folder, file)
-        search = _search(stored.model, stored.settings, folder / file)
+        damage = pick(rng, [_of_bytes, *[_of_tables] * 4])(rng, folder / FILE)
+        search = _search(stored.model, stored.settings, folder / FILE)
         search.fit(**stored.rows)
         _close(search)
         for what, got, wanted in zip(_WHAT, _result(search, stored.rows), stored.result, strict=True):
@@ -70,44 +67,44 @@ def store_case(rng: Rng) -> None:
 
 
 @cache
-def stored_search(variant: int, file: str, cut: bool) -> Stored:
+def stored_search(variant: int, cut: bool) -> Stored:
     """A search that was stored, the same each time; `cut`: one that was ended after its first batch."""
     rng = np.random.default_rng([variant, 7])
     problem = make_problem(rng, odd=False)
-    rows = {key: value for key, value in problem.rows.items() if key[:2] in ("X", "y", "X_", "y_")}
+    problem.rows = {key: value for key, value in problem.rows.items() if key[:2] in ("X", "y", "X_", "y_")}
+    rows = problem.arguments
     settings: dict[str, Any] = {
         "embedding": pick(rng, ["label", "directions"]),
         "sampler": pick(rng, ["random", "gp_bucb"]),
         "final": pick(rng, ["best", "ensemble"]),
-        "guard": variant % 3 == 0,
+        "strategies": "auto" if variant % 3 == 0 else WEIGHTS,
         "honest": "halves" if variant % 2 else None,
-        "n_batches": 2,
+        "n_candidates": 2 * _BATCH,
         "batch_size": _BATCH,
         "random_state": variant,
     }
     model = _MODELS[problem.n_classes]
     folder = Path(mkdtemp(prefix="fuzz-store-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    whole = _search(model, settings, folder / file).fit(**rows)
+    whole = _search(model, settings, folder / FILE).fit(**rows)
     result = _result(whole, rows)
     _close(whole)
     if cut:
         shutil.rmtree(folder)
         folder.mkdir()
-        _cut_off(_search(model, settings, folder / file), rows)
-    return Stored(folder, file, rows, settings, model, result)
+        _cut_off(_search(model, settings, folder / FILE), rows)
+    return Stored(folder, rows, settings, model, result)
 
 
-def _search(model: Any, settings: dict[str, Any], path: Path) -> ExampleWeightSearch:
-    storage = f"sqlite:///{path}" if path.suffix == ".db" else str(path)
-    return ExampleWeightSearch(model, storage=storage, **settings)
+def _search(model: Any, settings: dict[str, Any], path: Path) -> MetricSearch:
+    return MetricSearch.from_settings(model, storage=path, **settings)
 
 
-def _close(search: ExampleWeightSearch) -> None:
+def _close(search: MetricSearch) -> None:
     search.study_.close()
 
 
-def _cut_off(search: ExampleWeightSearch, rows: dict[str, Any]) -> None:
+def _cut_off(search: MetricSearch, rows: dict[str, Any]) -> None:
     """Fit, and end when the second batch is asked for."""
     original = WeightStudy.ask_until
 
@@ -123,11 +120,11 @@ def _cut_off(search: ExampleWeightSearch, rows: dict[str, Any]) -> None:
 _WHAT = ("predictions", "weights", "chosen", "best score", "honest score", "alphas", "values", "parameters")
 
 
-def _result(search: ExampleWeightSearch, rows: dict[str, Any]) -> tuple[Any, ...]:
+def _result(search: MetricSearch, rows: dict[str, Any]) -> tuple[Any, ...]:
     return (
         np.asarray(search.predict(rows["X"])),
         search.sample_weight_,
-        search.chosen_,
+        search.selected_,
         search.best_score_,
         search.honest_score_,
         np.stack([trial.alpha for trial in search.result_.trials]),
@@ -136,52 +133,9 @@ def _result(search: ExampleWeightSearch, rows: dict[str, Any]) -> tuple[Any, ...
     )
 
 
-def _damage(rng: Rng, folder: Path, file: str) -> str:
-    """Damage the files in the folder; says how."""
-    options: list[Callable[[Rng, Path], str]] = [_of_predictions, _of_bytes]
-    options += [_of_lines, _of_records, _of_records] if file == JOURNAL else [_of_tables] * 4
-    return pick(rng, options)(rng, folder / file)
-
-
 def _of_bytes(rng: Rng, path: Path) -> str:
     path.write_bytes(damaged_bytes(rng, path.read_bytes()))
     return "damaged bytes"
-
-
-def _of_lines(rng: Rng, path: Path) -> str:
-    path.write_bytes(damaged_lines(rng, path.read_bytes()))
-    return "lines deleted, swapped or doubled"
-
-
-def _of_records(rng: Rng, path: Path) -> str:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    where = int(rng.integers(len(lines)))
-    before = lines[where]
-    lines[where] = json.dumps(damaged_json(rng, json.loads(before)))
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return f"line {where}: {before} → {lines[where]}"
-
-
-def _of_predictions(rng: Rng, path: Path) -> str:
-    folder = Path(f"{path}{_PREDICTIONS}")
-    files = sorted(folder.iterdir()) if folder.is_dir() else []
-    if not files:
-        return _of_bytes(rng, path)
-    what = pick(rng, ["delete", "delete all", "damage", "damage", "swap", "empty"])
-    one, other = pick(rng, files), pick(rng, files)
-    if what == "delete":
-        one.unlink()
-    elif what == "delete all":
-        shutil.rmtree(folder)
-    elif what == "damage":
-        one.write_bytes(damaged_bytes(rng, one.read_bytes()))
-    elif what == "swap":
-        first, second = one.read_bytes(), other.read_bytes()
-        one.write_bytes(second)
-        other.write_bytes(first)
-    else:
-        one.write_bytes(b"")
-    return f"predictions: {what} {one.name}"
 
 
 def _of_tables(rng: Rng, path: Path) -> str:

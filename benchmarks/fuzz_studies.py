@@ -7,27 +7,17 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
 from fuzz_cases import chance, checking, expect, expect_same, odd_value, pick
 from fuzz_rows import Rng
 
+from experiments.samplers import Annealing, CoverSampler, DifferentialEvolution, GridSampler, Swarm
 from moew import WeightStudy
 from moew.exceptions import MoewError
-from moew.samplers import (
-    Annealing,
-    Ball,
-    BallAndBox,
-    Box,
-    CoverSampler,
-    DifferentialEvolution,
-    GpBucb,
-    GridSampler,
-    Halving,
-    RandomSampler,
-    Swarm,
-)
+from moew.samplers import Ball, BallAndBox, Box, GpBucb, Halving, RandomSampler
 
-_NAMES = ("gp_bucb", "random", "annealing", "swarm", "differential_evolution")
+_NAMES = ("gp_bucb", "random", Annealing(), Swarm(), DifferentialEvolution())
 
 
 def study_case(rng: Rng) -> None:
@@ -87,8 +77,8 @@ def _sampler(rng: Rng, odd: bool) -> Any:
         lambda: CoverSampler(limit=number),
         Halving,
         RandomSampler,
-        lambda: "grid",
-        lambda: "cover",
+        GridSampler,
+        CoverSampler,
         lambda: odd_value(rng),
     ]
     return pick(rng, made)()
@@ -152,7 +142,7 @@ def _misuse(rng: Rng, study: WeightStudy) -> None:
         lambda: study.next_alphas(pick(rng, [1, 2])),
         lambda: study.ask_until(pick(rng, [0, -3, 2])),
         study.best,
-        lambda: study.optuna_study,
+        lambda: study.to_optuna(3),
         lambda: study.training_weights(study.trials()[0]) if study.trials() else None,
     ]
     call, before = pick(rng, calls), [trial.number for trial in study.trials()]

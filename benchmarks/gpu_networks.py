@@ -3,7 +3,7 @@
     python benchmarks/gpu_networks.py [--steps 500] [--repetitions 5] [--precisions bfloat16 tf32 float32]
 
 "plain" is the program one would write first: a network, its gradient and Adam, vmapped over repeats and
-networks, in a scan over the mini-batches. moew's side is `train_networks`' own program. Both get the same
+networks, in a scan over the mini-batches. moew's side is that of `experiments.networks`. Both get the same
 rows, weights, first parameters and mini-batches, all on the device already; the times are whole trainings
 divided by the steps. "off" is the distance of moew's parameters from those of the plain program in full
 float32, as a share of the way they went (after 20 steps).
@@ -22,13 +22,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from moew.models.networks import NetworkSpec, _adam, gpu
-from moew.models.networks._engine import prepare_rows, train_on
+from experiments.networks import gpu
+from moew.models.networks import NetworkSpec, _adam
+from moew.models.networks._engine import prepare_rows
 
 R, K = 100, 20
 
@@ -114,7 +116,7 @@ def moew_side(case: Case, precision: str, data: tuple[Any, ...]) -> tuple[Networ
     spec = NetworkSpec(
         case.sizes, "sigmoid", case.loss, steps=len(rows), batch_size=case.batch, precision=precision
     )
-    on_device = prepare_rows(spec, X, Y, rows, jax.devices()[0])
+    on_device, train_on = gpu.best_program(spec, prepare_rows(spec, X, Y, rows, jax.devices()[0]))
     return spec, partial(train_on, spec, on_device, W, params)
 
 

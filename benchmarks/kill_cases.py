@@ -8,7 +8,6 @@ import queue
 import random
 import shutil
 import signal
-import sqlite3
 import sys
 import threading
 import time
@@ -21,7 +20,7 @@ from killed_processes import Started, Starter, shared_memory_of, starters, wait_
 from killed_search import LOG, command, write_tables
 from postgresql_server import NotInstalledError, postgresql_server
 
-STORAGES = ("journal", "sqlite", "postgresql")
+STORAGES = ("sqlite", "postgresql")
 SIGNALS = ("KILL", "TERM", "INT")
 EQUAL, OTHER, HANG, FAILED = "equal", "not equal", "hang", "failed"
 OUTCOMES = (EQUAL, OTHER, HANG, FAILED)
@@ -80,8 +79,8 @@ def draw_case(seed: int) -> Case:
     """The case of a seed."""
     rng = random.Random(f"kills {seed}")
     storage = rng.choice(STORAGES)
-    # The command line has journals alone: those of its run folders.
-    front = rng.choice(("python", "command line")) if storage == "journal" else "python"
+    # The command line has the files of its run folders alone.
+    front = rng.choice(("python", "command line")) if storage == "sqlite" else "python"
     setting = Setting(storage, rng.choice((1, 2)), front, rng.random() >= _SHARE_OF_NEW_INTERPRETERS)
     (n_kills,) = rng.choices(_NUMBERS_OF_KILLS, _THEIR_SHARES)
     kills = []
@@ -93,7 +92,7 @@ def draw_case(seed: int) -> Case:
 
 def all_settings(storages: Sequence[str] = STORAGES) -> list[Setting]:
     """All settings that cases can have."""
-    fronts = [(s, "python") for s in storages] + [("journal", "command line")] * ("journal" in storages)
+    fronts = [(s, "python") for s in storages] + [("sqlite", "command line")] * ("sqlite" in storages)
     return [Setting(s, n, front, fork) for s, front in fronts for n in (1, 2) for fork in (True, False)]
 
 
@@ -153,7 +152,7 @@ class Place:
         if self.setting.storage == "postgresql":
             assert self._server is not None
             return self._server.rpartition("/")[0] + f"/{self._database}"
-        return {"journal": "study.log", "sqlite": "sqlite:///study.db"}[self.setting.storage]
+        return "study.db"
 
     def start(self, processes: Starter, *more: str, result: Path | None = None) -> Started:
         """Start the search, or start it again, with more arguments; its digests go to `result`."""
@@ -210,30 +209,15 @@ class Place:
         left = [f"tmp/{path.name}" for path in self.temporary.iterdir()]
         left += shared_memory_of(self._parents)
         own = {"tmp", "log", "result", "said", "train.csv", "valid.csv", "new.csv", "run"}
-        stored = {"study.log", "study.db", "study.log.predictions", "study.db.predictions"}
         names = [path.name for path in self.folder.iterdir()]
-        left += [name for name in names if name not in own | stored]
-        place = self.folder / "run" if self.setting.front == "command line" else self.folder
+        left += [name for name in names if name not in own | {"study.db"}]
         left += [f"run/{path.name}" for path in (self.folder / "run").glob("*.new*")]
-        left += [f"run/{path.name}" for path in (self.folder / "run").glob("*.lock*")]
-        named = self._named_predictions(place)
-        for file in place.glob("study.*.predictions/*"):
-            if ".new" in file.name or file.name not in named:
-                left.append(f"{file.parent.name}/{file.name}")
+        left += [f"run/{path.name}" for path in (self.folder / "run").glob("*-journal")]
         if self.setting.storage == "postgresql":
             count = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{self._database}'"
             if not wait_until(lambda: self._administer(count) == 0, 5):
                 left.append(f"{self._administer(count)} connections")
         return left
-
-    def _named_predictions(self, place: Path) -> str:
-        """A text that holds the names of all files of predictions that the study refers to."""
-        if self.setting.storage == "sqlite":
-            with contextlib.closing(sqlite3.connect(place / "study.db")) as database:
-                found = database.execute("SELECT value_json FROM trial_user_attributes WHERE key = 'told'")
-                return "\n".join(row[0] for row in found)
-        journal = place / "study.log"  # none with PostgreSQL, which has no such files either
-        return journal.read_text(encoding="utf-8") if journal.exists() else ""
 
     def close(self, keep: bool) -> None:
         """Remove what the case has made, unless it is kept."""
@@ -246,7 +230,7 @@ class Place:
         import psycopg
 
         assert self._server is not None
-        with psycopg.connect(self._server.replace("+psycopg", ""), autocommit=True) as connection:
+        with psycopg.connect(self._server, autocommit=True) as connection:
             cursor = connection.execute(statement)
             row = cursor.fetchone() if cursor.description else None
             return None if row is None else row[0]
@@ -415,7 +399,7 @@ def try_kills(
 
         def run(case: Case, processes: Starter) -> None:
             setting = case.setting
-            reference = replace(setting, storage="journal", n_jobs=1, fork=True)
+            reference = replace(setting, storage="sqlite", n_jobs=1, fork=True)
             for _ in range(_TRIES):
                 place = Place(out / "cases" / str(case.seed), setting, server)
                 one = run_case(case, known[setting], known[reference].digests, place, processes)
@@ -446,7 +430,7 @@ def measured(
 ) -> dict[Setting, Uninterrupted]:
     """The uninterrupted searches of these settings, measured where they are not recorded."""
     known = read_uninterrupted(records)
-    wanted = {replace(s, storage="journal", n_jobs=1, fork=True) for s in settings} | settings
+    wanted = {replace(s, storage="sqlite", n_jobs=1, fork=True) for s in settings} | settings
     missing = sorted(wanted - known.keys(), key=lambda setting: setting.key)
     for setting in missing:
         known[setting] = uninterrupted(setting, out / "cases" / "uninterrupted", processes, server)

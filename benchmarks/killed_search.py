@@ -30,7 +30,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 LOG = "MOEW_KILLS_LOG"
-SEARCH: dict[str, Any] = {"n_batches": 3, "batch_size": 4, "random_state": 0}
+SEARCH: dict[str, Any] = {"n_candidates": 12, "batch_size": 4, "random_state": 0}
 _SECONDS = 0.02  # of each training
 
 
@@ -65,7 +65,7 @@ def rows() -> tuple[dict[str, Any], Any]:
         return 1.5 * y[:, None] + rng.standard_normal((n, 2)), y
 
     (X, y), (X_val, y_val), (X_new, _) = draw(120, 0.25), draw(120, 0.5), draw(50, 0.5)
-    return {"X": X, "y": y, "X_val": X_val, "y_val": y_val}, X_new
+    return {"X": X, "y": y, "validation": (X_val, y_val)}, X_new
 
 
 def write_tables(folder: Path) -> None:
@@ -73,7 +73,7 @@ def write_tables(folder: Path) -> None:
     import pandas as pd
 
     given, new = rows()
-    for name, X, y in (("train", given["X"], given["y"]), ("valid", given["X_val"], given["y_val"])):
+    for name, X, y in (("train", given["X"], given["y"]), ("valid", *given["validation"])):
         pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).to_csv(folder / f"{name}.csv", index=False)
     pd.DataFrame({"a": new[:, 0], "b": new[:, 1]}).to_csv(folder / "new.csv", index=False)
 
@@ -85,7 +85,7 @@ def command(n_jobs: int) -> list[str]:
         "label": "y",
         "metric": "neg_brier_score",
         "model": "killed_search:Sleepy",
-        "batches": SEARCH["n_batches"],
+        "batches": SEARCH["n_candidates"] // SEARCH["batch_size"],
         "batch-size": SEARCH["batch_size"],
         "seed": SEARCH["random_state"],
         "jobs": n_jobs,
@@ -96,7 +96,8 @@ def command(n_jobs: int) -> list[str]:
 
 def watch() -> None:
     """Also write down which candidates a study was told, by their models' seeds; which trainings are no
-    candidate's, but show whether the model heeds its weights; and when the last candidate is done."""
+    candidate's, but show whether the model heeds its weights or which rows may be trusted; and when the last
+    candidate is done."""
     from moew._util.seeds import integer_seed
     from moew.search import _estimator
     from moew.search._study import WeightStudy
@@ -105,7 +106,8 @@ def watch() -> None:
     estimator: Any = _estimator
     trainers: Any = _trainers
     studies: Any = WeightStudy
-    tell_all, conclude, opposite_weights = studies.tell_all, estimator.conclude, trainers.opposite_weights
+    tell_all, conclude = studies.tell_all, estimator.conclude
+    opposite_weights = trainers._opposite_weights
 
     def tell_and_write(study: Any, told: Any, **more: Any) -> Any:
         found = tell_all(study, told, **more)
@@ -117,6 +119,12 @@ def watch() -> None:
         write_down("concluding", "")
         return conclude(*arguments)
 
+    look = estimator.look_at_unweighted
+
+    def write_and_look(prepared: Any) -> Any:
+        write_down("look", str(integer_seed(prepared.seed, "first look")))
+        return look(prepared)
+
     def opposite_and_write(*arguments: Any) -> Any:
         weights = opposite_weights(*arguments)
         write_down("probe", digest(np.asarray(weights, dtype=np.float64)))
@@ -124,22 +132,23 @@ def watch() -> None:
 
     studies.tell_all = tell_and_write
     estimator.conclude = write_and_conclude
-    trainers.opposite_weights = opposite_and_write
+    estimator.look_at_unweighted = write_and_look
+    trainers._opposite_weights = opposite_and_write
 
 
 def search(storage: str, n_jobs: int, result: Path, **changes: Any) -> None:
     """Run the search, with these settings changed, and write digests of what came out."""
-    from moew import ExampleWeightSearch
+    from moew import MetricSearch
 
     given, new = rows()
     settings = {"metric": "neg_brier_score", "storage": storage, "n_jobs": n_jobs, **SEARCH, **changes}
-    found = ExampleWeightSearch(Sleepy(), **settings).fit(**given)
+    found = MetricSearch.from_settings(Sleepy(), **settings).fit(**given)
     trials = found.result_.trials
     write_result(
         result,
         alphas=digest(*(trial.alpha for trial in trials), *found.best_alpha_),
         values=digest(*((trial.number, trial.seed, trial.value, trial.error) for trial in trials)),
-        ways=digest(found.chosen_, *found.result_.ways),
+        strategies=digest(found.selected_, *found.result_.strategies),
         weights=digest(found.sample_weight_),
         predictions=digest(found.predict(new), found.predict_proba(new)),
         scores=digest(found.honest_score_, found.best_score_, found.unweighted_score_),
@@ -195,7 +204,8 @@ def main(arguments: Sequence[str]) -> None:
         changes: dict[str, Any] = {}
         if more:
             watch()
-            changes = {"n_batches": int(more[0])} | ({"join": True} if "--join" in more else {})
+            n_candidates = int(more[0]) * SEARCH["batch_size"]
+            changes = {"n_candidates": n_candidates} | ({"join": True} if "--join" in more else {})
         search(storage, int(n_jobs), Path(result), **changes)
     elif arguments[0] == "digest":
         digest_run(Path(arguments[1]), Path(arguments[2]))
@@ -248,26 +258,21 @@ def load() -> None:
     import importlib
 
     for name in (
-        "moew.search._storage",
         "moew.search._estimator",
         "moew.cli._prepare",
         "moew.cli.fit",
         "moew.cli.runs._folder",
         "moew.report",
-        "optuna.storages.journal",
-        "optuna.storages._rdb.storage",
         "pandas",
         "pyarrow.parquet",
         "scipy.optimize",
         "scipy.stats",
         "skops.io",
         "sklearn.model_selection",
-        "sqlalchemy.dialects.sqlite",
     ):
         importlib.import_module(name)
-    with_server = importlib.util.find_spec("psycopg") is not None
-    if with_server:
-        importlib.import_module("sqlalchemy.dialects.postgresql.psycopg")
+    if importlib.util.find_spec("psycopg") is not None:
+        importlib.import_module("psycopg")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Many processes on one search, of which some are killed: `ExampleWeightSearch(…, storage=…, join=True)`.
+"""Many processes on one search, of which some are killed: `StudyStorage(…, join=True)`.
 
 A round is a search of three or four workers. At random moments one of them is killed, at once or after it was
 stopped for a while (SIGSTOP), and a new one is started in its place. In the end the rest must finish, each
@@ -8,7 +8,6 @@ dead, and then goes on.
 
 from __future__ import annotations
 
-import inspect
 import json
 import random
 import signal
@@ -76,21 +75,23 @@ Event = tuple[int, float, str, str]
 
 
 def of_candidates(events: Sequence[Event]) -> list[Event]:
-    """The trainings that were begun for candidates: not to check the model, and not for the conclusion."""
+    """The trainings that were begun for candidates: not to check model or rows, nor for the conclusion."""
     probes = {what for _, _, event, what in events if event == "probe"}
+    looks = {what for _, _, event, what in events if event == "look"}
     concluding = {process: at for process, at, event, _ in events if event == "concluding"}
     return [
         (process, at, event, what)
         for process, at, event, what in events
         if event == "begin"
         and what.partition("-")[2] not in probes
+        and what.partition("-")[0] not in looks
         and at < concluding.get(process, float("inf"))
     ]
 
 
 def alone(folder: Path, processes: Starter) -> Alone:
     """Run the search with one worker that nothing interrupts."""
-    place = Place(folder, Setting("journal", 1, "python", fork=True), None)
+    place = Place(folder, Setting("sqlite", 1, "python", fork=True), None)
     search = place.start(processes, BATCHES)
     if not search.wait(_SECONDS_OF_ROUND) or not place.digests(processes):
         sys.exit(f"the search of one worker failed: see {place.folder}")
@@ -198,10 +199,6 @@ def try_workers(
 ) -> list[Round]:
     """Run rounds until so many workers were killed on each storage; those that are recorded count."""
     heed_signals()
-    from moew import ExampleWeightSearch
-
-    if "join" not in inspect.signature(ExampleWeightSearch).parameters:
-        sys.exit("this version of moew has no ExampleWeightSearch(…, join=True)")
     records = Records(out / "workers.jsonl")
     done = [Round(**line) for line in records.lines]
     found: list[Round] = []

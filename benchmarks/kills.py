@@ -1,9 +1,9 @@
 """Kill searches at random moments, start them again, and see whether what comes out has the same bits.
 
     python benchmarks/kills.py kills --number 1000 [--first 0] [--together 2] [--out out/kills]
-                                     [--storages journal,sqlite,postgresql] [--only SEED]
+                                     [--storages sqlite,postgresql] [--only SEED]
     python benchmarks/kills.py workers --killed 200 [--first 0] [--together 1] [--out out/kills]
-                                       [--storages journal,sqlite,postgresql]
+                                       [--storages sqlite,postgresql]
     python benchmarks/kills.py table [--out out/kills]
 
 `kills`: each seed is a case: a storage, one or two jobs, Python or the command line, and one to three kills,

@@ -13,15 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-WORK = ("weights", "downsample", "suggest", "autoencoder")
+WORK = ("weights", "downsample", "autoencoder")
 BLOCK = 100_000  # rows that are made at a time
 
 
@@ -61,7 +59,7 @@ def measure(folder: Path, kind: str, work: str, columns: int, chunk_rows: int) -
     """Do the work in this process, and print rows per second and the peak of resident memory."""
     from sklearn.linear_model import LogisticRegression
 
-    from moew import ExampleWeightSearch
+    from moew import ExampleWeights, MetricSearch
     from moew.embedding import AutoencoderEmbedding
 
     source: tuple[Path, Path] | Path = (folder / "X.npy", folder / "y.npy")
@@ -81,27 +79,20 @@ def measure(folder: Path, kind: str, work: str, columns: int, chunk_rows: int) -
             import pandas as pd
 
             X = pd.DataFrame(X, columns=names)
-        search = ExampleWeightSearch(
+        search = MetricSearch(
             LogisticRegression(),
-            embedding=embedding,
-            radius=3.0,
-            n_batches=1,
-            batch_size=2,
-            validation=0.2,
-            final="best",  # one model, so that the weights are those of one embedding
-            guard=False,
+            strategies=[ExampleWeights(embedding=embedding, radius=3.0, batch_size=2, final="best")],
+            n_candidates=2,
+            evaluate_on=0.2,
             random_state=0,
         ).fit(X, y)
         start = time.monotonic()
         if work == "weights":
             parts = search.iter_example_weights(source, label=label, chunk_rows=chunk_rows)
             result = f"mean weight {sum(float(part.sum()) for part in parts) / n:.3f}"
-        elif work == "downsample":
+        else:
             kept, _ = search.downsample(0.1, source, label=label, chunk_rows=chunk_rows)
             result = f"{len(kept):,} rows kept"
-        else:
-            pool = features_alone(folder, names, chunk_rows) if kind == "parquet" else folder / "X.npy"
-            result = f"{len(search.suggest_rows(pool, 10_000, chunk_rows=chunk_rows)):,} rows suggested"
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
     print(
@@ -115,15 +106,7 @@ def n_rows(folder: Path, kind: str) -> int:
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(folder / "rows.parquet") as file:
-        return int(file.metadata.num_rows)
-
-
-def features_alone(folder: Path, names: list[str], chunk_rows: int) -> Iterator[Any]:
-    """The columns without the label, as a pool of rows would have them."""
-    from pyarrow.parquet import ParquetFile
-
-    with ParquetFile(folder / "rows.parquet", pre_buffer=False) as file:
-        yield from file.iter_batches(batch_size=chunk_rows, columns=names)
+        return int(file.columns.num_rows)
 
 
 def main() -> None:

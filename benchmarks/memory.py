@@ -49,7 +49,7 @@ def search(steps: int, n_batches: int) -> None:
     """The whole search in this process."""
     from paper_way import PAPER
 
-    from moew import ExampleWeightSearch
+    from moew import MetricSearch
     from moew.metrics import worst_class_error
     from moew.models.networks import NetworkClassifier
 
@@ -59,16 +59,16 @@ def search(steps: int, n_batches: int) -> None:
     X /= 255
     print(f"{source}; with moew and the rows loaded: {peak_mb():.0f} MB", flush=True)
     start = time.perf_counter()
-    fitted = ExampleWeightSearch(
+    fitted = MetricSearch.from_settings(
         NetworkClassifier((50,), loss="sigmoid_cross_entropy", steps=steps, scale=False),
         metric=worst_class_error(),
         embedding="label",
-        n_batches=n_batches,
+        n_candidates=20 * n_batches,
         batch_size=20,
         radius=3.0,
         **PAPER,
         random_state=0,
-    ).fit(X[N_VALIDATION:], y[N_VALIDATION:], X_val=X[:N_VALIDATION], y_val=y[:N_VALIDATION])
+    ).fit(X[N_VALIDATION:], y[N_VALIDATION:], validation=(X[:N_VALIDATION], y[:N_VALIDATION]))
     seconds = time.perf_counter() - start
     print(f"{len(fitted.result_.trials)} candidates, {steps} steps each, {seconds:.0f} s")
     peak = peak_mb()

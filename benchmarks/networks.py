@@ -26,10 +26,11 @@ import jax.numpy as jnp
 import joblib
 import numpy as np
 
+from experiments.networks import train_networks
 from moew.models._shared import batch_rows
-from moew.models.networks import NetworkSpec, train_networks
+from moew.models.networks import NetworkSpec
+from moew.models.networks._engine import initial_layers
 from moew.models.networks._groups import train_weightings
-from moew.models.networks._initial import initial_layers
 from moew.models.networks._layers import Parameters
 from moew.models.networks._spec import Layers
 from moew.types import IntArray

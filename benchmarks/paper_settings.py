@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
 
 from experiments import mnist, pages, spam
@@ -29,8 +30,8 @@ from experiments._experiment import Options, Prepared, Run, chosen
 from experiments._scaling import standardized
 from experiments._searches import Arm, Fixed, Judge, Learned, given_weights, uniform_weights
 from experiments._wine_rows import HIDDEN_OF_AUTOENCODER, JUDGE, Part, Wine, range_flags
+from experiments.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
 from moew._util.margins import margin
-from moew.datasets import load_blog, load_credit_default, load_crime, load_mnist, load_wine
 from moew.samplers import GpBucb
 
 SEED = 12345  # of other splits and first parameters than those of the results
@@ -231,7 +232,7 @@ def main() -> None:
                 for kind, values in scores.items()
                 if kind in ("validation", "test", "accuracy", "FPR violation")
             ]
-            shown = ", ".join(figures).replace("test", "judged")
+            shown = ", ".join(figures).replace("test", "evaluation")
             print(f"{name}, {trial}: {shown} ({time.monotonic() - start:.0f} s)", flush=True)
 
 

@@ -62,7 +62,7 @@ def postgresql_server() -> Iterator[Server]:
         def control(*words: str) -> None:
             subprocess.run([pg_ctl, "-D", data, "-o", options, "-l", log, *words], check=True, **quiet)
 
-        server = Server(f"postgresql+psycopg://moew@127.0.0.1:{port}/postgres")
+        server = Server(f"postgresql://moew@127.0.0.1:{port}/postgres")
         server._control = control
         server.start()
         try:

@@ -2,28 +2,31 @@
 
 Searches of equal budget with several radii on six problems: test score with 95 % margins over repeats, and
 the gain over uniform weights as a share of the best radius' gain, averaged over the problems where there is
-one.
+one. Raw numbers are in docs/results/choosing/radius.csv; repeats that are there are not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
-from joblib import Parallel, delayed
 from paper_way import PAPER, own_decisions
+from raw_numbers import RESULTS, measured
 from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from moew import ExampleWeightSearch, metrics
+from experiments.datasets import draw_figure_1
+from moew import MetricSearch, Rows, metrics
 from moew._util.margins import margin
-from moew.datasets import draw_figure_1
 from moew.decision import ShareSelected
 from moew.embedding import AutoencoderEmbedding, ColumnsEmbedding, DiscriminativeEmbedding, LabelEmbedding
 
 RADII = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+FIELDS = ("uniform", *(f"R = {radius:g}" for radius in RADII))
 Part = tuple[Any, Any, dict[str, Any]]
 
 
@@ -103,37 +106,44 @@ PROBLEMS = {
 }
 
 
-def run_repeat(name: str, number: int) -> tuple[float, list[float], bool]:
-    """Test scores of uniform weights and of each radius, and the metric's direction."""
+def run_repeat(name: str, number: int) -> list[float]:
+    """Test scores of uniform weights and of each radius, as FIELDS."""
     problem = PROBLEMS[name]
     (X, y, _), (X_val, y_val, val), (X_test, y_test, test) = problem.draw(np.random.default_rng(number))
-    scores = []
-    for radius in RADII:
-        search = ExampleWeightSearch(
-            **problem.settings(), **PAPER, radius=radius, n_batches=5, batch_size=10, honest=None,
-            base_weights="uniform", random_state=number,
-        )  # fmt: skip
-        search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
-        scores.append(search.metric_value(X_test, y_test, metadata=test))
-    search.set_params(n_batches=1, batch_size=1, radius=1e-9)  # so small a ball holds only uniform weights
-    search.fit(X, y, X_val=X_val, y_val=y_val, metadata_val=val)
-    return search.metric_value(X_test, y_test, metadata=test), scores, search.result_.greater_is_better
+
+    def score(n_candidates: int, batch_size: int, radius: float) -> float:
+        search = MetricSearch.from_settings(
+            **problem.settings(),
+            **PAPER,
+            radius=radius,
+            n_candidates=n_candidates,
+            batch_size=batch_size,
+            honest=None,
+            base_weights="uniform",
+            random_state=number,
+        )
+        search.fit(X, y, validation=Rows(X_val, y_val, columns=val))
+        return search.metric_value(X_test, y_test, columns=test)
+
+    uniform = score(1, 1, 1e-9)  # so small a ball holds only uniform weights
+    return [uniform, *(score(50, 10, radius) for radius in RADII)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS / "choosing" / "radius.csv")
     given = parser.parse_args()
-    print(f"{'test score':14}{'uniform':>15}" + "".join(f"{f'R = {r:g}':>15}" for r in RADII))
+    every = measured(given.out, FIELDS, run_repeat, list(PROBLEMS), given.repeats, given.jobs)
+    print(f"{'test score':14}" + "".join(f"{name:>15}" for name in FIELDS))
     shares = []
-    for name in PROBLEMS:
-        jobs = (delayed(run_repeat)(name, number) for number in range(given.repeats))
-        uniform, scores, greater = zip(*Parallel(n_jobs=given.jobs)(jobs), strict=True)
-        table = np.column_stack([uniform, np.array(scores)])
+    for name, found in every.items():
+        table = np.array(found, dtype=float)
         cells = [f"{c.mean():.3g} ± {margin(c):.2g}" for c in table.T]
-        print(f"{name:14}" + "".join(f"{cell:>15}" for cell in cells), flush=True)
-        gains = (table[:, 1:] - table[:, :1]) * (1 if greater[0] else -1)
+        print(f"{name:14}" + "".join(f"{cell:>15}" for cell in cells))
+        greater = PROBLEMS[name].settings()["metric"].greater_is_better
+        gains = (table[:, 1:] - table[:, :1]) * (1 if greater else -1)
         best = gains[:, gains.mean(axis=0).argmax()]
         if best.mean() > margin(best):  # where nothing is to be gained, shares of it mean nothing
             shares.append(gains.mean(axis=0) / best.mean())

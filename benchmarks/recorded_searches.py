@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
 
 from moew.samplers import GpBucb
@@ -43,7 +44,7 @@ class Source:
 
 
 def _of_rivals(name: str) -> tuple[Any, Any, Any, Any]:
-    from problems import PROBLEMS
+    from one_kind_problems import PROBLEMS
 
     problem = PROBLEMS[name]
     training, validation, _ = problem.split(0)
@@ -51,7 +52,7 @@ def _of_rivals(name: str) -> tuple[Any, Any, Any, Any]:
 
 
 def _wine() -> tuple[Any, Any, Any, Any]:
-    from problems import PROBLEMS
+    from one_kind_problems import PROBLEMS
 
     from moew.models import NetworkRegressor
 
@@ -61,9 +62,9 @@ def _wine() -> tuple[Any, Any, Any, Any]:
 
 
 def _mnist() -> tuple[Any, Any, Any, Any]:
-    from problems import Table
+    from one_kind_problems import Table
 
-    from moew.datasets import load_mnist
+    from experiments.datasets import load_mnist
     from moew.metrics import worst_class_error
     from moew.models import NetworkClassifier
 
@@ -73,7 +74,7 @@ def _mnist() -> tuple[Any, Any, Any, Any]:
 
 
 def _crime() -> tuple[Any, Any, Any, Any]:
-    from problems import Problem, crime, worst_cell
+    from one_kind_problems import Problem, crime, worst_cell
 
     problem = Problem("crime", crime, "logistic", worst_cell, "groups", 800, 400)
     training, validation, _ = problem.split(0)
@@ -100,33 +101,29 @@ NAMES = ("wine", "mnist", "crime", "adult-cell", "credit-f1", "compas-gap")
 
 def record(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Alphas (n, d) and their scores (n,), higher is better."""
-    from moew import ExampleWeightSearch
+    from moew import ExampleWeights, MetricSearch, Rows
 
     source = _sources()[name]
     estimator, metric, training, validation = source.problem()
     alphas, scores = [], []
     runs: list[tuple[Any, int]] = [("random", N_RANDOM), *([(GpBucb(), N_SEARCHED)] * N_SEARCHES)]
     for number, (sampler, n) in enumerate(runs):
-        search = ExampleWeightSearch(
+        search = MetricSearch(
             estimator,
             metric=metric,
-            embedding=source.embedding,
-            sampler=sampler,
-            n_batches=n // BATCH,
-            batch_size=BATCH,
-            validation=None,
-            final="best",
-            guard=False,
-            show_progress=False,
+            strategies=[
+                ExampleWeights(embedding=source.embedding, sampler=sampler, batch_size=BATCH, final="best")
+            ],
+            n_candidates=n // BATCH * BATCH,
+            evaluate_on="validation",
+            verbose=False,
             random_state=number,
         )
         search.fit(
             training.X,
             training.y,
-            X_val=validation.X,
-            y_val=validation.y,
-            metadata=training.columns or None,
-            metadata_val=validation.columns or None,
+            validation=Rows(validation.X, validation.y, columns=validation.columns or None),
+            columns=training.columns or None,
         )
         sign = 1.0 if search.result_.greater_is_better else -1.0
         trials = [trial for trial in search.result_.trials if np.isfinite(trial.value)]

@@ -1,13 +1,14 @@
-"""How moew does against what people do today, on the problems of benchmarks/problems.py.
+"""How moew does against what people do today, on the problems of benchmarks/one_kind_problems.py.
 
     python benchmarks/rivals.py run --problems development --splits 20 --jobs 2
-    python benchmarks/rivals.py table
+    python benchmarks/rivals.py table --problems untouched --page docs/rivals.md
 
 `run` appends a line to results.csv for each problem, split and method, and skips what is there. `--only moew`
 runs a method again and replaces its lines (with `--missing` it only adds what is not there). A searched rival
 may use as many seconds of fitting as moew used on the same problem and split, and tries 20 candidates at
 least; the methods are in benchmarks/rivals_methods.py. `table` prints tables in Markdown and draws
-rivals.png; benchmarks/rivals_tables.py says how they are computed.
+rivals.png; benchmarks/rivals_tables.py says how they are computed. With `--page` they also replace those at
+the end of a page.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rivals_methods import METHODS, Outcome, methods_for, run_methods
-from rivals_tables import FIELDS, Key, Line, read_lines, tables
+import numpy as np
+from raw_numbers import replace_below
+from rivals_methods import ASKED, METHODS, Outcome, methods_for, run_methods
+from rivals_tables import FIELDS, Key, Line, Results, over_problems, read_lines, tables
 
 if TYPE_CHECKING:
-    from problems import Problem
+    from one_kind_problems import Problem
 
 OUT = Path("docs/results/rivals")
+HEADING = "\n## The tables\n\n"  # of a page that ends with them
 
 
 def as_row(line: Line) -> list[Any]:
@@ -71,7 +75,7 @@ def write_all(path: Path, lines: dict[Key, Line]) -> None:
 def run_split(problem: Problem | str, split: int, wanted: set[str], budget: float | None, path: Path) -> None:
     """Run the wanted methods on one split of a problem, given by its name in PROBLEMS or itself."""
     if isinstance(problem, str):
-        from problems import PROBLEMS
+        from one_kind_problems import PROBLEMS
 
         problem = PROBLEMS[problem]
     name = problem.name
@@ -100,7 +104,7 @@ def budget_of(lines: dict[Key, Line], problem: str, split: int) -> float | None:
 
 
 def chosen_problems(names: str) -> list[Problem]:
-    from problems import DEVELOPMENT, PROBLEMS, UNTOUCHED
+    from one_kind_problems import DEVELOPMENT, PROBLEMS, UNTOUCHED
 
     if names in ("development", "untouched"):
         return list(DEVELOPMENT if names == "development" else UNTOUCHED)
@@ -113,8 +117,9 @@ def chosen_problems(names: str) -> list[Problem]:
 def run(options: argparse.Namespace) -> None:
     problems = chosen_problems(options.problems)
     methods = METHODS if options.only is None else [name.strip() for name in options.only.split(";")]
-    if unknown := [name for name in methods if name not in METHODS]:
-        raise SystemExit(f"no such method: {', '.join(unknown)}; there are {'; '.join(METHODS)}")
+    if unknown := [name for name in methods if name not in (*METHODS, *ASKED)]:
+        known = "; ".join((*METHODS, *ASKED))
+        raise SystemExit(f"no such method: {', '.join(unknown)}; there are {known}")
     if find_spec("optuna") is None:
         print("Optuna is not installed: hyper-parameters are left out.")
     path = options.out / "results.csv"
@@ -123,7 +128,7 @@ def run(options: argparse.Namespace) -> None:
     write_all(path, lines)
     again = options.only is not None and not options.missing
     tasks = []
-    for split in range(options.splits):
+    for split in range(options.first, options.first + options.splits):
         for problem in problems:
             wanted = missing(lines, problem, split, list(methods), again)
             if wanted:
@@ -148,7 +153,33 @@ def table(options: argparse.Namespace) -> None:
     wanted = ["development", "untouched"] if options.problems is None else [options.problems]
     names = [problem.name for each in wanted for problem in chosen_problems(each)]
     kept = {key: line for key, line in lines.items() if key[0] in names}
-    print(tables(kept, names, options.correction, options.out / "rivals.png"))
+    text = tables(kept, names, options.correction, options.out / "rivals.png")
+    print(text)
+    if options.page is not None:
+        replace_below(options.page, HEADING, text)
+
+
+def again(options: argparse.Namespace) -> None:
+    """Print what a later version of moew reaches, beside the recorded one on the same splits."""
+    before, now = (read_lines(options.out / name) for name in ("results.csv", "again.csv"))
+    recorded = Results(before)
+    keys = [key for key in now if key in before]
+    rest = {key: line for key, line in before.items() if key[2] in ("unweighted", "achievable")}
+    both = [Results({**rest, **{key: lines[key] for key in keys}}) for lines in (before, now)]
+    problems = list(dict.fromkeys(key[0] for key in keys))
+    clear = [name for name in problems if not math.isnan(recorded.share(name, "moew"))]
+    shares = np.array([[results.share(name, "moew") for results in both] for name in clear])
+    print("| problem | splits | share of the achievable gain before | now |\n|---|---|---|---|")
+    for name, (old, new) in zip(clear, shares, strict=True):
+        print(f"| {name} | {sum(key[0] == name for key in keys)} | {old:.0%} | {new:.0%} |")
+    (old, _), (new, _) = (over_problems(column) for column in shares.T)
+    lead, margin = over_problems(shares[:, 1] - shares[:, 0])
+    bias = [np.nanmean([results.honest_bias(name, "moew") for name in problems]) for results in both]
+    print(
+        f"\nmean share {old:.0%} before and {new:.0%} now, a difference of {lead:+.0%} ± {margin:.0%} over "
+        f"{len(clear)} problems; honest − test {bias[0]:+.2f} of its spread before and {bias[1]:+.2f} now, "
+        f"over {len(problems)}."
+    )
 
 
 def main() -> None:
@@ -161,6 +192,7 @@ def main() -> None:
         "--problems", default="development", help="development, untouched, or names with commas"
     )
     runs.add_argument("--splits", type=int, default=20)
+    runs.add_argument("--first", type=int, default=0, help="the number of the first split")
     runs.add_argument("--jobs", type=int, default=2)
     runs.add_argument("--only", help="run these methods again; several with semicolons")
     runs.add_argument("--missing", action="store_true", help="with --only: skip what is there")
@@ -169,8 +201,12 @@ def main() -> None:
     prints = commands.add_parser("table", help="print the tables and draw rivals.png")
     prints.add_argument("--problems", help="development, untouched, or names with commas; default: all there")
     prints.add_argument("--correction", choices=("rows", "overlap"), default="overlap")
+    prints.add_argument("--page", type=Path, help="a page whose tables are replaced")
     prints.add_argument("--out", type=Path, default=OUT)
     prints.set_defaults(command=table)
+    later = commands.add_parser("again", help="compare moew in again.csv with that in results.csv")
+    later.add_argument("--out", type=Path, default=OUT)
+    later.set_defaults(command=again)
     options = parser.parse_args()
     options.command(options)
 

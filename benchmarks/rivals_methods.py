@@ -9,7 +9,6 @@ compilation.
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -28,35 +27,35 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch, Rows
+from moew.decision import Tuned
 
 if TYPE_CHECKING:
-    from problems import Problem
+    from one_kind_problems import Problem
 
 LEAST_CANDIDATES = 20  # of a searched rival, however little moew has used
 REACH, N_GRID = 4.0, 12  # of the logarithm of class weights, and of powers of the target
 FINEST = 0.02  # two logarithms of class weights closer than this are one
 POOL_SEED, N_POOL, N_POOL_CLASS_WEIGHTS = 20260101, 60, 13
 
-# Settings that a version of the library does not have are left out.
 VARIANTS: dict[str, dict[str, Any]] = {
     "moew": {},
-    "moew, guard off": {"guard": False},
+    "moew, weights alone": {"strategies": "example weights"},
     "moew 0.1": {
         "embedding": "autoencoder",
         "base_weights": "label_shift",
-        "n_batches": 5,
+        "n_candidates": 100,
         "batch_size": 20,
         "final": "best",
-        "guard": False,
-        "validation": None,
+        "strategies": "example weights",
+        "evaluate_on": "validation",
     },
 }
 FEWER: dict[str, dict[str, Any]] = {  # what a default search reaches with fewer models
-    "moew, 20 models": {"n_batches": 2},
-    "moew, 40 models": {"n_batches": 4},
+    "moew, 20 models": {"n_candidates": 20},
+    "moew, 40 models": {"n_candidates": 40},
 }
-SHARED = ("moew", "moew, guard off")  # the same trainings: the second continues the first's study
+SHARED = ("moew", "moew, weights alone")  # the same trainings: the second continues the first's study
 SIMPLE = (
     "unweighted",
     "best constant",
@@ -69,6 +68,9 @@ SIMPLE = (
     "hyper-parameters and threshold",
 )
 METHODS = (*VARIANTS, *SIMPLE, "achievable", *FEWER)
+ASKED: dict[str, dict[str, Any]] = {  # run by name only; it shows what the adaptive search adds to optimism
+    "moew, weights alone, random alphas": {"strategies": "example weights", "sampler": "random"},
+}
 
 
 @dataclass
@@ -146,7 +148,8 @@ Outcomes = Iterator[tuple[str, Outcome]]  # of methods that share their work, as
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a search tried: its place, its score (higher is better) and its raw outputs on the judged rows."""
+    """What a search tried: its place, its score (higher is better) and its raw outputs on the evaluation
+    rows."""
 
     place: Any
     score: float
@@ -160,10 +163,10 @@ class Bench:
         self.problem, self.split = problem, split
         self.T, self.V, self.E = problem.split(split)
         self.judge = Judge.of(problem.metric, self.T.y, problem.task)
-        self.judged_on_V = problem.kind == "shift"
+        self.evaluated_on_V = problem.kind == "shift"
         self.classes = self.judge.classes
         T, V = self.T, self.V
-        if self.judged_on_V:
+        if self.evaluated_on_V:
             self.y, self.columns = V.y, V.columns
         else:
             self.y = np.concatenate([T.y, V.y])
@@ -197,10 +200,10 @@ class Bench:
         with watch.running():
             return model.fit(self.T.X[rows], self.T.y[rows], **given)
 
-    def judged(self, watch: Watch, weights: Any = None, estimator: Any = None) -> np.ndarray:
-        """Raw outputs on the judged rows of the models with these weights (n,) of T."""
+    def evaluated(self, watch: Watch, weights: Any = None, estimator: Any = None) -> np.ndarray:
+        """Raw outputs on the evaluation rows of the models with these weights (n,) of T."""
         T, V, judge = self.T, self.V, self.judge
-        if self.judged_on_V:
+        if self.evaluated_on_V:
             return judge.outputs(self.fit(watch, slice(None), weights, estimator), V.X)
         out, on_V = None, []
         for train, rest in self.folds:
@@ -213,7 +216,7 @@ class Bench:
         return np.concatenate([out, np.mean(on_V, axis=0)])
 
     def score(self, raw: np.ndarray, rule: Rule = plain) -> float:
-        """The metric on the judged rows, higher is better."""
+        """The metric on the evaluation rows, higher is better."""
         return self.judge.score(self.y, rule(raw, self.columns), self.columns)
 
     def tuned(self, raw: np.ndarray) -> Rule:
@@ -243,13 +246,12 @@ def halves(n: int) -> tuple[slice, slice]:
 def methods_for(problem: Problem) -> tuple[str, ...]:
     """The methods that can be run on the problem here."""
     ranks = Judge(_resolved(problem), None).ranks
-    parameters = inspect.signature(ExampleWeightSearch).parameters
-    left_out = {"moew, guard off"} if "guard" not in parameters else set()
+    left_out: set[str] = set()
     if ranks:
         left_out |= {name for name in SIMPLE if "threshold" in name or name == "best constant"}
     if find_spec("optuna") is None:
         left_out |= {name for name in SIMPLE if name.startswith("hyper-parameters")}
-    return tuple(method for method in METHODS if method not in left_out)
+    return tuple(method for method in (*METHODS, *ASKED) if method not in left_out)
 
 
 def _resolved(problem: Problem) -> Any:
@@ -260,33 +262,28 @@ def _resolved(problem: Problem) -> Any:
 
 
 def settings_of(variant: str) -> dict[str, Any]:
-    """The variant's settings, as far as this version of the library has them."""
-    parameters = inspect.signature(ExampleWeightSearch).parameters
-    wished = {**VARIANTS, **FEWER}[variant]
-    settings = {name: value for name, value in wished.items() if name in parameters}
-    if "validation" in settings and parameters["validation"].default == 0.2:
-        settings["validation"] = 0.2  # the first version's own, of no effect beside validation rows
-    return settings
+    """The variant's settings, by name."""
+    return {**VARIANTS, **FEWER, **ASKED}[variant]
 
 
 def run_moew(bench: Bench, **settings: Any) -> Outcome:
     T, V, E = bench.T, bench.V, bench.E
     estimator, named = bench.problem.estimator(), bench.problem.features
+    if bench.problem.group_at_prediction and settings.get("final") != "best":  # as the rivals' thresholds
+        settings = {"decision": Tuned(by="group"), **settings}
     with watched(type(estimator)) as watch:
-        search = ExampleWeightSearch(
+        search = MetricSearch.from_settings(
             estimator, metric=bench.problem.metric, random_state=bench.split, **settings
         )
         search.fit(
             named(T.X),
             T.y,
-            X_val=named(V.X),
-            y_val=V.y,
-            metadata=T.columns or None,
-            metadata_val=V.columns or None,
+            validation=Rows(named(V.X), V.y, columns=V.columns or None),
+            columns=T.columns or None,
         )
     value, first, second = (
         search.metric_value(
-            named(E.X[rows]), E.y[rows], metadata={name: c[rows] for name, c in E.columns.items()}
+            named(E.X[rows]), E.y[rows], columns={name: c[rows] for name, c in E.columns.items()}
         )
         for rows in (slice(None), *halves(len(E.y)))
     )
@@ -296,8 +293,8 @@ def run_moew(bench: Bench, **settings: Any) -> Outcome:
         "gain_interval": [float(end) for end in search.result_.gain_interval],
         "halves": [first, second],
     }
-    if hasattr(search, "chosen_"):
-        extra["chosen"] = str(search.chosen_)
+    if hasattr(search, "selected_"):
+        extra["chosen"] = str(search.selected_)
     return Outcome(value, watch.fits, watch.seconds, extra)
 
 
@@ -305,12 +302,12 @@ def run_moew(bench: Bench, **settings: Any) -> Outcome:
 
 
 def unweighted(bench: Bench) -> Outcomes:
-    """The model as it is; and with its decision tuned on the judged rows."""
+    """The model as it is; and with its decision tuned on the evaluation rows."""
     watch = Watch()
     on_test = bench.on_test(watch)
     yield "unweighted", bench.outcome(watch, on_test, **bench.sizes)
     if not bench.judge.ranks:
-        yield "threshold", _with_threshold(bench, watch, bench.judged(watch), on_test)
+        yield "threshold", _with_threshold(bench, watch, bench.evaluated(watch), on_test)
 
 
 def _with_threshold(bench: Bench, watch: Watch, raw: np.ndarray, on_test: np.ndarray) -> Outcome:
@@ -319,7 +316,7 @@ def _with_threshold(bench: Bench, watch: Watch, raw: np.ndarray, on_test: np.nda
 
 
 def best_constant(bench: Bench) -> Outcomes:
-    """One class for all rows, or one of 99 quantiles of y, the best on the judged rows."""
+    """One class for all rows, or one of 99 quantiles of y, the best on the evaluation rows."""
     judge = bench.judge
     if judge.classes is None:
         constants: list[Any] = list(np.quantile(bench.T.y, np.arange(1, 100) / 100))
@@ -380,7 +377,7 @@ def search_class_weights(bench: Bench, budget: float, watch: Watch) -> list[Cand
             place = next_on_line(tried)
             if place is None:
                 break
-        raw = bench.judged(watch, class_weights(bench, place))
+        raw = bench.evaluated(watch, class_weights(bench, place))
         tried.append(Candidate(place, bench.score(raw), raw))
     return sorted(tried, key=lambda candidate: -candidate.score)
 
@@ -471,7 +468,7 @@ def hyper_parameters(bench: Bench, budget: float) -> Outcomes:
     while n < LEAST_CANDIDATES or watch.seconds < budget:
         trial = study.ask()
         estimator = bench.problem.estimator().set_params(**suggested(trial, model))
-        raw = bench.judged(watch, estimator=estimator)
+        raw = bench.evaluated(watch, estimator=estimator)
         score = bench.score(raw)
         study.tell(trial, score if np.isfinite(score) else -1e9)
         if best is None or score > best[0].score:
@@ -521,7 +518,8 @@ def pool(bench: Bench) -> list[np.ndarray]:
 
 
 def achievable(bench: Bench) -> Outcomes:
-    """The gain of the best of a pool, chosen on one half of the test rows and scored on the other, both ways.
+    """The gain of the best of a pool, chosen on one half of the test rows and scored on the other, both
+    strategies.
 
     Every model of the pool is tried as it is and with its decision tuned on the half that chooses. The value
     is the gain over the unweighted model, positive where better.
@@ -563,7 +561,7 @@ def run_methods(
         bench = Bench(problem, split)
         shared = wanted.issuperset(SHARED)
         steps: list[tuple[tuple[str, ...], Callable[[float], Outcomes]]] = [
-            *([(SHARED, lambda _: _guard_on_and_off(bench))] if shared else []),
+            *([(SHARED, lambda _: _with_and_without_others(bench))] if shared else []),
             *(
                 ((name,), partial(_variant, bench, name))
                 for name in VARIANTS
@@ -581,7 +579,7 @@ def run_methods(
                 lambda budget: hyper_parameters(bench, budget),
             ),
             (("achievable",), lambda _: achievable(bench)),
-            *(((name,), partial(_variant, bench, name)) for name in FEWER),
+            *(((name,), partial(_variant, bench, name)) for name in (*FEWER, *ASKED)),
         ]
         for names, run in steps:
             asked = [name for name in names if name in wanted and name in methods_for(problem)]
@@ -605,11 +603,11 @@ def _variant(bench: Bench, name: str, _budget: float) -> Outcomes:
     yield name, run_moew(bench, **settings_of(name))
 
 
-def _guard_on_and_off(bench: Bench) -> Outcomes:
+def _with_and_without_others(bench: Bench) -> Outcomes:
     with TemporaryDirectory() as folder:
         whole = Outcome(np.nan)
         for name in SHARED:
-            found = run_moew(bench, storage=Path(folder) / "study.log", **settings_of(name))
+            found = run_moew(bench, storage=Path(folder) / "study.db", **settings_of(name))
             fits, seconds = whole.fits + found.fits, whole.fit_seconds + found.fit_seconds
             whole = replace(found, fits=fits, fit_seconds=seconds)
             yield name, whole

@@ -15,13 +15,18 @@ It is taken in one of two ways:
     rest of s². It is Nadeau and Bengio's argument with the variance's two sources told apart.
 
 Margins are 95 % intervals by Student's t with J − 1 degrees of freedom. Tests are two-sided; Holm's
-correction is over the problems, for each way that moew is compared with. The best simple way of a problem is
-the one with the highest mean on the test rows themselves, which favours the rivals.
+correction is over the problems, for each strategy that moew is compared with. The best simple strategy of a
+problem is the one with the highest mean on the test rows themselves, which favours the rivals.
 
 The share of the achievable gain is the mean gain over the mean achievable one, for problems where the latter
 is more than two of its standard errors. The bias of the honest score is the mean over splits of honest − test
 (positive: it promises too much) over the standard deviation of honest − test over splits: how far one such
-score is typically off by chance.
+score is typically off by chance. Margins of means over problems are 95 % intervals by Student's t with the
+problems as draws. The honest gain is the middle of the gain's interval.
+
+Test rows are few, too, and a metric that is the worst of several numbers is biased by that: the more equal
+they are, the more. As the gain on new rows is promised, and not that on so many rows, a second test value is
+without this size bias, which is the mean of the values on two halves of the test rows less that on all.
 """
 
 from __future__ import annotations
@@ -35,16 +40,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rivals_methods import FEWER, SIMPLE, VARIANTS
+from rivals_methods import ASKED, FEWER, SIMPLE, VARIANTS
 from scipy.stats import t as student_t
 
 from moew._util.colours import COLOURS
 from moew._util.numbers import DASH, number, percent, signed
+from moew.search._strategies import AND_TUNED
 
 FIELDS = ("problem", "split", "method", "test value", "fits", "fitting seconds", "seconds", "extra")
 Key = tuple[str, int, str]  # problem, split, method
 LEVEL = 0.05
-BATCH_SIZE = 10  # of a default search
 
 
 @dataclass(frozen=True)
@@ -194,10 +199,10 @@ class Results:
         return Difference(float(gains.mean()), error, len(gains))
 
     def best_simple(self, problem: str) -> str:
-        """The simple way with the highest mean gain on the test rows."""
-        means = {way: self.difference(problem, way) for way in SIMPLE}
-        known = {way: gain.mean for way, gain in means.items() if gain is not None}
-        return max(known, key=lambda way: known[way])
+        """The simple strategy with the highest mean gain on the test rows."""
+        means = {strategy: self.difference(problem, strategy) for strategy in SIMPLE}
+        known = {strategy: gain.mean for strategy, gain in means.items() if gain is not None}
+        return max(known, key=lambda strategy: known[strategy])
 
     def share(self, problem: str, method: str) -> float:
         """The share of the achievable gain; NaN where nothing is clearly achievable."""
@@ -206,11 +211,15 @@ class Results:
         return gain.mean / achievable.mean if gain and achievable and clear else math.nan
 
     def verdicts(
-        self, problems: Sequence[str], method: str, way: Callable[[str], str], correction: str | None = None
+        self,
+        problems: Sequence[str],
+        method: str,
+        strategy: Callable[[str], str],
+        correction: str | None = None,
     ) -> dict[str, int]:
-        """Problem → 1 where the method is significantly better than the way, −1 where worse, else 0."""
+        """Problem → 1 where the method is significantly better than the strategy, −1 where worse, else 0."""
         pairs = [
-            (problem, self.difference(problem, method, way(problem), correction)) for problem in problems
+            (problem, self.difference(problem, method, strategy(problem), correction)) for problem in problems
         ]
         known = [(problem, difference) for problem, difference in pairs if difference is not None]
         adjusted = holm([difference.p for _, difference in known])
@@ -219,29 +228,77 @@ class Results:
             for (problem, difference), p in zip(known, adjusted, strict=True)
         }
 
-    def honest_bias(self, problem: str, method: str) -> float:
+    def honest_bias(self, problem: str, method: str, *, without_size_bias: bool = False) -> float:
         """Mean of honest − test, positive where too good, over its standard deviation over splits."""
         lines = self.lines(problem, method).values()
         off = np.array([line.extra.get("honest", math.nan) - line.value for line in lines])
+        if without_size_bias:
+            off += [_size_bias(line) for line in lines]
         off = self.sign(problem) * off[np.isfinite(off)]
         return float(off.mean() / off.std(ddof=1)) if len(off) > 1 and off.std() > 0 else math.nan
 
-    def intervals(self, problem: str, method: str) -> tuple[float, float]:
-        """The share of gain intervals that hold the test gain, and their mean width."""
-        held, widths = [], []
+    def honest_gains(self, problem: str, method: str) -> HonestGains:
+        """The gains of all splits that have an interval, as they were promised and as they came out."""
+        sign, found = self.sign(problem), []
         for split, line in self.lines(problem, method).items():
             low, high = line.extra.get("gain_interval", (math.nan, math.nan))
             unweighted = self.lines(problem, "unweighted").get(split)
             if unweighted is None or not math.isfinite(low + high):
                 continue
-            held.append(low <= self.sign(problem) * (line.value - unweighted.value) <= high)
-            widths.append(high - low)
-        return (float(np.mean(held)), float(np.mean(widths))) if held else (math.nan, math.nan)
+            size_bias = sign * (_size_bias(line) - _size_bias(unweighted))
+            found.append((low, high, sign * (line.value - unweighted.value), size_bias))
+        return HonestGains(*np.array(found, dtype=float).reshape(-1, 4).T)
+
+    def intervals(self, problem: str, method: str) -> tuple[float, float]:
+        """The share of gain intervals that hold the test gain, and their mean width."""
+        gains = self.honest_gains(problem, method)
+        if not len(gains.test):
+            return math.nan, math.nan
+        return float(gains.held.mean()), float((gains.high - gains.low).mean())
+
+
+@dataclass(frozen=True)
+class HonestGains:
+    """The intervals of the gain, and the gains on the test rows with their size bias, of J splits (J,)."""
+
+    low: np.ndarray
+    high: np.ndarray
+    test: np.ndarray
+    size_bias: np.ndarray
+
+    @property
+    def honest(self) -> np.ndarray:
+        return np.asarray((self.low + self.high) / 2)
+
+    @property
+    def held(self) -> np.ndarray:
+        return np.asarray((self.low <= self.test) & (self.test <= self.high))
+
+    @property
+    def has_width(self) -> np.ndarray:
+        return np.asarray(self.high > self.low)
 
 
 def _values(line: Line) -> tuple[float, float, float]:
     first, second = line.extra.get("halves", (math.nan, math.nan))
     return line.value, first, second
+
+
+def _size_bias(line: Line) -> float:
+    """The bias of the value on the test rows from their number, in the metric's own direction; see above."""
+    value, first, second = _values(line)
+    return (first + second) / 2 - value
+
+
+def over_problems(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of values of problems, and its 95 % margin; both NaN without any."""
+    known = np.array([value for value in values if math.isfinite(value)])
+    if not len(known):
+        return math.nan, math.nan
+    if len(known) == 1:
+        return float(known[0]), math.nan
+    error = float(known.std(ddof=1)) / math.sqrt(len(known))
+    return float(known.mean()), float(student_t.ppf(0.975, len(known) - 1)) * error
 
 
 # Tables -----------------------------------------------------------------------------------------------------
@@ -263,14 +320,20 @@ def tables(lines: dict[Key, Line], names: Sequence[str], correction: str, pictur
         return "No problem has results of moew and of the unweighted model yet."
     methods = [m for m in (*VARIANTS, *SIMPLE) if any(results.lines(problem, m) for problem in problems)]
     parts = [
-        "### moew and the best simple way\n",
+        "### moew and the best simple strategy\n",
         _against_best(results, problems),
+        "\n### Shares of the achievable gain\n",
+        _shares(results, problems, methods),
         "\n### Mean gains over the unweighted model\n",
         _all_gains(results, problems, methods),
-        "\n### moew against each way\n",
+        "\n### What moew selected\n",
+        _selected(results, problems),
+        "\n### moew against each strategy\n",
         _against_each(results, problems, methods),
         "\n### Honest scores and gain intervals\n",
         _honest(results, problems, methods),
+        "\n### Honest gains and test gains\n",
+        _gains_promised(results, problems),
         "\n### Fewer models\n",
         _fewer(results, problems),
         "\n### Cost\n",
@@ -310,7 +373,7 @@ def _against_best(results: Results, problems: Sequence[str]) -> str:
         "achievable gain",
         "moew's gain",
         "its share",
-        "best simple way on test, its gain",
+        "best simple strategy on test, its gain",
         "moew − best",
     ]
     return markdown(heads, rows) + (
@@ -334,29 +397,138 @@ def _all_gains(results: Results, problems: Sequence[str], methods: Sequence[str]
             for gain in gains.values()
         ]
         rows.append([problem, *cells])
-    shares = [[results.share(problem, method) for problem in problems] for method in shown]
-    known = [[share for share in each if not math.isnan(share)] for each in shares]
-    rows.append(["mean share of the achievable", *(_share(float(np.mean(k))) if k else DASH for k in known)])
-    rows.append(["worst share", *(_share(min(k)) if k else DASH for k in known)])
     return markdown(["problem", *shown], rows)
+
+
+def _shares(results: Results, problems: Sequence[str], methods: Sequence[str]) -> str:
+    """Mean shares, on all problems with a clear achievable gain and on those where decisions can be tuned."""
+    clear = [problem for problem in problems if not math.isnan(results.share(problem, "moew"))]
+    tunable = [problem for problem in clear if results.lines(problem, "threshold")]
+    rows = []
+    for method in methods:
+        if method == "unweighted":
+            continue
+        everywhere = {problem: results.share(problem, method) for problem in clear}
+        lead = [results.share(problem, "moew") - everywhere[problem] for problem in tunable]
+        worst = min(everywhere, key=lambda problem: _or_infinite(everywhere[problem]), default=None)
+        rows.append(
+            [
+                method,
+                DASH if np.isnan(list(everywhere.values())).any() else _mean_share(list(everywhere.values())),
+                _mean_share([everywhere[problem] for problem in tunable]),
+                DASH if method == "moew" else _mean_lead(lead),
+                DASH if worst is None else f"{_share(everywhere[worst])} ({worst})",
+            ]
+        )
+    heads = [
+        "strategy",
+        f"all {len(clear)} problems where there clearly is one",
+        f"the {len(tunable)} of them where decisions can be tuned",
+        "moew − it, there",
+        "worst",
+    ]
+    return markdown(heads, rows) + "\n\n± 95 % margins by Student's t, with the problems as draws."
+
+
+def _or_infinite(share: float) -> float:
+    return math.inf if math.isnan(share) else share
+
+
+def _mean_share(shares: Sequence[float]) -> str:
+    mean, margin = over_problems(shares)
+    return DASH if math.isnan(mean) else f"{_share(mean)} ± {_share(margin).removesuffix(' %')}"
+
+
+def _mean_lead(leads: Sequence[float]) -> str:
+    text = _mean_share(leads)
+    return f"+{text}" if over_problems(leads)[0] > 0 else text
+
+
+def _selected(results: Results, problems: Sequence[str]) -> str:
+    """How many of the searches ended with each strategy, and with tuned decisions."""
+    names = [
+        (problem, line.extra["chosen"])
+        for problem in problems
+        for line in results.lines(problem, "moew").values()
+        if "chosen" in line.extra
+    ]
+    plain = [name.removesuffix(AND_TUNED) for _, name in names]
+    rows = []
+    for strategy in sorted(set(plain), key=lambda strategy: (-plain.count(strategy), strategy)):
+        where = [problem for (problem, _), name in zip(names, plain, strict=True) if name == strategy]
+        most = sorted(set(where), key=lambda problem: (-where.count(problem), problem))[:3]
+        rows.append(
+            [
+                strategy,
+                str(len(where)),
+                str(sum(name == strategy + AND_TUNED for _, name in names)),
+                ", ".join(f"{problem} {where.count(problem)}" for problem in most),
+            ]
+        )
+    heads = [f"of {len(names)} searches", "selected", "with tuned decisions", "most often on"]
+    return markdown(heads, rows)
+
+
+def _gains_promised(results: Results, problems: Sequence[str]) -> str:
+    """What moew's honest gain promised, and what came out on the test rows."""
+    rows = []
+    for problem in problems:
+        gains = results.honest_gains(problem, "moew")
+        if len(gains.test) < 2:
+            continue
+        excess = gains.honest - gains.test
+        error = float(excess.std(ddof=1)) / math.sqrt(len(excess))
+        beyond = excess + gains.size_bias
+        rows.append(
+            [
+                problem,
+                signed(float(gains.honest.mean())),
+                signed(float(gains.test.mean())),
+                str(Difference(float(excess.mean()), error, len(excess))),
+                signed(float(np.nanmean(beyond)), 2),
+                f"{gains.held.sum()} of {len(gains.held)}",
+                f"{gains.held[gains.has_width].sum()} of {gains.has_width.sum()}",
+            ]
+        )
+    heads = [
+        "problem",
+        "honest gain",
+        "test gain",
+        "honest − test",
+        "without the test rows' size bias",
+        "intervals that hold",
+        "those wider than zero",
+    ]
+    return markdown(heads, rows) + (
+        "\n\nMeans over the splits; ± 95 % margins as of independent splits, which these are not: they share "
+        "rows."
+    )
 
 
 def _against_each(results: Results, problems: Sequence[str], methods: Sequence[str]) -> str:
     rows = []
-    ways: list[tuple[str, Callable[[str], str]]] = [
+    strategies: list[tuple[str, Callable[[str], str]]] = [
         *((m, lambda _, m=m: m) for m in methods if m != "moew"),
-        ("the best simple way of each problem", results.best_simple),
+        ("the best simple strategy of each problem", results.best_simple),
     ]
-    for name, way in ways:
-        both = [results.verdicts(problems, "moew", way, correction) for correction in ("rows", "overlap")]
-        differences = [results.difference(problem, "moew", way(problem)) for problem in problems]
+    for name, strategy in strategies:
+        both = [
+            results.verdicts(problems, "moew", strategy, correction) for correction in ("rows", "overlap")
+        ]
+        differences = [results.difference(problem, "moew", strategy(problem)) for problem in problems]
         known = [difference for difference in differences if difference is not None]
         counts = [
             f"{sum(v > 0 for v in found.values())} / {sum(v < 0 for v in found.values())}" for found in both
         ]
         higher = sum(difference.mean > 0 for difference in known)
         rows.append([name, str(len(known)), f"{higher}", *counts])
-    heads = ["way", "problems", "moew's mean higher", "better / worse, by rows", "better / worse, by overlap"]
+    heads = [
+        "strategy",
+        "problems",
+        "moew's mean higher",
+        "better / worse, by rows",
+        "better / worse, by overlap",
+    ]
     return markdown(heads, rows)
 
 
@@ -391,7 +563,7 @@ def _fewer(results: Results, problems: Sequence[str]) -> str:
     for method in methods:
         shares = np.array([same.share(problem, method) for problem in problems if common[problem]])
         known = shares[~np.isnan(shares)]
-        n_models = BATCH_SIZE * FEWER[method]["n_batches"] if method in FEWER else 100
+        n_models = FEWER[method]["n_candidates"] if method in FEWER else 100
         if len(known):
             rows.append([method, str(n_models), _share(known.mean()), _share(known.min()), str(len(known))])
     if not rows:
@@ -417,30 +589,20 @@ def _summary(results: Results, problems: Sequence[str]) -> str:
     for correction in ("rows", "overlap"):
         found = results.verdicts(problems, "moew", results.best_simple, correction).values()
         lines.append(
-            "- Against the best simple way of each problem, chosen on the test rows (which favours the "
+            "- Against the best simple strategy of each problem, chosen on the test rows (which favours the "
             f"rivals), moew is significantly better on {sum(v > 0 for v in found)} and worse on "
             f"{sum(v < 0 for v in found)} of {len(found)} problems, by the correction “{correction}”."
         )
-    for method in ("moew", "moew 0.1"):
-        shares = {problem: results.share(problem, method) for problem in problems}
-        known = {problem: share for problem, share in shares.items() if not math.isnan(share)}
-        if known:
-            worst = min(known, key=lambda problem: known[problem])
-            mean = float(np.mean(list(known.values())))
-            lines.append(
-                f"- Share of the achievable gain, {method}: mean {_share(mean)}, "
-                f"worst {_share(known[worst])} ({worst}), on {len(known)} problems where it is clear."
-            )
-    for method in ("moew", "moew 0.1"):
-        biases = np.array([results.honest_bias(problem, method) for problem in problems])
-        held = np.array([results.intervals(problem, method)[0] for problem in problems])
+    for method in (*VARIANTS, *ASKED):
+        biases = [results.honest_bias(problem, method) for problem in problems]
+        beyond = [results.honest_bias(problem, method, without_size_bias=True) for problem in problems]
         if np.isfinite(biases).any():
             lines.append(
-                f"- Honest score, {method}: bias {signed(float(np.nanmean(biases)), 2)} standard errors on "
-                "average, "
-                f"{signed(float(biases[np.nanargmax(np.abs(biases))]), 2)} at most; "
-                f"{_share(float(np.nanmean(held)))} of the gain intervals hold the test gain."
+                f"- Honest − test, {method}: {_mean_bias(biases)} standard errors on average, "
+                f"{signed(float(biases[int(np.nanargmax(np.abs(biases)))]), 2)} at most; "
+                f"{_mean_bias(beyond)} without the size bias of the test rows."
             )
+            lines.append(_promises(results, problems, method))
     widths = [
         (results.intervals(problem, "moew")[1], results.intervals(problem, "moew 0.1")[1])
         for problem in problems
@@ -456,6 +618,36 @@ def _summary(results: Results, problems: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+def _mean_bias(biases: Sequence[float]) -> str:
+    mean, margin = over_problems(biases)
+    return f"{signed(mean, 2)} ± {number(margin, 2)}"
+
+
+def _promises(results: Results, problems: Sequence[str], method: str) -> str:
+    """A line on the honest gains of a method, and on their intervals."""
+    gains = {problem: results.honest_gains(problem, method) for problem in problems}
+    known = {problem: found for problem, found in gains.items() if len(found.test)}
+    excess = {problem: float((found.honest - found.test).mean()) for problem, found in known.items()}
+    clear = [problem for problem in known if not math.isnan(results.share(problem, method))]
+    relative = [excess[problem] / abs(float(known[problem].test.mean())) for problem in clear]
+    held = np.concatenate([found.held for found in known.values()])
+    wide = np.concatenate([found.has_width for found in known.values()])
+    more = (
+        ""
+        if not clear
+        else (
+            f" (median {signed(100 * float(np.median(relative)), 2)} % of it, of the {len(clear)} with a "
+            "clear achievable gain)"
+        )
+    )
+    return (
+        f"- Gains, {method}: the honest gain is above the test gain on "
+        f"{sum(value > 0 for value in excess.values())} of {len(known)} problems{more}. Of {len(held)} "
+        f"intervals {_share(float(held.mean()))} hold the test gain; without the {np.count_nonzero(~wide)} "
+        f"of width zero {_share(float(held[wide].mean())) if wide.any() else DASH}."
+    )
+
+
 def draw(results: Results, problems: Sequence[str], methods: Sequence[str], path: Path) -> None:
     """Each problem's gains in units of its achievable gain (or of its largest one where that is unclear).
 
@@ -466,21 +658,21 @@ def draw(results: Results, problems: Sequence[str], methods: Sequence[str], path
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    ways = [m for m in SIMPLE if m in methods and m != "unweighted"]
-    marks = dict(zip(ways, ("x", "v", "s", "D", "^", "P", "<", ">"), strict=False))
-    colours = {way: COLOURS[1 + k % 5] for k, way in enumerate(ways)}
+    strategies = [m for m in SIMPLE if m in methods and m != "unweighted"]
+    marks = dict(zip(strategies, ("x", "v", "s", "D", "^", "P", "<", ">"), strict=False))
+    colours = {strategy: COLOURS[1 + k % 5] for k, strategy in enumerate(strategies)}
     low, high = -1.0, 1.5
     figure, axis = plt.subplots(figsize=(9, 1.6 + 0.5 * len(problems)), layout="constrained")
     labels = []
     for place, problem in enumerate(problems):
-        scale, clear = _scale(results, problem, ways)
+        scale, clear = _scale(results, problem, strategies)
         labels.append(problem if clear else f"{problem} *")
-        for k, method in enumerate(("moew 0.1", "moew", *ways)):
+        for k, method in enumerate(("moew 0.1", "moew", *strategies)):
             gain = results.difference(problem, method, correction="overlap")
             if gain is None:
                 continue
             at = min(max(gain.mean / scale, low), high)
-            down = place + (-0.2 if method in VARIANTS else 0.02 + 0.36 * (k - 2) / len(ways))
+            down = place + (-0.2 if method in VARIANTS else 0.02 + 0.36 * (k - 2) / len(strategies))
             if method == "moew":
                 half = gain.margin / scale if math.isfinite(gain.margin) else 0.0
                 style: dict[str, Any] = {
@@ -498,8 +690,8 @@ def draw(results: Results, problems: Sequence[str], methods: Sequence[str], path
     axis.plot([], [], "o", color=COLOURS[0], markersize=8, label="moew")
     if "moew 0.1" in methods:
         axis.plot([], [], "o", mfc="white", color=COLOURS[0], markersize=8, label="moew 0.1")
-    for way in ways:
-        axis.plot([], [], marks[way], markersize=5, color=colours[way], label=way)
+    for strategy in strategies:
+        axis.plot([], [], marks[strategy], markersize=5, color=colours[strategy], label=strategy)
     axis.axvline(0.0, color="black", linewidth=1, zorder=1)
     axis.axvline(1.0, color="grey", linewidth=1, linestyle="--", zorder=1)
     for place in range(1, len(problems)):
@@ -518,10 +710,10 @@ def draw(results: Results, problems: Sequence[str], methods: Sequence[str], path
     plt.close(figure)
 
 
-def _scale(results: Results, problem: str, ways: Sequence[str]) -> tuple[float, bool]:
+def _scale(results: Results, problem: str, strategies: Sequence[str]) -> tuple[float, bool]:
     """What a problem's gains are drawn in units of, and whether that is its achievable gain."""
     achievable = results.difference(problem, "achievable")
     if achievable is not None and not math.isnan(results.share(problem, "moew")):
         return achievable.mean, True
-    gains = [results.difference(problem, m) for m in ("moew", *ways) if m != "best constant"]
+    gains = [results.difference(problem, m) for m in ("moew", *strategies) if m != "best constant"]
     return max((abs(gain.mean) for gain in gains if gain is not None), default=0.0) or 1.0, False

@@ -31,22 +31,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
 from joblib import Parallel, delayed
 from recorded_searches import NAMES
 from sampler_functions import Function, functions
 from tried_samplers import Modelled
 
-from moew.samplers import (
-    Annealing,
-    Ball,
-    DifferentialEvolution,
-    GpBucb,
-    GridSampler,
-    RandomSampler,
-    Swarm,
-    resolve_sampler,
-)
+from experiments.samplers import Annealing, DifferentialEvolution, GridSampler, Swarm
+from moew.samplers import Ball, GpBucb, RandomSampler, resolve_sampler
 from moew.types import Domain, FloatArray, Sampler, SamplerOfPoints
 
 OUT = Path("docs/results/samplers")

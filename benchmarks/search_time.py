@@ -4,7 +4,7 @@
 
 Every `fit` of the search is recorded with its rows and weights, folds, finalists and final models included;
 the same fits are then made again, one after the other, as clone and fit. What is more is the search: weights,
-embedding, candidates, predictions, the metric, tuned decisions, the guard, honest scores.
+embedding, candidates, predictions, the metric, tuned decisions, the selection rule, honest scores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.metrics import worst_class_error
 
 Fit = tuple[Any, Any, Any]
@@ -81,13 +81,11 @@ def main() -> None:
         if options.only not in (None, place):
             continue
         X, y = rows(n + 500, n_columns)
-        search = ExampleWeightSearch(
-            estimator, metric=worst_class_error(), show_progress=False, random_state=0
-        )
+        search = MetricSearch(estimator, metric=worst_class_error(), verbose=False, random_state=0)
 
-        def run(search: ExampleWeightSearch = search, X: Any = X, y: Any = y, n: int = n) -> float:
+        def run(search: MetricSearch = search, X: Any = X, y: Any = y, n: int = n) -> float:
             begun = time.perf_counter()
-            search.fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:])
+            search.fit(X[:n], y[:n], validation=(X[n:], y[n:]))
             return time.perf_counter() - begun
 
         run()  # the first in a process also imports and compiles

@@ -1,16 +1,16 @@
 """What it costs to store a study: SQL statements and seconds for each batch, bytes on disk and in memory.
 
     python benchmarks/storage.py [--batches 10] [--batch-size 20] [--dims 30] [--rows 10000] [--decision-only]
-                                 [--storages journal,SQLite,PostgreSQL]
-    python benchmarks/storage.py --batches 50 --storages journal       # 1,000 candidates
+                                 [--storages SQLite,PostgreSQL]
+    python benchmarks/storage.py --batches 50 --storages SQLite        # 1,000 candidates
 
 A study of one search is asked for batches of candidates, which are told random scores and made-up
 predictions of two classes: decisions, and the scores that tuned decisions look at (left out with
 --decision-only). Nothing is trained. The seconds are those of asking and telling, without those of making
 predictions up. Each storage has a process of its own; the megabytes in memory are what the process has grown
-by after its first batch, with the predictions of all candidates, as a search keeps them. PostgreSQL has a
-server of its own, and is left out where it is not installed; its bytes are those that the study adds to a
-database with Optuna's tables, which by themselves take 0.6 MB.
+by after its first batch, with the predictions of all candidates, as a search keeps them. A statement for many
+rows counts for each of them. PostgreSQL has a server of its own, and is left out where it is not installed;
+its bytes are those that the study adds to an empty database.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import optuna
-import sqlalchemy
 from postgresql_server import NotInstalledError, postgresql_server
 
 from moew import WeightStudy
 from moew.metrics import Predictions
 from moew.samplers import Ball
-from moew.search._study import Told
+from moew.storage import Told
+from moew.storage._databases import Statements, resolve_database
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--dims", type=int, default=30)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--decision-only", action="store_true")
-    parser.add_argument("--storages", default="journal,SQLite,PostgreSQL")
+    parser.add_argument("--storages", default="SQLite,PostgreSQL")
     given = parser.parse_args()
     n = given.batches * given.batch_size
     print(f"{n} candidates in {given.dims} dimensions, {given.rows} validation rows")
@@ -55,9 +55,8 @@ def main() -> None:
         try:
             with place(name) as (storage, size), multiprocessing.get_context("spawn").Pool(1) as alone:
                 statements, seconds, memory = alone.apply(measured, (storage, given))
-                shown = "-" if name == "journal" else f"{np.mean(statements):.0f}"
-                times = f"{np.mean(seconds):>17.3f}{max(seconds):>9.3f}"
-                print(f"{name:12}{shown:>20}{times}{size() / 1e6:>12.2f}{memory / 1e6:>14.1f}", flush=True)
+                times = f"{np.mean(statements):>20.0f}{np.mean(seconds):>17.3f}{max(seconds):>9.3f}"
+                print(f"{name:12}{times}{size() / 1e6:>12.2f}{memory / 1e6:>14.1f}", flush=True)
         except NotInstalledError as missing:
             print(f"{name:12}{missing}")
 
@@ -67,37 +66,39 @@ def place(name: str) -> Iterator[tuple[str, Callable[[], float]]]:
     """A storage, and what tells the bytes that it takes."""
     if name == "PostgreSQL":
         with postgresql_server() as url:
-            engine = sqlalchemy.create_engine(str(url))
-            sizes = sqlalchemy.text("SELECT pg_database_size(current_database())")
-            optuna.storages.RDBStorage(str(url)).engine.dispose()
-            with engine.connect() as connection:
-                empty = connection.execute(sizes).scalar_one()
+            database = resolve_database(str(url))
 
-            def grown() -> float:
-                with engine.connect() as connection:
-                    return float(connection.execute(sizes).scalar_one() - empty)
+            def taken() -> float:
+                with database.transaction() as statements:
+                    ((size,),) = statements.read("SELECT pg_database_size(current_database())")
+                    return float(size)
 
-            yield str(url), grown
-            engine.dispose()
+            empty = taken()
+            yield str(url), lambda: taken() - empty
+            database.close()
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "study"
         files = Path(folder).rglob
-        yield (
-            str(file) if name == "journal" else f"sqlite:///{file}",
-            lambda: sum(path.stat().st_size for path in files("*") if path.is_file()),
-        )
+        yield str(file), lambda: sum(path.stat().st_size for path in files("*") if path.is_file())
 
 
 def measured(storage: str, given: argparse.Namespace) -> tuple[list[int], list[float], float]:
     """Statements and seconds of each batch, and the bytes in memory."""
     count = 0
 
-    def counted(*_: object) -> None:
-        nonlocal count
-        count += 1
+    def counting(name: str) -> Callable[..., Any]:
+        original = getattr(Statements, name)
 
-    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", counted)
+        def counted(statements: Statements, statement: str, *values: Any) -> Any:
+            nonlocal count
+            count += len(values[0]) if name == "write_all" else 1
+            return original(statements, statement, *values)
+
+        return counted
+
+    for name in ("read", "write", "write_all"):
+        setattr(Statements, name, counting(name))
     rng = np.random.default_rng(0)
     domain = Ball(given.dims, 4.0)
     statements, seconds = [], []

@@ -3,13 +3,12 @@
     python benchmarks/traffic.py [--backends loky dask ray] [--rows 50000] [--batches 5] [--batch-size 10]
                                  [--folds 1 3]
 
-Two ways train the same models on the same rows in the same run: `every` hands rows, weights and estimator to
-joblib with each training, as `Parallel(delayed(fit)(X, y, w))` does; `once` is moew's. With 3 folds each
-candidate is trained three times, on two thirds of the rows. Counted is what is pickled or written for other
-processes: for loky the messages to the workers and the files of the rows, for Dask what client, scheduler and
-workers write to sockets, for Ray what the driver puts in the object store and in its tasks. What comes back,
-the models, is the same on both ways; on Dask it is part of the count.
-"""
+Two ways train the same models on the same rows in the same run: `every` hands rows, weights and
+estimator to joblib with each training, as `Parallel(delayed(fit)(X, y, w))` does; `once` is moew's. With 3
+folds each candidate is trained three times, on two thirds of the rows. Counted is what is pickled or written
+for other processes: for loky the messages to the workers and the files of the rows, for Dask what client,
+scheduler and workers write to sockets, for Ray what the driver puts in the object store and in its tasks.
+What comes back, the models, is the same in both ways; on Dask it is part of the count."""
 
 from __future__ import annotations
 
@@ -32,6 +31,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from moew.training import EstimatorTrainer
+from moew.types import Training
 
 N_COLUMNS = 20
 Counter = Callable[[], int]
@@ -164,11 +164,11 @@ def make_folds(n_folds: int, n: int) -> list[Any]:
 
 
 def train_batch(
-    way: str, trainer: EstimatorTrainer, X: Any, y: Any, batch: Any, fold: Any, backend: str
+    strategy: str, trainer: EstimatorTrainer, X: Any, y: Any, batch: Any, fold: Any, backend: str
 ) -> None:
     weights = batch if fold is None else batch[:, fold]
-    if way == "once":
-        for _ in trainer.train(X, y, weights, range(len(batch)), fold):
+    if strategy == "once":
+        for _ in trainer.train(X, y, Training.each(weights, range(len(batch))), fold):
             pass
         return
     part = (X, y) if fold is None else (_safe_indexing(X, fold), y[fold])
@@ -180,18 +180,18 @@ def measure(backend: str, count: Counter, options: argparse.Namespace) -> None:
     n, k = options.rows, options.batch_size
     weights = np.random.default_rng(1).uniform(0.5, 1.5, (options.batches, k, n))
     total = options.batches * k
-    for kind, n_folds, way in product(("array", "frame"), options.folds, ("every", "once")):
+    for kind, n_folds, strategy in product(("array", "frame"), options.folds, ("every", "once")):
         X, y, estimator = make_rows(kind, n)
         size = X.nbytes if kind == "array" else X.memory_usage(deep=True).sum()
         trainer, folds = EstimatorTrainer(estimator, n_jobs=2), make_folds(n_folds, n)
         before = count()
         with parallel_config(backend=backend, n_jobs=2):
             for batch, fold in product(weights, folds):
-                train_batch(way, trainer, X, y, batch, fold, backend)
+                train_batch(strategy, trainer, X, y, batch, fold, backend)
                 count()  # files of the batch, before they are removed
         n_bytes = count() - before
         print(
-            f"{backend:5s}{kind:>6s}{size / 1e6:7.1f} MB, {n_folds} folds, rows sent {way:5s}"
+            f"{backend:5s}{kind:>6s}{size / 1e6:7.1f} MB, {n_folds} folds, rows sent {strategy:5s}"
             f"{n_bytes / total / 1e3:10.0f} kB a candidate{n_bytes / 1e6:9.1f} MB in all",
             flush=True,
         )

@@ -1,11 +1,10 @@
 """Searches that were tried beside the library's samplers, for benchmarks/samplers.py.
 
-`Modelled` has another model than GP-BUCB and other ways to ask it. The model: a Matérn kernel (5/2) with a
-width for each dimension, which are those of highest posterior density; their prior grows with √d, as
-distances in a ball of d dimensions do. The ways: the upper confidence bound of Algorithm 2 with one
+`Modelled` has another model than GP-BUCB and other ways to ask it. The model: a Matérn kernel (5/2)
+with a width for each dimension, which are those of highest posterior density; their prior grows with √d, as
+distances in a ball of d dimensions do. The strategies: the upper confidence bound of Algorithm 2 with one
 percentage or with several by turns, and noisy expected improvement, both anywhere or for a share of the batch
-within a trust region around the best alpha. Points may be asked again.
-"""
+within a trust region around the best alpha. Points may be asked again."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from scipy.linalg import lapack
 from scipy.optimize import Bounds, minimize
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from moew.samplers._ascent import _draw_pool, climb
 from moew.samplers._gaussian_process import Posterior, _factorize, _with_noise, squared_distances
+from moew.samplers._gp_bucb import _draw_pool, climb
 from moew.types import Domain, FloatArray
 
 _ROOT = math.sqrt(5.0)

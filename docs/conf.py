@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_ext"))
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]  # experiments/ is beside the package
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 # An example's page shows what the example says, not what a library will change some day.
@@ -20,8 +20,7 @@ warnings.filterwarnings("ignore", category=DeprecationWarning)
 from sphinx.util import logging  # noqa: E402
 
 import moew  # noqa: E402
-from moew import datasets  # noqa: E402
-from moew.exceptions import DataFileError  # noqa: E402
+from experiments import datasets  # noqa: E402
 
 logger = logging.getLogger("moew.docs")
 
@@ -73,7 +72,7 @@ autodoc_typehints = "none"  # the docstrings say it in words
 numpydoc_show_class_members = False
 
 # Gallery. An example whose data or library is not here is shown without being run; its first lines say what
-# it needs. Data are looked for as moew.datasets does: MOEW_DATA, the cache, the publisher.
+# it needs. Data are looked for as experiments.datasets does: MOEW_DATA, the cache, the publisher.
 NEEDS_DATA = {
     "plot_2_money_credit_default": datasets.load_credit_default,
     "plot_3_fairness_adult": datasets.load_adult,
@@ -97,7 +96,7 @@ def can_run(name: str) -> bool:
         return False
     try:
         NEEDS_DATA.get(name, lambda: None)()
-    except DataFileError as error:
+    except datasets.DataFileError as error:
         logger.info("%s is not run: %s", name, error)
         return False
     return True
@@ -108,6 +107,7 @@ RUN = [name for name in EXAMPLES if can_run(name)]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "ignore_pattern": r"(__init__|checkout)\.py$",  # no examples
     "filename_pattern": "/(" + "|".join(map(re.escape, RUN)) + r")\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,

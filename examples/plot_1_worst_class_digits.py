@@ -2,9 +2,9 @@
 The worst class: digits
 =======================
 
-A reader of forms is not judged by its accuracy. If it misreads every third *eight*, nobody is consoled by
-its perfect zeros. The number that counts is the **worst class error**: the error rate of the digit that is
-read worst.
+A program that reads forms is not judged by its accuracy. If it misreads every third *eight*, nobody is
+consoled by its perfect zeros. The number that counts is the **worst class error**: the error rate of the
+digit that is read worst.
 
 The data are scikit-learn's digits, made hard on purpose: noise on the pixels, and the digits 5 to 9 rare in
 training, as they would be if forms were collected where low numbers are written.
@@ -22,7 +22,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, compare
+from moew import ExampleWeights, MetricSearch, compare
+from moew.data import Rows
 from moew.metrics import worst_class_error
 from moew.plotting import weights_by_class
 
@@ -39,28 +40,27 @@ print("training rows by digit:", np.bincount(y[train]))
 # Which digit needs more weight depends on the digit alone, so the embedding is the label: one dimension for
 # each class, as the paper does for MNIST. The model is linear and cannot be good at everything, so there is
 # something to decide: by weights, or by the decisions of a model that is left as it is. The search looks at
-# all ways and hands out the simplest that is not worse beyond chance.
+# all strategies and selects the best by honest scores, or the simplest that is as good.
 
-search = ExampleWeightSearch(
+search = MetricSearch(
     LogisticRegression(max_iter=200),
     metric=worst_class_error(),
-    embedding="label",
-    n_batches=5,
-    batch_size=10,
+    strategies=["auto", ExampleWeights(embedding="label", batch_size=10)],
+    n_candidates=50,
     random_state=0,
 )
-search.fit(X[train], y[train], X_val=X[validation], y_val=y[validation])
+search.fit(X[train], y[train], validation=(X[validation], y[validation]))
 print(search.result_)
 
 # %%
-# On the left the honest scores of all ways, on the right the errors of what is handed out on the test rows;
-# dotted lines are the worst ones. The peer is what one would try first, ``class_weight="balanced"``.
+# On the left the honest scores of all strategies, on the right the errors of the selected model on the test
+# rows; dotted lines are the worst ones. The peer is what one would try first, ``class_weight="balanced"``.
 
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
-for way in search.result_.ways:
-    colour = "#D55E00" if way.name == search.chosen_ else "#999999"
-    axes[0].plot(way.honest, way.name, "o", color=colour)
-axes[0].set(xlabel="worst class error, honest (handed out: orange)", xlim=(0, 1.05))
+for strategy in search.result_.strategies:
+    colour = "#D55E00" if strategy.name == search.selected_ else "#999999"
+    axes[0].plot(strategy.honest, strategy.name, "o", color=colour)
+axes[0].set(xlabel="worst class error, honest (selected: orange)", xlim=(0, 1.05))
 axes[0].grid(axis="x", alpha=0.3)
 axes[0].invert_yaxis()
 
@@ -80,31 +80,29 @@ plt.show()
 # %%
 # What example weights learn
 # --------------------------
-# ``guard=False`` hands out example weights whatever simpler ways reach. What they learn here is one weight
-# for each digit, because the embedding knows nothing else. Beside it stand the validation errors of the
-# unweighted model, which the weights had to mend.
+# As the only strategy, example weights are selected whatever simpler strategies reach. What they learn
+# here is one weight for each digit, because the embedding knows nothing else. Beside it stand the validation
+# errors of the unweighted model, which the weights had to mend.
 
-weighted = clone(search).set_params(guard=False)
-weighted.fit(X[train], y[train], X_val=X[validation], y_val=y[validation])
+weighted = clone(search).set_params(strategies=[ExampleWeights(embedding="label", batch_size=10)])
+weighted.fit(X[train], y[train], validation=(X[validation], y[validation]))
 fig, ax = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
-weights_by_class(weighted, X[train], y[train], X[validation], y[validation], ax=ax)
+weights_by_class(weighted, Rows(X[train], y[train]), Rows(X[validation], y[validation]), ax=ax)
 plt.show()
-print(f"{weighted.chosen_}: worst class error {weighted.metric_value(X[test], y[test]):.3f} (test)")
+print(f"{weighted.selected_}: worst class error {weighted.metric_value(X[test], y[test]):.3f} (test)")
 
 # %%
 # Is it luck?
 # -----------
-# One search proves nothing. :func:`moew.compare` trains as many models for each way of weighting, picks each
-# way's best on the validation rows, and looks at the test rows once, here three times over.
+# One search proves nothing. :func:`moew.compare` trains as many models for each way of weighting, picks
+# each strategy's best on the validation rows, and looks at the test rows once, here three times over.
 
 comparison = compare(
     search,
     X[train],
     y[train],
-    X_val=X[validation],
-    y_val=y[validation],
-    X_test=X[test],
-    y_test=y[test],
+    validation=(X[validation], y[validation]),
+    test=(X[test], y[test]),
     repeats=3,
 )
 print(comparison)
@@ -112,10 +110,10 @@ print(comparison)
 # %%
 # Unweighted, the worst digit is nearly unread. Importance weights by the pixels do not see that the classes
 # are shifted. Class weights do, and decisions tuned for the metric do as much for a model that is left alone.
-# On the test rows both together are best; on the judged rows tuned decisions alone look as good, and they are
-# simpler, so ``moew`` mostly ends near them. Weights of single examples have nothing to add here.
+# On the test rows both together are best; on the evaluation rows tuned decisions alone look as good, and they
+# are simpler, so ``moew`` mostly ends near them. Weights of single examples have nothing to add here.
 #
 # The margins are wide. 500 validation rows hold about 50 of each digit, and the best of many on so few is
-# partly luck: that is why *best*, *honest* and *test* differ, most of all for tuned decisions. With 597 test
-# rows the lead of one simple way over another is within what luck can do; the lead over uniform weights is
-# not.
+# partly luck: that is why *apparent*, *honest* and *test* differ, most of all for tuned decisions. With 597
+# test rows the lead of one simple strategy over another is within what luck can do; the lead over uniform
+# weights is not.

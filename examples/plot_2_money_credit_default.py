@@ -6,24 +6,23 @@ A bank may block a credit card before the client fails to pay. Blocking one who 
 blocking one who would have paid annoys a good client, which is put at a tenth of the credit limit here. The
 model is judged by **the money saved per client**, not by its accuracy: small bills hardly count.
 
-Three ways to get there are compared: learn the weights from the metric; write down what is at stake as the
-weight; leave the model alone and decide with its probabilities.
-"""
+Three ways to get there are compared: learn the weights from the metric; write down what is at stake as
+the weight; leave the model alone and decide with its probabilities."""
 
 # %%
-# The data (UCI 350, 30,000 clients) must be in the folder ``MOEW_DATA``: see :mod:`moew.datasets`.
+# The data (UCI 350, 30,000 clients) must be in the folder ``MOEW_DATA``: see ``experiments/datasets``.
 
 from collections import Counter
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from moew import ExampleWeightSearch, make_metric
-from moew.datasets import load_credit_default
-from moew.exceptions import DataFileError
+from experiments.datasets import DataFileError, load_credit_default
+from moew import ExampleWeights, MetricSearch, Rows, make_metric
 
 try:
     clients = load_credit_default()
@@ -37,8 +36,8 @@ limit = clients.columns["LIMIT_BAL"]
 # %%
 # The metric
 # ----------
-# Beside labels and decisions the function names the columns that it needs; they are passed as ``metadata``
-# and ``metadata_val``, so that both training rows, out of fold, and validation rows can be judged.
+# Beside labels and decisions the function names the columns that it needs; they are passed as ``columns``
+# of the training rows and of the validation rows, so that both can be evaluated, the former out of fold.
 
 
 def money_saved(y_true, decision, bill, limit):
@@ -56,8 +55,8 @@ metric = make_metric(money_saved, name="money saved per client")
 # The metric is a sum over the rows, so there is a textbook answer: weight each row by what a wrong decision
 # on it costs. The search does not know that; by default its weights depend on the label, the metric's two
 # columns and some directions of the features. It can also begin at the textbook's weights, as its base
-# weights π. Beside weights it looks at simple ways, such as tuned decisions, and hands out the simplest that
-# is not worse beyond chance.
+# weights π. Beside weights it looks at simple strategies, such as tuned decisions, and selects the best by
+# honest scores, or the simplest that is as good.
 
 MONEY = [clients.feature_names.index(name) for name in ("LIMIT_BAL", "BILL_AMT1")]
 
@@ -72,12 +71,11 @@ def new_model():
 
 
 def search_from(base_weights, seed):
-    return ExampleWeightSearch(
+    return MetricSearch(
         new_model(),
         metric=metric,
-        base_weights=base_weights,
-        n_batches=5,
-        batch_size=10,
+        strategies=["auto", ExampleWeights(base_weights=base_weights, batch_size=10)],
+        n_candidates=50,
         random_state=seed,
     )
 
@@ -109,22 +107,22 @@ def run_split(seed):
     }
     for name, base_weights in (("moew", "uniform"), ("moew, from money", at_stake)):
         search = search_from(base_weights, seed)
-        data = {"X_val": X[validation], "y_val": y[validation], "metadata_val": money_val}
-        search.fit(X[train], y[train], metadata=money, **data)
+        given = Rows(X[validation], y[validation], columns=money_val)
+        search.fit(X[train], y[train], columns=money, validation=given)
         decisions[name] = search.predict(X[test])
-        handed_out[name, search.chosen_] += 1
+        selected[name, search.selected_] += 1
     return {name: metric(y[test], decided, money_test) for name, decided in decisions.items()}
 
 
-handed_out = Counter()
+selected = Counter()
 splits = [run_split(seed) for seed in range(8)]
 names = list(splits[0])
 saved = np.array([[split[name] for name in names] for split in splits])
 margins = 2.36 * saved.std(axis=0, ddof=1) / np.sqrt(len(saved))  # Student's t with 7 degrees of freedom
 for name, mean, margin in zip(names, saved.mean(axis=0), margins, strict=True):
     print(f"{name:22}{mean:8,.0f} ± {margin:,.0f}")
-for (name, way), times in sorted(handed_out.items()):
-    print(f"{name}: {way} handed out {times} times")
+for (name, strategy), times in sorted(selected.items()):
+    print(f"{name}: {strategy} selected {times} times")
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 ax.errorbar(saved.mean(axis=0), names, xerr=margins, fmt="o", color="#D55E00", capsize=4, zorder=3)
@@ -138,9 +136,9 @@ plt.show()
 # %%
 # What to take from it
 # --------------------
-# Judged by the money, the unweighted model is poor. Weights learned from nothing but the metric, mostly with
-# decisions tuned for it, save more than twice as much, about what probabilities and money save together; no
-# simple way came near, so example weights were handed out every time. But **where the right weights can be
-# written down, write them down**: money as the weight is at least as good as the search, and cheaper, and a
-# search that begins there finds nothing to add. The search is for metrics that are not such a sum: a worst
+# Judged by the money, the unweighted model is poor. Weights learned from nothing but the metric, mostly
+# with decisions tuned for it, save more than twice as much, about what probabilities and money save together;
+# no simple strategy came near, so example weights were selected every time. But **where the right weights can
+# be written down, write them down**: money as the weight is at least as good as the search, and cheaper, and
+# a search that begins there finds nothing to add. The search is for metrics that are not such a sum: a worst
 # class, a ratio, a quantile, a program that nobody can look into.

@@ -6,15 +6,15 @@ Who earns more than 50,000 dollars? An unweighted model wrongly says so of men f
 its false-positive rates differ. Here accuracy counts, and so does the **gap between the false-positive
 rates**.
 
-fairlearn offers two ways to close the gap: a reduction, which trains a mixture of weighted models under a
-constraint, and post-processing, which sets a threshold for each group. ``moew`` takes the trade-off itself
-as the metric. All of them are set beside each other on the same rows.
-"""
+fairlearn offers two ways to close the gap: a reduction, which trains a mixture of weighted models under
+a constraint, and post-processing, which sets a threshold for each group. ``moew`` takes the trade-off itself
+as the metric. All of them are set beside each other on the same rows."""
 
 # %%
-# The data (UCI 2) are found in ``MOEW_DATA`` or downloaded: see :mod:`moew.datasets`. The model may not look
-# at the sex of a person; the weights may, since they are gone when the model is used.
+# The data (UCI 2) are found in ``MOEW_DATA`` or downloaded: see ``experiments/datasets``. The model may not
+# look at the sex of a person; the weights may, since they are gone when the model is used.
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -25,9 +25,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from moew import ExampleWeightSearch, make_metric
-from moew.datasets import load_adult
-from moew.exceptions import DataFileError
+from experiments.datasets import DataFileError, load_adult
+from moew import ExampleWeights, MetricSearch, Rows, make_metric
 from moew.metrics import fpr_gap
 
 try:
@@ -53,7 +52,7 @@ def new_model():
 
 
 # %%
-# The metric: accuracy less the gap. Judging by the gap alone would be a mistake, because a model that says
+# The metric: accuracy less the gap. The gap alone would be a mistake, because a model that says
 # *no* to everybody has none. By default the weights depend on the label, on the metric's column ``group``,
 # on both together, and on some directions of the features.
 
@@ -75,6 +74,7 @@ def run_split(seed):
     reduction = ExponentiatedGradient(
         new_model(),
         FalsePositiveRateParity(difference_bound=0.01),
+        sample_weight_name="logisticregression__sample_weight",
     )
     reduction.fit(X_both, y[both], sensitive_features=X_both["man"])
     thresholds = ThresholdOptimizer(
@@ -84,17 +84,16 @@ def run_split(seed):
         predict_method="predict_proba",
     )
     thresholds.fit(X_val, y[validation], sensitive_features=X_val["man"])
-    search = ExampleWeightSearch(
+    search = MetricSearch(
         new_model(),
         metric=make_metric(accuracy_less_gap, name="accuracy less gap"),
-        base_weights="uniform",
-        n_batches=5,
-        batch_size=10,
+        strategies=["auto", ExampleWeights(base_weights="uniform", batch_size=10)],
+        n_candidates=50,
         random_state=seed,
     )
-    groups = {"metadata": {"group": X["man"]}, "metadata_val": {"group": X_val["man"]}}
-    search.fit(X, y[train], X_val=X_val, y_val=y[validation], **groups)
-    print(f"split {seed}: {search.chosen_} handed out")
+    given = Rows(X_val, y[validation], columns={"group": X_val["man"]})
+    search.fit(X, y[train], columns={"group": X["man"]}, validation=given)
+    print(f"split {seed}: {search.selected_} selected")
     sex = people_test["man"]
     return {
         "unweighted": plain.predict(people_test),
@@ -136,8 +135,8 @@ plt.show()
 # Among the two that do not, ``moew`` and the reduction are close; the reduction's answer is a random
 # mixture of models, ``moew``'s is one model of the ordinary kind with one threshold.
 #
-# For ``moew`` looked at simple ways, too, and handed out one of them: decisions tuned for the metric, with or
-# without class weights. Weights that tell men from women were not better beyond chance. Its metric weighs
-# accuracy and the gap against each other, and says nothing of a limit. What ``moew`` adds is not the best
-# fairness method but the freedom of the metric: the same code takes a gap of anything, between any groups,
-# beside anything else.
+# For ``moew`` looked at simple strategies, too, and selected one of them: decisions tuned for the metric,
+# with or without class weights. Weights that tell men from women were not better beyond chance. Its metric
+# weighs accuracy and the gap against each other, and says nothing of a limit. What ``moew`` adds is not the
+# best fairness method but the freedom of the metric: the same code takes a gap of anything, between any
+# groups, beside anything else.

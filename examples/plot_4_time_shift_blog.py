@@ -10,18 +10,18 @@ March 2012 is the test.
 """
 
 # %%
-# The data (from UCI 304) must be in the folder ``MOEW_DATA``: see :mod:`moew.datasets`.
+# The data (from UCI 304) must be in the folder ``MOEW_DATA``: see ``experiments/datasets``.
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from moew import ExampleWeightSearch, compare, make_metric
-from moew.datasets import load_blog
+from experiments.datasets import DataFileError, load_blog
+from moew import ExampleWeights, MetricSearch, Rows, compare, make_metric
 from moew.decision import ShareSelected
-from moew.exceptions import DataFileError
 
 try:
     posts = load_blog()
@@ -36,7 +36,8 @@ for name, part in (("2010–11", old), ("February 2012", february), ("March 2012
 
 # %%
 # Counts are taken as logarithms. The decision rule selects the 5 % with the highest scores, for every
-# candidate anew. The numbers of comments are known of the validation rows alone, so nothing else is judged.
+# candidate anew. The numbers of comments are known of the validation rows alone, so nothing else is
+# evaluated.
 
 
 def log_of_counts(X):
@@ -47,31 +48,28 @@ def comments_of_selected(y_true, decision, comments):
     return comments[decision == 1].mean()
 
 
-search = ExampleWeightSearch(
+search = MetricSearch(
     make_pipeline(FunctionTransformer(log_of_counts), StandardScaler(), LogisticRegression()),
     metric=make_metric(comments_of_selected, name="comments of the selected"),
+    strategies=["auto", ExampleWeights(batch_size=10)],
     decision=ShareSelected(0.05),
-    n_batches=5,
-    batch_size=10,
+    n_candidates=50,
     random_state=0,
 )
-comments = {"metadata_val": {"comments": february.columns["comments_next_24h"]}}
-search.fit(old.X, old.y, X_val=february.X, y_val=february.y, **comments)
+comments = {"comments": february.columns["comments_next_24h"]}
+validation = Rows(february.X, february.y, columns=comments)
+search.fit(old.X, old.y, validation=validation)
 print(search.result_)
 
 # %%
-# That is what February says. March is the judge:
+# That is what February says. March is the test:
 
 comparison = compare(
     search,
     old.X,
     old.y,
-    X_val=february.X,
-    y_val=february.y,
-    X_test=march.X,
-    y_test=march.y,
-    **comments,
-    metadata_test={"comments": march.columns["comments_next_24h"]},
+    validation=validation,
+    test=Rows(march.X, march.y, columns={"comments": march.columns["comments_next_24h"]}),
     repeats=3,
 )
 print(comparison)
@@ -92,8 +90,9 @@ plt.show()
 # %%
 # What to take from it
 # --------------------
-# A gain that cannot be told from luck. By February's posts no way is ahead of class weights beyond chance,
-# and their own gain over the unweighted model includes zero; by March's posts both margins do as well. The
-# metric hangs on a few posts with hundreds of comments: 5 % of March are 206 posts. And the world moved on
-# again: every way scores far less in March than its honest score of February, which is corrected for the
-# choice, but knows nothing of another month. Before believing such a number in your own work, wait for one.
+# A gain that cannot be told from luck. By February's posts no strategy is ahead of class weights beyond
+# chance, and their own gain over the unweighted model includes zero; by March's posts both margins do as
+# well. The metric hangs on a few posts with hundreds of comments: 5 % of March are 206 posts. And the world
+# moved on again: every strategy scores far less in March than its honest score of February, which is
+# corrected for the choice, but knows nothing of another month. Before believing such a number in your own
+# work, wait for one.

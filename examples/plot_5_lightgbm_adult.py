@@ -8,17 +8,17 @@ model is LightGBM with its own handling of categories; nothing about it changes 
 """
 
 # %%
-# The data (UCI 2) are found in ``MOEW_DATA`` or downloaded: see :mod:`moew.datasets`. A data frame reaches
-# LightGBM as it is, categories included.
+# The data (UCI 2) are found in ``MOEW_DATA`` or downloaded: see ``experiments/datasets``. A data frame
+# reaches LightGBM as it is, categories included.
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
 
-from moew import ExampleWeightSearch, compare, make_metric
-from moew.datasets import load_adult
-from moew.exceptions import DataFileError
+from experiments.datasets import DataFileError, load_adult
+from moew import ExampleWeights, MetricSearch, Rows, compare, make_metric
 
 try:
     adult = load_adult()
@@ -40,8 +40,8 @@ X, y = people.iloc[train], adult.train.y[train]
 X_val, y_val = people.iloc[validation], adult.train.y[validation]
 
 # %%
-# The metric is a plain function; its argument ``group`` is a column that comes as metadata. By default the
-# weights depend on it, on the label, on both together, and on some directions of the features.
+# The metric is a plain function; its argument ``group`` is one of the ``columns`` that are passed. By default
+# the weights depend on it, on the label, on both together, and on some directions of the features.
 
 
 def errors_of(y_true, decision, group):
@@ -58,33 +58,26 @@ def worst_error(y_true, decision, group):
 
 
 model = LGBMClassifier(n_estimators=40, num_leaves=8, n_jobs=1, verbose=-1)
-search = ExampleWeightSearch(
+search = MetricSearch(
     model,
     metric=make_metric(worst_error, greater_is_better=False, name="worst of four error rates"),
-    n_batches=5,
-    batch_size=10,
+    strategies=["auto", ExampleWeights(batch_size=10)],
+    n_candidates=50,
     random_state=0,
 )
+rows = {
+    "columns": {"group": group[train]},
+    "validation": Rows(X_val, y_val, columns={"group": group[validation]}),
+}
 comparison = compare(
-    search,
-    X,
-    y,
-    X_val=X_val,
-    y_val=y_val,
-    X_test=X_test,
-    y_test=y_test,
-    metadata={"group": group[train]},
-    metadata_val={"group": group[validation]},
-    metadata_test={"group": group_test},
-    repeats=3,
+    search, X, y, **rows, test=Rows(X_test, y_test, columns={"group": group_test}), repeats=3
 )
 print(comparison)
 
 # %%
 # How good is what everybody tries first?
 
-groups = {"metadata": {"group": group[train]}, "metadata_val": {"group": group[validation]}}
-search.fit(X, y, X_val=X_val, y_val=y_val, **groups)
+search.fit(X, y, **rows)
 print(search.result_)
 balanced = LGBMClassifier(**model.get_params() | {"class_weight": "balanced"})
 models = {
@@ -108,5 +101,5 @@ plt.show()
 # --------------------
 # Unweighted, LightGBM misses every second woman with a high income. Most of the repair is what balancing
 # the classes or tuning the decisions gives. Weights can tell men and women apart, and bring the worst error
-# below that, at the same accuracy as balancing: beyond chance, so they are what is handed out. A smaller
+# below that, at the same accuracy as balancing: beyond chance, so they are the selected model. A smaller
 # error for women is bought with a larger one for men: look at all four bars before calling it fair.

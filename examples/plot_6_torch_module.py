@@ -23,7 +23,7 @@ except ImportError as error:
     raise SystemExit(f"This example needs PyTorch.\n{error}") from None
 from sklearn.datasets import load_digits
 
-from moew import ExampleWeightSearch, compare
+from moew import ExampleWeights, MetricSearch, compare
 from moew.metrics import worst_class_error
 
 rng = np.random.default_rng(0)
@@ -43,31 +43,29 @@ def network(n_inputs, n_outputs):
     return nn.Sequential(nn.Linear(n_inputs, 10), nn.Tanh(), nn.Dropout(0.1), nn.Linear(10, n_outputs))
 
 
-search = ExampleWeightSearch(
+search = MetricSearch(
     TorchClassifier(network, optimizer=partial(torch.optim.Adam, lr=0.02), steps=200, batch_size=50),
     metric=worst_class_error(),
-    embedding="label",
-    n_batches=2,
-    batch_size=8,
+    strategies=["auto", ExampleWeights(embedding="label", batch_size=8)],
+    n_candidates=16,
     random_state=0,
 )
 comparison = compare(
     search,
     X[train],
     y[train],
-    X_val=X[validation],
-    y_val=y[validation],
-    X_test=X[test],
-    y_test=y[test],
+    validation=(X[validation], y[validation]),
+    test=(X[test], y[test]),
     repeats=3,
 )
 print(comparison)
 
 # %%
-# A network starts at random, so each way of weighting gets about as many networks as ``moew``, and its best
-# one on the validation rows counts. That alone brings little here. Decisions tuned for the metric bring most
-# of the gain; ``moew``, which looks at all ways, stands beside them. Three repeats of a noisy metric leave
-# wide margins: the gain over uniform weights is told from nothing, those between tuned ways are not.
+# A network starts at random, so each way of weighting gets about as many networks as ``moew``, and its
+# best one on the validation rows counts. That alone brings little here. Decisions tuned for the metric bring
+# most of the gain; ``moew``, which looks at all strategies, stands beside them. Three repeats of a noisy
+# metric leave wide margins: the gain over uniform weights is told from nothing, those between tuned
+# strategies are not.
 
 fig, ax = plt.subplots(figsize=(6.5, 2.6), layout="constrained")
 for row in comparison.rows:
@@ -80,8 +78,8 @@ ax.invert_yaxis()
 plt.show()
 
 # %%
-# What is handed out, and a fitted module, which is an ordinary one. What is handed out may average several.
+# The selected model, and a fitted module, which is an ordinary one. The selected model may average several.
 
-search.fit(X[train], y[train], X_val=X[validation], y_val=y[validation])
-print(search.chosen_)
+search.fit(X[train], y[train], validation=(X[validation], y[validation]))
+print(search.selected_)
 print(search.unweighted_estimator_.module_)

@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from moew import ExampleWeightSearch, make_metric
+from moew import ExampleWeights, MetricSearch, make_metric
 
 if shutil.which("awk") is None:
     raise SystemExit("This example needs the program awk.")
@@ -45,9 +45,9 @@ def net_benefit(y_true, decision):
 
 
 # %%
-# To choose among the ways, and for their honest scores, the metric is asked thousands of times: free for a
-# function in memory, minutes for a program. ``slow=True`` says that a call takes long, so that few are made:
-# honest scores come from two halves of the rows, and no decisions are tuned.
+# To choose among the strategies, and for their honest scores, the metric is asked thousands of times: free
+# for a function in memory, minutes for a program. ``slow=True`` says that a call takes long, so that few are
+# made: honest scores come from two halves of the rows, and no decisions are tuned.
 #
 # Malignant is 1 here. Features are cut down to two, so that there is something to weigh: with all
 # thirty the tumours are told apart almost perfectly whatever the weights.
@@ -61,15 +61,14 @@ def run_split(seed):
     halves = train_test_split(X_rest, y_rest, train_size=0.5, stratify=y_rest, random_state=seed)
     X_val, X_test, y_val, y_test = halves
     model = make_pipeline(StandardScaler(), LogisticRegression())
-    search = ExampleWeightSearch(
+    search = MetricSearch(
         model,
         metric=make_metric(net_benefit, name="net benefit (AWK)", slow=True),
-        embedding="label",
-        n_batches=3,
-        batch_size=8,
+        strategies=["auto", ExampleWeights(embedding="label", batch_size=8)],
+        n_candidates=24,
         random_state=seed,
     )
-    search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+    search.fit(X_train, y_train, validation=(X_val, y_val))
     both = np.concatenate([X_train, X_val]), np.concatenate([y_train, y_val])
     plain = model.fit(*both).predict(X_test)
     # The textbook's answer for this metric: an alarm is worth it where the risk is above one in ten.
@@ -84,7 +83,9 @@ def run_split(seed):
 
 runs = [run_split(seed) for seed in range(10)]
 print(runs[0][0].result_)
-print("handed out:", ", ".join(f"{way} {k}" for way, k in Counter(s.chosen_ for s, _ in runs).items()))
+print(
+    "selected:", ", ".join(f"{strategy} {k}" for strategy, k in Counter(s.selected_ for s, _ in runs).items())
+)
 names = list(runs[0][1])
 benefit = np.array([[found[name] for name in names] for _, found in runs])
 fig, ax = plt.subplots(figsize=(6.5, 2.6), layout="constrained")
@@ -104,6 +105,6 @@ plt.show()
 # --------------------
 # Raising the alarm for everybody is hard to beat at these odds, and the unweighted model does not: it takes
 # both errors for equally bad. ``moew`` found the right side knowing only the program's numbers, and mostly by
-# class weights, a simple way: weights of single examples were better beyond chance in one split of ten. Who
-# can look into the metric needs no search here: for this one the textbook has a threshold on the risk, and it
-# does as well or better. The search is for programs that nobody can look into.
+# class weights, a simple strategy: weights of single examples were better beyond chance in one split of ten.
+# If you can look into the metric you need no search here: for this one the textbook has a threshold on the
+# risk, and it does as well or better. The search is for programs that nobody can look into.

@@ -11,11 +11,12 @@ rows travel once. Here the cluster is two processes on this machine, in place of
 import matplotlib.pyplot as plt
 import numpy as np
 from joblib import parallel_config
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
-from moew import ExampleWeightSearch
+from moew import ExampleWeights, MetricSearch
 from moew.metrics import worst_class_error
 from moew.plotting import history
 
@@ -33,13 +34,12 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=0.7, strati
 # Without validation rows of their own, rows of the training set must do: three folds, whose out-of-fold
 # answers are scored together. The winner is trained again on all rows.
 
-search = ExampleWeightSearch(
+search = MetricSearch(
     RandomForestClassifier(20, max_depth=4),
     metric=worst_class_error(),
-    embedding="label",
-    n_batches=3,
-    batch_size=8,
-    validation=3,
+    strategies=["auto", ExampleWeights(embedding="label", batch_size=8)],
+    n_candidates=24,
+    evaluate_on=3,
     random_state=0,
 )
 
@@ -67,7 +67,7 @@ if __name__ == "__main__":
 # Where a model was trained changes nothing: the same search in this process finds the same, to the last bit.
 
 if __name__ == "__main__":
-    here = ExampleWeightSearch(**search.get_params(deep=False)).fit(X_train, y_train)
+    here = clone(search).fit(X_train, y_train)
     print("the same alpha:", np.array_equal(here.best_alpha_, search.best_alpha_))
     print("the same predictions:", np.array_equal(here.predict(X_test), search.predict(X_test)))
 
@@ -83,5 +83,5 @@ if __name__ == "__main__":
 
 # %%
 # This shows how, not that it pays: a model that trains in milliseconds gains nothing from a cluster. What is
-# handed out are tuned decisions: example weights scored better, but not beyond chance. One search is no
+# selected are tuned decisions: example weights scored better, but not beyond chance. One search is no
 # evidence either; compare before you believe (:func:`moew.compare`).

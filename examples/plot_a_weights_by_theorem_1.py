@@ -12,13 +12,14 @@ by the theorem, and, to compare, with 21 class weights, from which the best is c
 """
 
 # %%
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 
-from moew.theory import class_errors, f_measure, g_mean, optimal_example_weights
+from experiments.theory import class_errors, f_measure, g_mean, optimal_example_weights
 
 X, digits = load_digits(return_X_y=True)
 X = X[:, ::3] / 16  # every third pixel, so that a line cannot tell all of them apart
@@ -105,7 +106,7 @@ means, margins = mean_and_margin(results)
 gain, gain_margin = mean_and_margin(results[..., 1] - results[..., 2])
 print(f"{'':12}{'unweighted':>16}{'by the theorem':>18}{'best of 21':>16}{'theorem − best':>20}{'models':>8}")
 for k, name in enumerate(MEASURES):
-    cells = [f"{means[k, way]:.3f} ± {margins[k, way]:.3f}" for way in range(3)]
+    cells = [f"{means[k, strategy]:.3f} ± {margins[k, strategy]:.3f}" for strategy in range(3)]
     difference = f"{gain[k]:+.3f} ± {gain_margin[k]:.3f}"
     print(f"{name:12}{cells[0]:>16}{cells[1]:>18}{cells[2]:>16}{difference:>20}{means[k, 3]:>8.1f}")
 
@@ -113,6 +114,4 @@ for k, name in enumerate(MEASURES):
 # A handful of models by the theorem is as good as the best of 21. It is no more than that: the theorem is
 # about training that minimises the error rates themselves. Logistic regression minimises another loss in
 # their place, so that its weights may be off, the more so the worse the model fits: with ``C=0.1`` the
-# F-measure by the theorem stays far behind the best class weight here. A search decides by what it sees:
-# ``ExampleWeightSearch`` takes the theorem's class weights as one of its candidates, where the metric has
-# such a form.
+# F-measure by the theorem stays far behind the best class weight here. A search decides by what it sees.

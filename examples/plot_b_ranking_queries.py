@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, make_metric
+from moew import ExampleWeights, MetricSearch, Rows, make_metric
 
 pixels, digit = load_digits(return_X_y=True)
 scans = pixels.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
@@ -65,18 +65,25 @@ metric = make_metric(ndcg, response="score", name="NDCG by query", bounds=(0, 1)
 # %%
 # The search
 # ----------
-# ``groups`` and ``groups_val`` name the query of each row: no fold, no half and no resample cuts one apart.
-# The same numbers go to the metric as ``metadata``.
+# ``groups`` name the query of each row, of training and of validation rows: no fold, no half and no resample
+# cuts one apart. The same numbers go to the metric as one of the ``columns``.
 
 
 def fit_search(X, y, query, seed, together):
     """A search on training and validation queries, told which rows belong together, or not."""
-    search = ExampleWeightSearch(
-        LogisticRegression(), metric=metric, embedding="label", n_batches=2, batch_size=8, random_state=seed
+    search = MetricSearch(
+        LogisticRegression(),
+        metric=metric,
+        strategies=["auto", ExampleWeights(embedding="label", batch_size=8)],
+        n_candidates=16,
+        random_state=seed,
     )
-    columns = {"metadata": {"query": query[train]}, "metadata_val": {"query": query[validation]}}
-    groups = {"groups": query[train], "groups_val": query[validation]} if together else {}
-    return search.fit(X[train], y[train], X_val=X[validation], y_val=y[validation], **columns, **groups)
+
+    def more(rows):
+        return {"columns": {"query": query[rows]}, "groups": query[rows] if together else None}
+
+    given = Rows(X[validation], y[validation], **more(validation))
+    return search.fit(X[train], y[train], **more(train), validation=given)
 
 
 print(fit_search(X, y, query, seed=0, together=True).result_)

@@ -2,22 +2,21 @@
 The worst price band: wine
 ==========================
 
-What does a bottle cost, by the words of its review and its points? A shop is not judged by the mean error of
-its guesses. Guests remember the band in which it is always wrong: cheap wine that is guessed too dear, or
+What does a bottle cost, by the words of its review and its points? A shop is not judged by the mean error
+of its guesses. Guests remember the band in which it is always wrong: cheap wine that is guessed too dear, or
 dear wine that is guessed too cheap. The number that counts is the **relative error of the worst of four price
-bands**: up to 17 dollars, to 25, to 42, and above. It is the metric of the paper's wine experiment.
-"""
+bands**: up to 17 dollars, to 25, to 42, and above. It is the metric of the paper's wine experiment."""
 
 # %%
-# The data must be in the folder ``MOEW_DATA``: see :mod:`moew.datasets`.
+# The data must be in the folder ``MOEW_DATA``: see ``experiments/datasets``.
 
+import checkout  # noqa: F401  # finds experiments/, beside this folder
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from moew import ExampleWeightSearch, compare
-from moew.datasets import load_wine
-from moew.exceptions import DataFileError
+from experiments.datasets import DataFileError, load_wine
+from moew import ExampleWeights, MetricSearch, compare
 from moew.metrics import worst_band_relative_error
 
 try:
@@ -33,18 +32,18 @@ train, validation, test = np.split(np.random.default_rng(0).permutation(len(y)),
 # The search
 # ----------
 # A linear model of the log price draws everything to the middle. There is no class to weight here: the simple
-# ways of regression are a shift and a factor for the predictions (tuned decisions), and weights by a power of
-# the target.
+# strategies of regression are a shift and a factor for the predictions (tuned decisions), and weights by a
+# power of the target.
 
 edges = (17, 25, 42)
-search = ExampleWeightSearch(
+search = MetricSearch(
     Ridge(),
     metric=worst_band_relative_error(edges, inverse="exp"),
-    n_batches=4,
-    batch_size=8,
+    strategies=["auto", ExampleWeights(batch_size=8)],
+    n_candidates=32,
     random_state=0,
 )
-search.fit(X[train], y[train], X_val=X[validation], y_val=y[validation])
+search.fit(X[train], y[train], validation=(X[validation], y[validation]))
 print(search.result_)
 
 # %%
@@ -73,10 +72,8 @@ comparison = compare(
     search,
     X[train],
     y[train],
-    X_val=X[validation],
-    y_val=y[validation],
-    X_test=X[test],
-    y_test=y[test],
+    validation=(X[validation], y[validation]),
+    test=(X[test], y[test]),
     repeats=3,
 )
 print(comparison)
@@ -85,4 +82,4 @@ print(comparison)
 # It is not: the worst band's error falls by a quarter of the price, by far more than the choice of test rows
 # could do. The gain is one of decisions. All predictions are moved and stretched until the bands are wrong by
 # nearly the same share, and weights, of examples or by a power of the target, add little beyond that. The
-# search hands out the simplest of these ways.
+# search selects the simplest of these strategies.

@@ -1,1 +1,10 @@
-"""The experiments of the paper: data, settings, tables and figures. Run `python -m experiments NAME`."""
+"""The paper's experiments and what only they need: data, theory, networks of many repeats at once.
+
+Run `python -m experiments NAME`.
+"""
+
+from moew.exceptions import MoewError
+
+
+class OutOfTimeError(MoewError):
+    """The time limit of the command has passed; finished batches are kept."""

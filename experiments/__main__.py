@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from experiments import OutOfTimeError
 from moew.exceptions import MoewError
 
 FAILED, OUT_OF_TIME, INTERRUPTED = 1, 3, 130
@@ -74,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
         _add_options(command, experiment)
+    _add_demo(commands)
     words = "Every experiment, some at a time; how long each took is in OUT/minutes.txt."
     command = commands.add_parser("all", help=words, description=words)
     _add_options(command, None)
@@ -81,6 +83,19 @@ def parser() -> argparse.ArgumentParser:
         "--together", type=_at_least(1), default=1, metavar="N", help="Experiments at a time. (default: 1)"
     )
     return made
+
+
+def _add_demo(commands: Any) -> None:
+    words = "What moew is for, on digits that ship with scikit-learn: tables here, a picture and a report "
+    words += 'in a folder. "figure-1" is Figure 1 of the paper, with a report; it can be interrupted.'
+    command = commands.add_parser("demo", help="What moew is for, in less than a minute.", description=words)
+    command.add_argument("which", nargs="?", choices=("digits", "figure-1"), default="digits")
+    words = "Of the whole demo, for margins. (default: 12; 30 for figure-1)"
+    command.add_argument("--repeats", type=_at_least(2), default=None, metavar="N", help=words)
+    words = "Processes at a time. (default: 2)"
+    command.add_argument("--jobs", type=_at_least(1), default=2, metavar="N", dest="n_jobs", help=words)
+    words = "Folder of all results. (default: out)"
+    command.add_argument("--out", type=Path, default=Path("out"), help=words)
 
 
 def _add_options(command: argparse.ArgumentParser, experiment: Experiment | None) -> None:
@@ -137,25 +152,35 @@ def _above_zero(text: str) -> float:
 
 def run(name: str, given: dict[str, Any], show: Callable[[str], Any]) -> tuple[int, str]:
     """Run the experiment of that name; returns the exit status, and a line that says what went wrong."""
+    return ended(lambda: show(_table(name, given)))
+
+
+def ended(compute: Callable[[], Any]) -> tuple[int, str]:
+    """How the computation ended: the exit status, and a line that says what went wrong."""
     if find_spec("matplotlib") is None:
         return FAILED, "the experiments draw figures; install matplotlib with: pip install 'moew[plot]'"
+    try:
+        compute()
+    except OutOfTimeError as over:
+        return OUT_OF_TIME, str(over)
+    except KeyboardInterrupt:
+        return INTERRUPTED, "interrupted; run the same command again to go on"
+    except (MoewError, OSError, MemoryError) as error:  # anything else is a bug and keeps its traceback
+        return FAILED, " ".join(f"{str(error) or type(error).__name__}".split())
+    return 0, ""
+
+
+def _table(name: str, given: dict[str, Any]) -> str:
+    """What the experiment of that name has to show, with these options."""
     from experiments._experiment import Options
-    from experiments._searches import OutOfTimeError
 
     if given.get("only") is not None:
         given = {**given, "only": tuple(given["only"])}
     shared = {option.name for option in fields(Options)}
     options = Options(**{key: value for key, value in given.items() if key in shared})
     more = {key: value for key, value in given.items() if key not in shared}
-    try:
-        show(importlib.import_module(f"experiments.{name}").main(options, **more))
-    except OutOfTimeError as ended:
-        return OUT_OF_TIME, str(ended)
-    except KeyboardInterrupt:
-        return INTERRUPTED, "interrupted; run the same command again to go on"
-    except (MoewError, OSError, MemoryError) as error:  # anything else is a bug and keeps its traceback
-        return FAILED, " ".join(f"{str(error) or type(error).__name__}".split())
-    return 0, ""
+    table: str = importlib.import_module(f"experiments.{name}").main(options, **more)
+    return table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,7 +191,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from experiments._all import run_all
 
         return run_all(given)
-    status, line = run(name, given, print)
+    if name == "demo":
+        from experiments import demo
+
+        status, line = ended(lambda: demo.main(**given))
+    else:
+        status, line = run(name, given, print)
     if line:
         print(f"experiments: {line}", file=sys.stderr)
     return status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from experiments._experiment import Options
-from moew.models.networks import NetworkSpec, autoencoder_codes
+from experiments.networks import autoencoder_codes
+from moew.models.networks import NetworkSpec
 from moew.types import FloatArray
 
 LAMBDA = 0.5  # the paper's weight of the features' loss, which is averaged over them as in the scripts

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments._searches import Problem
 from moew.decision import EqualFalsePositiveRates, FixedThreshold, MostAccurate
-from moew.metrics import Predictions, accuracy, fpr_gap, make_metric, positive_score
+from moew.metrics import Predictions, accuracy, fpr_gap, make_metric, respond
 from moew.search._evaluate import Evaluator
 from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray
 
@@ -86,7 +86,7 @@ MEASURES = {
 def all_measures(problem: Problem, repeat: int, model: Any, predictions: Predictions) -> dict[str, float]:
     """All measures, with all rules, on validation and test rows; keys are such as "zero: test accuracy"."""
     data = problem.data[repeat]
-    scored = replace(predictions, scores=positive_score(model, data.validation.X))
+    scored = replace(predictions, scores=respond(model, data.validation.X, "score"))
     found: dict[str, float] = {}
     for name, rule in RULES.items():
         final = Evaluator(MEASURES["accuracy"], rule, CLASSES).final_model(model, scored, data)

@@ -29,10 +29,11 @@ from experiments._searches import (
     rows_of_repeats,
     uniform_weights,
 )
+from experiments.datasets import Dataset
+from experiments.networks import RepeatedNetworks
 from moew._util.seeds import generator, integer_seed
-from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
-from moew.models.networks import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec
 from moew.samplers import GpBucb
 from moew.search._evaluate import Evaluator
 from moew.types import FloatArray, IntArray

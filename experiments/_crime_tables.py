@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from experiments._beside_paper import Line, difference, table
 from experiments._crime_measures import ONE_THRESHOLD
 from experiments._crime_settings import PAPER, known_arms, settings
 from experiments._crime_study import FILE_ORDERS, Searches, Setting
 from experiments._experiment import PAPER_ARM, PERCENT, Scores
 from experiments._posterior_choice import BY_VALIDATION
-from moew._util.beside_paper import Line, difference, table
 
 Results = dict[tuple[str, str], dict[str, Scores]]
 """The scores of each arm, by study and approach."""

@@ -13,18 +13,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from experiments import OutOfTimeError
+from experiments._beside_paper import read_values, write_values
 from experiments._posterior_choice import ARGMAX, BEST_TRIAL, choose_by_posterior_mean
 from experiments._searches import (
     Arm,
     Judge,
-    OutOfTimeError,
     Problem,
     Seen,
     embedding_file,
     run,
     with_kept_embedding,
 )
-from moew._util.beside_paper import read_values, write_values
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray
 
@@ -58,7 +58,7 @@ class Options:
 
 
 class Prepared(NamedTuple):
-    """A search: what is trained, how rows are weighted, and how models are judged."""
+    """A search: what is trained, how rows are weighted, and how models are evaluated."""
 
     problem: Problem
     arm: Arm
@@ -240,7 +240,7 @@ def chosen(
 
 def device_name(device: str | None) -> str:
     """The name of the device that the networks are trained on."""
-    from moew.models.networks import name_of_device
+    from experiments.networks import name_of_device
 
     return name_of_device(device)
 

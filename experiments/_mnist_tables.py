@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments._beside_paper import Line, difference, table
 from experiments._experiment import PAPER_ARM, PERCENT, PI_ALONE, WITH_PI, Run, Scores, chosen
 from experiments._posterior_choice import ARGMAX, BEST_TRIAL, BY_VALIDATION
 from experiments._searches import Seen
-from moew._util.beside_paper import Line, difference, table
 from moew.types import FloatArray
 
 ARMS = ("uniform", "random weights", "moew, random alphas", PAPER_ARM, "moew")

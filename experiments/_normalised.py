@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments._beside_paper import Line, table
 from experiments._experiment import PAPER_ARM
-from moew._util.beside_paper import Line, table
 from moew._util.margins import margin
 from moew.types import FloatArray
 

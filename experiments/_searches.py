@@ -13,32 +13,29 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from experiments.networks import PlacedRows, RepeatedNetworks, train_repeats
 from moew._util.seeds import integer_seed
 from moew._util.whole_files import write_whole
 from moew.data import Fold, LabelledRows, SearchData
 from moew.embedding import FunctionEmbedding
 from moew.exceptions import MoewError
 from moew.metrics import Predictions
-from moew.models.networks import PlacedRows, RepeatedNetworks
 from moew.samplers import Ball, GpBucb, RandomSampler
+from moew.search._candidates import TrainedTrials
 from moew.search._evaluate import Evaluator
-from moew.search._loop import Search, search_side_by_side
-from moew.search._repeats import train_repeats
-from moew.search._select import select_best
+from moew.search._ledger import Budget, Search
+from moew.search._loop import search_side_by_side
+from moew.search._selection import select_best
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, BaseWeights, FloatArray, IntArray, Labels, Sampler, Task, Weighting
 from moew.weighting import (
     ExampleWeighting,
-    FixedWeighting,
     FunctionBaseWeights,
     LabelShift,
+    ListedWeighting,
     RandomWeighting,
     UniformBaseWeights,
 )
-
-
-class OutOfTimeError(MoewError):
-    """The time limit of the command has passed; finished batches are kept."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +173,7 @@ class Fixed:
         pi = self.base_weights(repeat).fit_weights(
             data.training.X, data.training.y, data.validation.X, data.validation.y, task=data.task
         )
-        return FixedWeighting(pi / pi.mean())
+        return ListedWeighting((pi / pi.mean())[None])
 
     def sampler(self, repeat: int) -> Sampler:
         return RandomSampler()
@@ -326,7 +323,9 @@ def run(
     searches = _searches(problem, arm, judge, batch_size)
     seen = _begun(path, arm, searches)
 
-    def on_trial(repeat: int, trial: Trial, models: list[Any], predictions: Predictions) -> None:
+    def on_told(repeat: int, trial: Trial, models: Any, predictions: Predictions | None) -> None:
+        if predictions is None:  # it failed
+            return
         seen.record(repeat, trial.number, {"validation": trial.value})
         try:
             scores = judge.recorded(problem, repeat, models[0], predictions)
@@ -336,26 +335,16 @@ def run(
 
     train = train_repeats(problem.networks, searches, problem.classes, n_jobs)
 
-    def train_batch(batch: int, asked: Sequence[Sequence[Trial]]) -> Any:
+    def train_batch(asked: Sequence[Sequence[Trial]]) -> TrainedTrials:
+        batch = asked[0][0].number // batch_size
         seen.room_for(np.stack([[trial.alpha for trial in trials] for trials in asked]))
-        return train(batch, asked)
-
-    def keep(done: int) -> None:
+        yield from train(batch, asked)
         seen.save(path)
         if on_batch is not None:
-            on_batch(done)
+            on_batch(batch + 1)
 
-    search_side_by_side(
-        searches,
-        n_batches=n_batches,
-        batch_size=batch_size,
-        show_progress=False,
-        train=train_batch,
-        on_trial=on_trial,
-        on_batch=keep,
-        keep=False,
-        n_jobs=n_jobs,
-    )
+    budget = Budget(n_batches * batch_size, batch_size)
+    search_side_by_side(searches, budget, train=train_batch, on_told=on_told, keep=False, n_jobs=n_jobs)
     if not keep_embedding:
         embedding.unlink(missing_ok=True)
     return seen

@@ -11,8 +11,9 @@ import numpy as np
 from experiments._autoencoder import middle_layer
 from experiments._experiment import Options
 from experiments._searches import Problem
+from experiments.networks import RepeatedNetworks, TrainedNetworks
 from moew._util.margins import margin
-from moew.models.networks import NetworkSpec, RepeatedNetworks, TrainedNetworks
+from moew.models.networks import NetworkSpec
 from moew.search._evaluate import Evaluator
 from moew.types import FloatArray
 

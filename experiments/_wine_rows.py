@@ -10,11 +10,12 @@ from experiments._autoencoder import middle_layer
 from experiments._experiment import Options
 from experiments._scaling import like, standardized
 from experiments._searches import Judge, Problem, rows_of_repeats
+from experiments.datasets import Dataset
+from experiments.networks import RepeatedNetworks
 from moew._util.seeds import generator, integer_seed
-from moew.datasets import Dataset
 from moew.exceptions import InvalidInputError
 from moew.metrics import worst_band_relative_error
-from moew.models.networks import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec
 from moew.search._evaluate import Evaluator
 from moew.types import BoolArray, FloatArray
 

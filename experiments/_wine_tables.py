@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments._beside_paper import Line, difference, table
 from experiments._experiment import PERCENT, PI_ALONE
 from experiments._posterior_choice import BY_VALIDATION
 from experiments._searches import Seen
@@ -25,7 +26,6 @@ from experiments._wine_plan import (
     as_paper,
     with_p,
 )
-from moew._util.beside_paper import Line, difference, table
 from moew._util.margins import margin
 
 

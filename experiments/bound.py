@@ -34,9 +34,10 @@ from experiments._bound_problem import (
 )
 from experiments._experiment import Options, Run
 from experiments._searches import Seen
+from experiments.samplers import CoverSampler
+from experiments.theory import Theorem2
 from moew._util.margins import margin
-from moew.samplers import Ball, CoverSampler
-from moew.theory import Theorem2
+from moew.samplers import Ball
 from moew.types import FloatArray
 
 DIMS = (1, 2, 3)

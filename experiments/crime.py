@@ -40,7 +40,7 @@ from experiments._crime_settings import PAPER, VARIANTS, settings
 from experiments._crime_study import Searches
 from experiments._crime_tables import draw, file_order_table, main_tables, spread_table, variant_table
 from experiments._experiment import Options, Run, Scores
-from moew.datasets import load_crime
+from experiments.datasets import load_crime
 
 FIXED, MOEW = "fixed weights", "moew"
 

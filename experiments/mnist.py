@@ -53,10 +53,11 @@ from experiments._searches import (
     paper_samplers,
     rows_of_repeats,
 )
+from experiments.datasets import TrainTest, load_mnist
+from experiments.networks import RepeatedNetworks
 from moew._util.seeds import integer_seed
-from moew.datasets import TrainTest, load_mnist
 from moew.metrics import Predictions, accuracy, worst_class_error
-from moew.models.networks import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec
 from moew.samplers import GpBucb
 from moew.search._evaluate import Evaluator
 from moew.types import FloatArray, IntArray

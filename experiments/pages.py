@@ -11,7 +11,7 @@ and candidates, and margins say nothing about other months. The paper says that 
 uniform weights here: so there is no row for it, and no π. Counts enter as logarithms, and columns are scaled.
 
 There are two trainings: what the paper says of all its classifiers (hinge loss, rate 0.001), and what is best
-with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were also chosen that way:
+with uniform weights on validation rows (logistic loss, rate 0.01); FEATURES were also chosen that strategy:
 `python -c "from experiments import pages; print(pages.choose_settings())"`, with 3,000 steps. The second
 training has a row for networks trained on the grades of the old posts, which are not available in the paper's
 setting: they show how much there is to gain at all.
@@ -53,8 +53,8 @@ from experiments._stand_ins import (
     signed_log,
     uniform_values,
 )
+from experiments.datasets import TrainValidTest, load_blog
 from moew._util.seeds import integer_seed
-from moew.datasets import TrainValidTest, load_blog
 from moew.metrics import Predictions, mean_of_selected
 from moew.samplers import GpBucb
 from moew.search._evaluate import Evaluator

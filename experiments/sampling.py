@@ -10,12 +10,12 @@ import csv
 
 import numpy as np
 
+from experiments._beside_paper import Line, table
 from experiments._experiment import Options, Run
 from experiments._searches import Seen
 from experiments._stand_ins import BATCH_SIZE, PAPER_RADIUS
+from experiments.datasets import load_blog
 from experiments.pages import ARMS, SHARES, STATED, Pages, search_all
-from moew._util.beside_paper import Line, table
-from moew.datasets import load_blog
 from moew.types import FloatArray
 
 SHOWN = (0, 1, 3, 5, 7, 9)

@@ -56,8 +56,8 @@ from experiments._stand_ins import (
     signed_log,
     uniform_values,
 )
+from experiments.datasets import Dataset, load_credit_default
 from moew._util.seeds import generator, integer_seed
-from moew.datasets import Dataset, load_credit_default
 from moew.decision import ShareSelected
 from moew.metrics import value_per_harm
 from moew.samplers import GpBucb

@@ -1,9 +1,9 @@
-"""Figure 1, as `moew demo figure-1` runs it, also with networks and with random alphas."""
+"""Figure 1, as `python -m experiments demo figure-1` runs it, also with networks and with random alphas."""
 
 from __future__ import annotations
 
 from experiments._experiment import Options, Run
-from moew.cli._figure_1 import Figure1Settings, run_figure_1
+from experiments.figure_1 import Figure1Settings, run_figure_1
 
 
 def main(options: Options, model: str = "logistic", sampler: str = "gp_bucb") -> str:

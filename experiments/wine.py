@@ -1,4 +1,5 @@
-"""Figures 4a and 4b and the study of p and q: wine prices, judged by the price range with the largest error.
+"""Figures 4a and 4b and the study of p and q: wine prices, evaluated by the price range with the largest
+error.
 
 Two datasets. "wine" has the paper's 40 features (39 words and the points) for the 9,315 rows whose reviews
 are available; "wine-full" has the paper's rows, 120,975, but no words: the points and 39 flags of the most
@@ -57,8 +58,8 @@ from experiments._wine_plan import (
 )
 from experiments._wine_rows import JUDGE, Wine, most_frequent_flags
 from experiments._wine_tables import draw, report, spread
+from experiments.datasets import Dataset, load_wine, load_wine_full
 from moew._util.seeds import integer_seed
-from moew.datasets import Dataset, load_wine, load_wine_full
 
 
 def make_arm(wine: Wine, setting: Setting, repeats: int, uniform: Seen | None) -> Arm:

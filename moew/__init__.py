@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moew._util.state import load_state as load_state
+    from moew.data import Rows as Rows
     from moew.metrics import make_metric as make_metric
     from moew.models.networks import NetworkClassifier as NetworkClassifier
     from moew.models.networks import NetworkRegressor as NetworkRegressor
-    from moew.search import ExampleWeightSearch as ExampleWeightSearch
+    from moew.search import ExampleWeights as ExampleWeights
+    from moew.search import MetricSearch as MetricSearch
+    from moew.search import StudyStorage as StudyStorage
+    from moew.search import TrainingOptions as TrainingOptions
     from moew.search import WeightStudy as WeightStudy
     from moew.search import compare as compare
     from moew.search import load as load
@@ -21,9 +25,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ExampleWeightSearch": "moew.search",
+    "ExampleWeights": "moew.search",
+    "MetricSearch": "moew.search",
     "NetworkClassifier": "moew.models.networks",
     "NetworkRegressor": "moew.models.networks",
+    "Rows": "moew.data",
+    "StudyStorage": "moew.search",
+    "TrainingOptions": "moew.search",
     "WeightStudy": "moew.search",
     "compare": "moew.search",
     "load": "moew.search",
@@ -31,9 +39,13 @@ _HOMES = {
     "make_metric": "moew.metrics",
 }
 __all__ = [
-    "ExampleWeightSearch",
+    "ExampleWeights",
+    "MetricSearch",
     "NetworkClassifier",
     "NetworkRegressor",
+    "Rows",
+    "StudyStorage",
+    "TrainingOptions",
     "WeightStudy",
     "__version__",
     "compare",

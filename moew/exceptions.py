@@ -4,7 +4,7 @@ A message names arguments as `Argument`s, so that Python can show them as `decis
 as its option. Text that helps only in Python is marked as `InPython`. Control characters, which names from
 files may hold, are shown as escapes, and very long messages are cut.
 
-    raise InvalidInputError(Argument("radius"), " must be a positive number, got -1.", argument="radius")
+    raise InvalidInputError(Argument("radius"), " must be a positive number, got -1.")
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ class _Worded(Exception):  # noqa: N818  (also the base of the warnings)
     Parameters
     ----------
     parts : texts and arguments that make up the message
-    argument : the name of the argument that the message is about, None if it is about no single one
+    argument : the name of the argument that the message is about; by default the one that it begins with,
+        None if it begins with none
     """
 
     def __init__(self, *parts: str | Argument | InPython, argument: str | None = None) -> None:
         super().__init__(shortened(printable("".join(map(str, parts)))))
         self.parts = parts
-        self.argument = argument
+        begins_with = parts[0].name if parts and isinstance(parts[0], Argument) else None
+        self.argument = argument or begins_with
 
     def worded(self, say: Callable[[Argument], str]) -> str:
         """The message with every argument written by `say`, without the parts that help only in Python."""
@@ -69,6 +71,10 @@ class MoewError(_Worded):
 
 class InvalidInputError(MoewError, ValueError):
     """An argument cannot be used; the message says what was passed and what to do."""
+
+
+class MissingLibraryError(InvalidInputError, ImportError):
+    """What was asked for needs a library that is not installed; the message says which extra has it."""
 
 
 class UnsupportedEstimatorError(MoewError, TypeError):
@@ -101,10 +107,6 @@ class StateError(MoewError, ValueError):
 
 class MissingObjectError(StateError):
     """A state names a function or object of the user's that was not passed."""
-
-
-class DataFileError(MoewError, OSError):
-    """A file of a dataset cannot be found, downloaded or verified; the message says what was tried."""
 
 
 class WriteError(MoewError, OSError):

@@ -6,6 +6,7 @@ n rows, K candidates, d dimensions of the embedding, C classes. X can be of any 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -21,7 +22,8 @@ FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
 Array = np.ndarray[Any, Any]
-Rows = Any  # rows of features: array, data frame, …
+Rng = np.random.Generator
+Features = Any  # rows of features: array, data frame, …
 Labels = Any  # (n,) labels or targets
 Columns = Mapping[str, Any]  # per-row columns for the metric or the decision rule: name → (n,)
 Task = Literal["classification", "regression"]
@@ -35,10 +37,10 @@ class Embedding(Protocol):
     One that also looks at the columns of the metric is an `EmbeddingOfColumns`.
     """
 
-    def fit(self, X: Rows, y: Labels, *, task: Task) -> Self:
+    def fit(self, X: Features, y: Labels, *, task: Task) -> Self:
         """Learn from the n training rows."""
 
-    def transform(self, X: Rows, y: Labels) -> FloatArray:
+    def transform(self, X: Features, y: Labels) -> FloatArray:
         """The coordinates Z (n, d) of any rows."""
 
     def state(self) -> State:
@@ -50,10 +52,10 @@ class EmbeddingOfColumns(Protocol):
 
     takes_columns: bool
 
-    def fit(self, X: Rows, y: Labels, *, task: Task, columns: Columns | None = None) -> Self:
+    def fit(self, X: Features, y: Labels, *, task: Task, columns: Columns | None = None) -> Self:
         """Learn from the n training rows; `columns` are those of the metric that they have."""
 
-    def transform(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:
+    def transform(self, X: Features, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The coordinates Z (n, d) of any rows."""
 
     def state(self) -> State:
@@ -64,10 +66,12 @@ class EmbeddingOfColumns(Protocol):
 class BaseWeights(Protocol):
     """π: the weight of a row before anything is learned, at α = 0."""
 
-    def fit_weights(self, X: Rows, y: Labels, X_val: Rows, y_val: Labels, *, task: Task) -> FloatArray:
+    def fit_weights(
+        self, X: Features, y: Labels, X_val: Features, y_val: Labels, *, task: Task
+    ) -> FloatArray:
         """Learn from the training and the validation rows; returns π (n,) of the training rows."""
 
-    def weights(self, X: Rows, y: Labels) -> FloatArray:
+    def weights(self, X: Features, y: Labels) -> FloatArray:
         """π (n,) for any rows, positive, not normalised."""
 
     def state(self) -> State:
@@ -83,6 +87,14 @@ class Weighting(Protocol):
 
     def training_weights(self, alphas: FloatArray) -> FloatArray:
         """The weights (K, n) of the training rows for each α of (K, d), times the user's weights."""
+
+
+@runtime_checkable
+class WeightingOfRows(Weighting, Protocol):
+    """A weighting whose models learn from other rows than those of their fold."""
+
+    def rows(self, alpha: FloatArray) -> MakeRows | None:
+        """What makes the rows for α (d,); None: they stay as they are."""
 
 
 class Domain(Protocol):
@@ -159,25 +171,49 @@ class SamplerOfPoints(Sampler, Protocol):
         """The sampler for so many candidates; raises or warns if they are too few for it."""
 
 
+class MakeRows(Protocol):
+    """Makes the rows that a model learns from: some of those of its fold, drawn ones, or new ones."""
+
+    def __call__(
+        self, X: Features, y: Labels, weights: FloatArray, seed: int
+    ) -> tuple[Features, Labels, FloatArray]:
+        """Rows, labels and weights (m,) made of n rows, a pure function of these and the seed. Models are
+        trained in other processes, too, so that it must be possible to pickle it."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a candidate is: how a model is trained, the same in every fold and at the end on all rows."""
+
+    weights: FloatArray  # (n,) of the training rows
+    seed: int  # for random states that the user left open, and for `rows`
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # searched ones; others stay as they are
+    rows: MakeRows | None = None  # None: it learns from the rows of its fold as they are
+
+    @classmethod
+    def each(
+        cls,
+        weights: FloatArray | Sequence[FloatArray],
+        seeds: Sequence[int],
+        parameters: Sequence[Mapping[str, Any]] | None = None,
+    ) -> list[Self]:
+        """A training for each of the weights (K, n), with its seed and its parameters."""
+        several = parameters or [{}] * len(seeds)
+        return [cls(*one) for one in zip(weights, seeds, several, strict=True)]
+
+
 class Trainer(Protocol):
-    """Trains one model for each weighting."""
+    """Trains the models of candidates."""
 
     def train(
-        self,
-        X: Rows,
-        y: Labels,
-        weights: FloatArray,
-        seeds: Sequence[int],
-        fold: IntArray | None = None,
-        parameters: Sequence[Mapping[str, Any]] | None = None,
+        self, X: Features, y: Labels, trainings: Sequence[Training], fold: IntArray | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (k, fitted model or the exception that stopped it) as each of the K weightings
-        (K, n) is done. A `random_state` that the user fixed stays; one that is None gets the seed.
-        `parameters` are hyper-parameters of each of the K models, which the others keep as they are; a
-        search without a search space passes none.
+        """Yield (k, fitted model or the exception that stopped it) as each of the K trainings is done. A
+        `random_state` that the user fixed stays; one that is None gets the seed.
 
-        The n rows are those of X whose numbers `fold` (n,) holds, or all of them. All batches of a search
-        come with the same X, y and fold objects, so that a trainer can send them to workers once.
+        The n rows that the trainings have weights of are those of X whose numbers `fold` (n,) holds, or all
+        of them. All batches of a search come with the same X, y and fold objects, so that a trainer can send
+        them to workers once.
         """
 
 
@@ -264,11 +300,15 @@ class Metric(Protocol):
         """All per-row columns it can take; None if unknown."""
 
     @property
+    def takes_sample_weight(self) -> bool:
+        """Whether it takes sample weights of the rows."""
+
+    @property
     def takes_many(self) -> bool:
         """Whether `values` can score many candidates in one call."""
 
     def check_columns(
-        self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
+        self, columns: Columns, n_rows: int, argument: str = "validation", *, weighted: bool = True
     ) -> None:
         """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows.
 
@@ -292,7 +332,7 @@ class Metric(Protocol):
     def respond(
         self,
         model: Any,
-        X: Rows,
+        X: Features,
         y: Labels,
         columns: Columns = ...,
         *,
@@ -305,7 +345,7 @@ class Metric(Protocol):
     def value(
         self,
         predictions: Predictions,
-        X: Rows,
+        X: Features,
         y: Labels,
         columns: Columns = ...,
         *,

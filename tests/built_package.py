@@ -33,20 +33,24 @@ def try_package(dist: Path, folder: Path) -> None:
     assert Path(place).is_relative_to(folder / "empty"), place
     version = run(python.with_name("moew"), "--version", folder=folder).split()[-1]
     assert version == project()["version"], version
-    say(f"moew {version} runs; the README's example:")
+    assert (
+        run(python, "-c", "import importlib.util; print(importlib.util.find_spec('jax'))", folder=folder)
+        == "None\n"
+    )
+    say(f"moew {version} runs, without JAX; the README's example:")
     say(run(python, "-c", readme_example(), folder=folder).rstrip())
 
 
 def check_content(wheel: Path, sdist: Path) -> None:
-    """The wheel has the package, its types and metadata, and nothing else; the sdist has the same files."""
+    """The wheel has the package, its types and columns, and nothing else; the sdist has the same files."""
     names = zipfile.ZipFile(wheel).namelist()
     missing = set(NEEDED) - set(names)
     assert not missing, f"{wheel.name} lacks {missing}"
     tops = {name.split("/")[0] for name in names}
     assert tops == {"moew", f"moew-{project()['version']}.dist-info"}, tops
     with zipfile.ZipFile(wheel) as opened:
-        (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
-        text = opened.read(metadata).decode()
+        (columns,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        text = opened.read(columns).decode()
     for extra in project()["optional-dependencies"]:
         assert f"Provides-Extra: {extra}\n" in text, extra
     with tarfile.open(sdist) as opened:

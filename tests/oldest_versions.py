@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("cli", "parquet", "plot", "progress", "storage")
+EXTRAS = ("cli", "networks", "optuna", "parquet", "plot", "postgres", "progress")
 
 
 def oldest_versions(project: Path) -> list[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tables import moew
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.embedding import AutoencoderEmbedding
 
 ROOT = Path(__file__).parents[1]
@@ -37,14 +37,14 @@ def blocks(path: Path) -> list[Block]:
 
 def make_searches_small(monkeypatch) -> None:
     """Two candidates for every search, whatever the page says, and the default embedding trained shortly."""
-    settings = ExampleWeightSearch.settings
+    settings = MetricSearch.settings
     start = AutoencoderEmbedding.__init__
     short = tuple(100 if default == 10_000 else default for default in start.__defaults__)
 
     def small_settings(self):
-        return replace(settings.fget(self), n_batches=1, batch_size=2)
+        return replace(settings.fget(self), n_candidates=2, batch_size=2)
 
-    monkeypatch.setattr(ExampleWeightSearch, "settings", property(small_settings))
+    monkeypatch.setattr(MetricSearch, "settings", property(small_settings))
     monkeypatch.setattr(start, "__defaults__", short)
 
 
@@ -57,10 +57,10 @@ def run_python(code: str, page: str, names: dict[str, object]) -> None:
 
 def without_numbers(output: str) -> list[list[str]]:
     """The words of each line, numbers as "#", but for what depends on where a search ended: notes, and what
-    is handed out."""
-    ended = ("Note:", "Corrected for the choice among the ways")
+    is selected."""
+    ended = ("Note:", "Corrected for the choice among the strategies")
     lines = [line for line in output.splitlines() if line.strip() and not line.startswith(ended)]
-    lines = [re.sub(r"( handed out$|Handed out: .*)", "", line) for line in lines]
+    lines = [re.sub(r"( selected$|Selected: .*)", "", line) for line in lines]
     return [re.sub(r"[-+−]?\d[\d,.]*(e-?\d+)?", "#", line).split() for line in lines]
 
 

@@ -1,5 +1,6 @@
 """The package as a whole: light to import, typed, with the names it promises, and quiet in pipes."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -68,3 +69,20 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch, capsys):
     shown = capsys.readouterr().err
     assert "batch 1/1" in shown
     assert "best 0.75" in shown
+
+
+def test_private_modules_are_imported_only_inside_their_room():
+    package, found = Path(moew.__file__).parent, []
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [
+                f"{path.relative_to(package)}: {name}"
+                for name in names
+                if name.startswith("moew.")
+                and name.split(".")[1] != room
+                and "._" in name.removeprefix("moew.")
+            ]
+    assert not found

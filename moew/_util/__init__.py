@@ -1,2 +1,2 @@
-"""Helpers that all rooms share: seeds, states, threads, fingerprints, progress, margins, colours, signals,
+"""Helpers that all rooms share: seeds, states, threads, progress, margins, colours, signals,
 folders of rows, worker processes."""

@@ -5,31 +5,16 @@ from __future__ import annotations
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 # matplotlib's viridis at 17 even steps.
-_VIRIDIS = (
-    (68, 1, 84),
-    (72, 24, 106),
-    (71, 45, 123),
-    (66, 64, 134),
-    (59, 82, 139),
-    (51, 99, 141),
-    (44, 114, 142),
-    (38, 130, 142),
-    (33, 145, 140),
-    (31, 160, 136),
-    (40, 174, 128),
-    (63, 188, 115),
-    (94, 201, 98),
-    (132, 212, 75),
-    (173, 220, 48),
-    (216, 226, 25),
-    (253, 231, 37),
+_VIRIDIS = bytes.fromhex(
+    "440154 48186a 472d7b 424086 3b528b 33638d 2c728e 26828e 21918c 1fa088 28ae80 3fbc73 5ec962 84d44b "
+    "addc30 d8e219 fde725"
 )
 
 
 def viridis(share: float) -> str:
     """The colour at `share`, from 0 (dark) to 1 (bright), as #rrggbb."""
-    place = min(max(share, 0.0), 1.0) * (len(_VIRIDIS) - 1)
-    low = min(int(place), len(_VIRIDIS) - 2)
+    place = min(max(share, 0.0), 1.0) * (len(_VIRIDIS) // 3 - 1)
+    low = min(int(place), len(_VIRIDIS) // 3 - 2)
     part = place - low
-    mixed = [round(a + part * (b - a)) for a, b in zip(_VIRIDIS[low], _VIRIDIS[low + 1], strict=True)]
-    return "#" + "".join(f"{value:02x}" for value in mixed)
+    ends = _VIRIDIS[3 * low : 3 * low + 3], _VIRIDIS[3 * low + 3 : 3 * low + 6]
+    return "#" + bytes(round(a + part * (b - a)) for a, b in zip(*ends, strict=True)).hex()

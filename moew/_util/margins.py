@@ -13,6 +13,12 @@ ONE_SIDED = 1.645  # standard errors to the bound of a one-sided 95 % interval o
 TWO_SIDED = 1.96  # standard errors on each side of a 95 % interval of many values
 
 
+def is_beyond_chance(difference: float, error: float) -> bool:
+    """Whether a difference is beyond chance, which means the same everywhere: its 95 % interval lies above
+    zero. `error` is its standard error; what has none is not."""
+    return difference > TWO_SIDED * error
+
+
 def margin(values: NDArray[np.floating[Any]]) -> float:
     """Half the width of the 95 % interval of the mean of `values` (n,), by Student's t."""
     n = len(values)

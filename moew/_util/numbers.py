@@ -125,6 +125,15 @@ def _is_error(error: float | None) -> bool:
     return error is not None and math.isfinite(error) and error > 0
 
 
+def reads_as_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_number(value: object) -> bool:
     """Whether an argument is a finite real number: no truth value, no text, no array."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
@@ -135,6 +144,8 @@ def is_number(value: object) -> bool:
         return False
 
 
-def is_whole(value: object) -> bool:
-    """Whether an argument is a whole number: no truth value, and no float, be it 2.0."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def is_whole(value: object, least: int | None = None) -> bool:
+    """Whether an argument is a whole number, of `least` or more: no truth value, and no float, be it 2.0."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return False
+    return least is None or int(value) >= least

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from html import escape
+from importlib.util import find_spec
 from typing import Any
 
 from moew._printable import printable
@@ -19,11 +20,10 @@ Report = Callable[[int, int, float], None]
 _SHOW_EVERY = 0.2  # seconds between two changes of what a notebook shows
 
 
-@contextlib.contextmanager
 def progress(
     total: int, n_batches: int, enabled: bool | None = None, already: int = 0, name: str = ""
-) -> Iterator[Report]:
-    """Yield the function that the search calls after each candidate.
+) -> AbstractContextManager[Report]:
+    """A context with the function that the search calls after each candidate.
 
     `enabled=None` shows a bar if standard error is a terminal, and in a notebook; True also shows lines
     elsewhere. `already` is the number of candidates done in an earlier run, which do not count for the time
@@ -33,15 +33,12 @@ def progress(
     in_notebook = is_notebook()
     plan = _Plan(total, n_batches, already, name)
     if enabled is False or (enabled is None and not (on_terminal or in_notebook)):
-        yield lambda *_: None
-    elif in_notebook:
-        with _notebook_bar(plan) as report:
-            yield report
-    elif on_terminal and (bar := _rich_bar(plan)) is not None:
-        with bar as report:
-            yield report
-    else:
-        yield _plain_lines(plan)
+        return nullcontext(lambda *_: None)
+    if in_notebook:
+        return _notebook_bar(plan)
+    if on_terminal and find_spec("rich") is not None:
+        return _rich_bar(plan)
+    return nullcontext(_plain_lines(plan))
 
 
 def is_notebook() -> bool:
@@ -74,53 +71,42 @@ class _Plan:
         return f"{far}, best {number(best)}, {then}"
 
 
-@contextlib.contextmanager
+@contextmanager
 def stage(words: str, enabled: bool | None = None) -> Iterator[None]:
     """Show on a terminal what is being done, such as "reading train.csv", until it is done.
 
     Elsewhere, or with `enabled=False`, nothing is shown.
     """
-    with contextlib.ExitStack() as shown:
-        if enabled is not False and sys.stderr.isatty():
-            with contextlib.suppress(ImportError):
-                from rich.console import Console
-                from rich.text import Text
+    if enabled is False or not sys.stderr.isatty() or find_spec("rich") is None:
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
 
-                line = Text(printable(f"{words} …"), no_wrap=True, overflow="ellipsis")
-                shown.enter_context(Console(stderr=True).status(line))
+    with Console(stderr=True).status(Text(printable(f"{words} …"), no_wrap=True, overflow="ellipsis")):
         yield
 
 
-def _rich_bar(plan: _Plan) -> contextlib.AbstractContextManager[Report] | None:
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        return None
+@contextmanager
+def _rich_bar(plan: _Plan) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    @contextlib.contextmanager
-    def bar() -> Iterator[Report]:
-        batch = "batch {task.fields[batch]}/{task.fields[n_batches]}"
-        columns = (
-            TextColumn("{task.description}:" if plan.name else batch, markup=False),
-            BarColumn(),
-            MofNCompleteColumn(" of " if plan.name else "/"),
-            TextColumn("best {task.fields[best]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-            fields: dict[str, Any] = {"batch": 0, "n_batches": plan.n_batches, "best": "–"}
-            task = shown.add_task(plan.name, total=plan.total, completed=plan.already, **fields)
-
-            def report(done: int, batch: int, best: float) -> None:
-                shown.update(task, completed=done, batch=batch, best=number(best))
-
-            yield report
-
-    return bar()
+    batch = "batch {task.fields[batch]}/{task.fields[n_batches]}"
+    columns = (
+        TextColumn("{task.description}:" if plan.name else batch, markup=False),
+        BarColumn(),
+        MofNCompleteColumn(" of " if plan.name else "/"),
+        TextColumn("best {task.fields[best]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        fields: dict[str, Any] = {"batch": 0, "n_batches": plan.n_batches, "best": "–"}
+        task = shown.add_task(plan.name, total=plan.total, completed=plan.already, **fields)
+        yield lambda done, batch, best: shown.update(task, completed=done, batch=batch, best=number(best))
 
 
-@contextlib.contextmanager
+@contextmanager
 def _notebook_bar(plan: _Plan) -> Iterator[Report]:
     """One line of output, which changes. IPython's own `display` needs no widgets, as rich and tqdm do."""
     from IPython.display import display
@@ -129,13 +115,11 @@ def _notebook_bar(plan: _Plan) -> Iterator[Report]:
     shown_at = -_SHOW_EVERY
     last: dict[str, str] = {}
 
-    def show(done: int, line: str) -> None:
+    def report(done: int, batch: int, best: float) -> None:
         nonlocal handle, shown_at
-        last["text/plain"] = line
-        last["text/html"] = (
-            f'<div><progress value="{done}" max="{plan.total}" style="vertical-align: middle"></progress> '
-            f"{escape(line)}</div>"
-        )
+        line = plan.line(done, batch, best)
+        bar = f'<progress value="{done}" max="{plan.total}" style="vertical-align: middle"></progress>'
+        last.update({"text/plain": line, "text/html": f"<div>{bar} {escape(line)}</div>"})
         if time.monotonic() - shown_at < _SHOW_EVERY and done < plan.total:
             return
         shown_at = time.monotonic()
@@ -145,7 +129,7 @@ def _notebook_bar(plan: _Plan) -> Iterator[Report]:
             handle.update(dict(last), raw=True)
 
     try:
-        yield lambda done, batch, best: show(done, plan.line(done, batch, best))
+        yield report
     finally:  # what was reported last, also where the search ends early
         if handle is not None:
             handle.update(dict(last), raw=True)

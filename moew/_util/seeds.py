@@ -29,11 +29,7 @@ def draw_seed(random_state: Any) -> int:
     drawn."""
     if isinstance(random_state, Integral):
         if random_state < 0:
-            raise InvalidInputError(
-                Argument("random_state"),
-                f" must not be negative, got {random_state!r}.",
-                argument="random_state",
-            )
+            raise InvalidInputError(Argument("random_state"), f" must not be negative, got {random_state!r}.")
         return int(random_state)
     try:
         drawn_from = check_random_state(random_state)
@@ -41,7 +37,6 @@ def draw_seed(random_state: Any) -> int:
         raise InvalidInputError(
             Argument("random_state"),
             f" must be a whole number of 0 or more, a RandomState or None, got {random_state!r}.",
-            argument="random_state",
         ) from error
     return int(drawn_from.randint(np.iinfo(np.int32).max))
 

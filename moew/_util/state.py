@@ -1,4 +1,4 @@
-"""Save embeddings, weights and decision rules as JSON, and load them, without pickle.
+"""Save embeddings, weights and decision rules as JSON, and load them, without pickle; values as JSON.
 
 A state is a JSON-able dict whose "kind" names one of moew's own classes and whose "version" is that of its
 format. Kinds are looked up in a list, which classes join with `has_state`; nothing is imported by a name from
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from importlib import import_module
 from types import MethodType
@@ -21,6 +21,7 @@ import numpy as np
 from moew.exceptions import MissingObjectError, MoewError, StateError
 
 State = dict[str, Any]
+Loads = Mapping[str, Callable[[Any], Any]]  # attributes, and what makes each of what a state holds
 StatefulClass = TypeVar("StatefulClass", bound="type[Stateful]")
 VERSION = 1  # of the format of states; raise it when their entries change
 
@@ -139,6 +140,36 @@ def unpack_array(packed: State) -> np.ndarray[Any, Any]:
     return flat.reshape(packed["shape"]).astype(flat.dtype.newbyteorder("="))
 
 
+def packed(value: Any) -> Any:
+    """A value as it stands in a state: arrays packed, parts by their own states, lists item by item."""
+    if hasattr(value, "state"):
+        return value.state()
+    if isinstance(value, np.ndarray):
+        return pack_array(value)
+    return [packed(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def pack_attributes(thing: Any, loads: Loads) -> State:
+    """The attributes that `loads` names, without the "_" at the end of what `fit` learned."""
+    return {name.removesuffix("_"): packed(getattr(thing, name)) for name in loads}
+
+
+def unpack_attributes(thing: Any, state: State, loads: Loads) -> None:
+    """Set the attributes that `pack_attributes` packed."""
+    for name, load in loads.items():
+        setattr(thing, name, load(state[name.removesuffix("_")]))
+
+
+def or_none(load: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Loads what `load` does, or None."""
+    return lambda found: None if found is None else load(found)
+
+
+def each(load: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """Loads a list of what `load` does."""
+    return lambda found: [load(item) for item in found]
+
+
 def pack_compact(array: np.ndarray[Any, Any]) -> tuple[State, bytes]:
     """An array in few bytes, exact to the bit: a JSON-able head, and a body.
 
@@ -224,3 +255,21 @@ def find_object(name: str, objects: Mapping[str, Any]) -> Any:
             f"pass it as objects={{{name!r}: …}} when loading."
         )
     return objects[name]
+
+
+def plain(value: Any, text: Callable[[str], str] = str) -> Any:
+    """The value as dicts, lists, whole numbers and finite floats; None for numbers that are not finite.
+
+    Everything else becomes a string, which `text` may change. Keys are not passed to `text`.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, text) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(item, text) for item in value]
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # dates would become numbers
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int) else text(str(value))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
+from contextlib import ContextDecorator
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
-class _OneThread:
+class _OneThread(ContextDecorator):
     """The limit for the whole process: the first thread to enter sets it, the last to leave lifts it."""
 
     def __init__(self) -> None:
@@ -19,13 +18,13 @@ class _OneThread:
         self.inside = 0
         self.limit: Any = None
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             if self.inside == 0:
                 self.limit = _controller().limit(limits=1, user_api="blas")
             self.inside += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
@@ -40,15 +39,10 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # cached: finding the loaded libraries takes milliseconds
 
 
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Context in which NumPy and SciPy compute with one thread.
+def one_blas_thread() -> _OneThread:
+    """Context, or decorator of a function, in which NumPy and SciPy compute with one thread.
 
     The number of threads changes the last bits of a matrix product, and joblib's backends set it in
     different ways; for small matrices several threads are also slower, many times so on a busy machine.
     """
-    _one_thread.enter()
-    try:
-        yield
-    finally:
-        _one_thread.leave()
+    return _one_thread

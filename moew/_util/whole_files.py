@@ -52,8 +52,10 @@ def write_whole(path: Path, write: Callable[[Path], Any], *, private: bool = Fal
                 new.unlink(missing_ok=True)
                 create_private(new)
             write(new)
-            _keep_mode(target, new)
-            _sync(new)
+            if target.exists():
+                new.chmod(target.stat().st_mode)
+            with new.open("rb") as file:
+                os.fsync(file.fileno())  # so that the name never points to a file without its content
             new.replace(target)
         except BaseException:
             new.unlink(missing_ok=True)
@@ -63,14 +65,3 @@ def write_whole(path: Path, write: Callable[[Path], Any], *, private: bool = Fal
 def create_private(path: Path) -> None:
     """Make an empty file that only its owner can read, unless there is a file."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-
-
-def _keep_mode(before: Path, now: Path) -> None:
-    if before.exists():
-        now.chmod(before.stat().st_mode)
-
-
-def _sync(path: Path) -> None:
-    """Wait until the content is on the disk, so that the name never points to a file without it."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

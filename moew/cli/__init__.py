@@ -1,4 +1,4 @@
-"""The command line, `moew`: one file for each command.
+"""The command line, `moew`.
 
 Exit status: 0 done, 1 failed (one line says why), 2 wrong usage, 130 interrupted. Only the commands
 themselves load click, and only a running command what it computes with.
@@ -15,11 +15,11 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from moew import __version__
-from moew.cli._status import INTERRUPTED
 
 if TYPE_CHECKING:
     import click
 
+INTERRUPTED = 130  # exit status
 _HELP_WIDTH = 80
 _CLICKS_NARROWEST = 52  # columns of a terminal; click breaks lines for these where there are fewer
 _NARROWEST = 40
@@ -59,8 +59,11 @@ def commands() -> click.Group:
     """The click group with all commands."""
     import click
 
-    from moew.cli import compare, demo, evaluate, fit, metrics, predict, report, resume, weights, worker
     from moew.cli._ending import one_line_usage
+    from moew.cli.evaluate import evaluate
+    from moew.cli.fit import compare, fit, resume, worker
+    from moew.cli.metrics import metrics
+    from moew.cli.predict import predict, report, weights
 
     class InOrder(click.Group):
         """A group that lists its commands in the order of use and tells wrong usage in one line."""
@@ -86,6 +89,6 @@ def commands() -> click.Group:
     def moew() -> None:
         """Train a model for the metric it will be judged by."""
 
-    for module in (demo, fit, resume, predict, evaluate, weights, report, compare, worker, metrics):
-        moew.add_command(module.command())
+    for command in (fit, resume, predict, evaluate, weights, report, compare, worker, metrics):
+        moew.add_command(command)
     return moew

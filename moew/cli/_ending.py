@@ -1,4 +1,7 @@
-"""How commands end: errors as one line with the right exit status, warnings as one line each."""
+"""How commands end: errors as one line with the right exit status, warnings as one line each.
+
+Messages of the library have the options of the command line in them in place of Python's arguments.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,22 @@ from typing import Any
 import click
 
 from moew._printable import printable
-from moew.cli._messages import message_of
+from moew.cli import INTERRUPTED
+from moew.cli._options import options_of
 from moew.cli._shown import wrapped
-from moew.cli._status import FAILED, INTERRUPTED, WRONG_USAGE
-from moew.exceptions import InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
+from moew.exceptions import Argument, InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
 
+_FAILED, _WRONG_USAGE = 1, 2
+# Messages about these arguments help only in Python.
+_SENTENCES = {
+    "study": "the run was begun with other data, another model or metric, or other settings of the search; "
+    "take the same to go on with it, another --out, or --force to begin anew."
+}
 _SOON = 0.1  # seconds
 
 
 @contextmanager
-def one_line_errors(
-    after_interruption: str | Callable[[], str] = "nothing was written",
-) -> Iterator[None]:
+def one_line_errors(after_interruption: str | Callable[[], str] = "nothing was written") -> Iterator[None]:
     """End the command with a line on standard error where moew or the machine raises an error.
 
     Any other error is a bug, and shows its traceback. Each warning of moew's is told once.
@@ -48,11 +55,11 @@ def one_line_errors(
             what_now = after_interruption() if callable(after_interruption) else after_interruption
             _end(INTERRUPTED, f"interrupted; {what_now}")
         except (InvalidInputError, UnsupportedEstimatorError) as error:
-            _end(WRONG_USAGE, message_of(error))
+            _end(_WRONG_USAGE, message_of(error))
         except BrokenPipeError:  # nobody reads on, as in `| head`: click ends quietly
             raise
         except (MoewError, OSError, MemoryError) as error:
-            _end(FAILED, message_of(error))
+            _end(_FAILED, message_of(error))
 
 
 @contextmanager
@@ -120,3 +127,29 @@ def tell(line: str) -> None:
 def _end(status: int, line: str) -> None:
     tell(line)
     click.get_current_context().exit(status)
+
+
+def message_of(error: Any) -> str:
+    """What an error or a warning says, on one line."""
+    if getattr(error, "argument", None) in _SENTENCES:
+        return _SENTENCES[error.argument]
+    text = error.worded(say) if hasattr(error, "worded") else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def say(argument: Argument) -> str:
+    """An argument as an option: `--decision accurate` for decision='accurate'."""
+    name, value = argument.name, argument.value
+    if name == "on":
+        return f"@{value}" if argument.has_value else "@train, @validation or @each"
+    if name == "trusted":
+        return "--trust"
+    if name == "greater_is_better":
+        return "--higher-is-better" if value is True else "--lower-is-better"
+    if name == "evaluate_on" and argument.has_value and not isinstance(value, float):
+        return f"--folds {'none' if value == 'validation' else value}"
+    options = {one.argument: one.opts[0] for one in options_of()} | {"storage": "--out or --storage"}
+    option = options.get(name, f"--{name.replace('_', '-')}")
+    if not argument.has_value or value is True:  # an option without a value
+        return option
+    return f"no {option}" if value is None else f"{option} {value}"

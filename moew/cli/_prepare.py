@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from moew._util.progress import stage
-from moew.cli import _parts
-from moew.cli._command_metric import ROW_ID
 from moew.cli._ending import tell
-from moew.cli._metric import metrics_from, positive_label
-from moew.cli._users_code import users_code
-from moew.cli.runs._schema import Schema, TableRows, labels_of, learn_schema, named_columns
-from moew.cli.runs._separators import separator_from
-from moew.cli.runs._tables import ids_as_written, read_header, read_table
+from moew.cli._metric import ROW_ID, metrics_from, positive_label
+from moew.cli._models import MODELS, built_in_model, option_value, with_options
+from moew.cli._options import options_of
+from moew.cli._users_code import find_object, is_reference, users_code
+from moew.cli.runs._schema import Roles, Schema, TableRows, labels_of, learn_schema, named_columns
+from moew.cli.runs._tables import ids_as_written, read_header, read_table, separator_from
 from moew.exceptions import InvalidInputError, MoewError, UndefinedMetricError
+from moew.types import Task
 
 if TYPE_CHECKING:
-    from moew.data import UserRows
+    from moew.data import Rows
     from moew.search import Prepared, SearchSettings
+
+_MOST_CLASSES = 20  # different whole numbers that are taken for classes unless told
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Job:
     test: TableRows | None
     search: Prepared
 
-    def rows(self, part: TableRows | None) -> UserRows:
+    def rows(self, part: TableRows | None) -> Rows:
         """One of the three parts as the library takes rows."""
         return user_rows(part, self.settings)
 
@@ -46,82 +50,35 @@ class Job:
 def prepare_job(settings: dict[str, Any], storage: Path | None = None, *, join: bool = False) -> Job:
     """Read the files and prepare the search, with its study in the database of the settings or in the file
     `storage`; raise on what cannot work."""
-    for name in ("train", "label"):
-        if settings[name] is None:
-            how = (
-                "the training file: moew fit train.csv …" if name == "train" else "the labels: --label COLUMN"
-            )
-            raise InvalidInputError(f"name {how}.", argument=name)
-    validation_by = _parts.validation_from(settings)
-    if settings["compare"] and settings["test"] is None:
-        raise InvalidInputError(
-            "--compare needs rows that no method has chosen on: give them with --test FILE.",
-            argument="X_test",
-        )
-    if settings["compare"] and settings["timeout"] is not None:
-        raise InvalidInputError(
-            "--compare trains equally many models with every method, however long it takes: leave out "
-            "--timeout.",
-            argument="timeout",
-        )
+    from moew.decision import resolve_decision
+    from moew.search import prepare
+
+    _check_given(settings)
     path, label = settings["train"], settings["label"]
     separator = separator_from(settings["separator"])
     with stage(f"reading {path.name}"):
         frame = read_table(path, label=label, separator=separator)
     y = labels_of(frame, label, path)
     positive = positive_label(settings["positive"], y)
-    columns = _parts.metric_columns_from(list(settings["metric_column"]))
+    columns = _metric_columns_from(list(settings["metric_column"]))
     metric = metrics_from(settings, list(columns), positive)
-    rule = _parts.decision_from(settings["decision"])
+    rule = resolve_decision(settings["decision"])
     columns |= _found_columns(metric, rule, columns, settings["validation"], frame, separator)
-    features = named_columns(settings["features"], frame)
+    features, drop = (named_columns(settings[name], frame) for name in ("features", "drop"))
     if settings["id"] not in (*features, *columns.values()):
         frame = ids_as_written(frame, path, settings["id"], separator)
-    schema = learn_schema(
-        frame,
-        path,
-        label=label,
-        features=features,
-        drop=named_columns(settings["drop"], frame),
-        id_column=settings["id"],
-        sample_weight=settings["sample_weight"],
-        columns=columns,
-        together=settings["together"],
-        separator=separator,
-    )
+    weight, groups = settings["sample_weight"], settings["groups"]
+    roles = Roles(label, settings["id"], weight, columns, groups, features, drop)
+    schema = learn_schema(frame, path, roles, separator)
     # Where validation rows are given, training rows without the metric's columns are only trained on.
-    training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), together=True)
-    model = _parts.model_from(settings, training.X, training.y)
-    search = _search_settings(settings, model, metric, rule, validation_by, schema, storage, join)
+    training = schema.rows(frame, path, columns=None if settings["validation"] is None else (), groups=True)
+    model = _model_from(settings, training.X, training.y)
+    search = _search_settings(settings, model, metric, rule, schema, storage, join)
     validation = _other(schema, settings["validation"], "validation")
     test = _other(schema, settings["test"], "test")
-    return Job(
-        settings,
-        schema,
-        training,
-        validation,
-        test,
-        _prepared(settings, search, training, validation, test, positive),
-    )
-
-
-def _prepared(
-    settings: dict[str, Any],
-    search: SearchSettings,
-    training: TableRows,
-    validation: TableRows | None,
-    test: TableRows | None,
-    positive: Any,
-) -> Prepared:
-    from moew.search import prepare
-
     with _as_wrong_usage(settings, training):
-        prepared = prepare(
-            search,
-            user_rows(training, settings),
-            user_rows(validation, settings),
-            None if test is None else user_rows(test, settings),
-        )
+        of_test = None if test is None else user_rows(test, settings)
+        prepared = prepare(search, user_rows(training, settings), user_rows(validation, settings), of_test)
     evaluator = prepared.evaluator
     if positive is not None and evaluator.rule is not None and evaluator.pos_label != positive:
         raise InvalidInputError(
@@ -130,7 +87,25 @@ def _prepared(
             "function of yours.",
             argument="pos_label",
         )
-    return prepared
+    return Job(settings, schema, training, validation, test, prepared)
+
+
+def _check_given(settings: dict[str, Any]) -> None:
+    """Raise if options are missing, or exclude each other."""
+    for name, how in (("train", "training file: moew fit train.csv …"), ("label", "labels: --label COLUMN")):
+        if settings[name] is None:
+            raise InvalidInputError(f"name the {how}.", argument=name)
+    _validation_from(settings)
+    if settings["compare"] and settings["test"] is None:
+        raise InvalidInputError(
+            "--compare needs rows that no method has chosen on: give them with --test FILE.", argument="test"
+        )
+    if settings["compare"] and settings["timeout"] is not None:
+        raise InvalidInputError(
+            "--compare trains equally many models with every method, however long it takes: leave out "
+            "--timeout.",
+            argument="timeout",
+        )
 
 
 @contextmanager
@@ -146,30 +121,30 @@ def _as_wrong_usage(settings: dict[str, Any], training: TableRows) -> Iterator[N
                 f"LABEL, one of {labels[:10]}.",
                 argument="pos_label",
             ) from error
-        if isinstance(error, UndefinedMetricError):  # these rows cannot be judged by this metric
+        if isinstance(error, UndefinedMetricError):  # these rows cannot be evaluated by this metric
             raise InvalidInputError(*error.parts, argument=error.argument) from error
         raise
     except (ValueError, TypeError) as error:  # from scikit-learn, about data that it cannot use
         raise InvalidInputError(str(error)) from error
 
 
-def user_rows(rows: TableRows | None, settings: dict[str, Any]) -> UserRows:
+def user_rows(rows: TableRows | None, settings: dict[str, Any]) -> Rows:
     """Rows of a file as the library takes them; a program that is the metric gets their ids."""
-    from moew.data import UserRows
+    from moew.data import Rows
 
     if rows is None:
-        return UserRows(None, None)
+        return Rows(None, None)
     columns = dict(rows.columns)
     if settings["metric_command"] is not None:
         columns[ROW_ID] = rows.ids
-    return UserRows(rows.X, rows.y, rows.sample_weight, columns or None, rows.groups)
+    return Rows(rows.X, rows.y, rows.sample_weight, columns or None, rows.groups)
 
 
 def _other(schema: Schema, path: Path | None, what: str) -> TableRows | None:
     if path is None:
         return None
     with stage(f"reading {path.name}"):
-        rows = schema.read(path, together=True)
+        rows = schema.read(path, groups=True)
     if schema.sample_weight is not None and rows.sample_weight is None:
         tell(f"note: the {what} file has no column {schema.sample_weight!r}, so its rows count alike")
     if unknown := schema.unknown(rows.frame):
@@ -188,7 +163,7 @@ def _found_columns(
 ) -> dict[str, str]:
     """Columns that the metric, one or several in a dict, or the decision needs, and that the file it looks at
     has under their name."""
-    from moew.search._evaluate import column_names
+    from moew.search import column_names
 
     metrics = list(metric.values()) if isinstance(metric, dict) else [metric]
     needed = [name for name in column_names(metrics, rule) if name not in (ROW_ID, *given)]
@@ -199,7 +174,7 @@ def _found_columns(
         raise InvalidInputError(
             f"the metric or the decision needs {', '.join(map(repr, missing))} for each row: say which "
             f"column it is, with --metric-column {missing[0]}=COLUMN; the file has {there[:12]}.",
-            argument="metadata",
+            argument="columns",
         )
     return {name: name for name in needed}
 
@@ -209,40 +184,214 @@ def _search_settings(
     model: Any,
     metric: Any,
     rule: Any,
-    validation: Any,
     schema: Schema,
     storage: Path | None,
     join: bool,
 ) -> SearchSettings:
-    from moew.search import ExampleWeightSearch
+    from moew.search import MetricSearch
 
-    return ExampleWeightSearch(
+    in_batches = settings["batches"] * settings["batch_size"]
+    strategies = [name.strip() for names in settings["strategies"] for name in names.split(",")]
+    return MetricSearch.from_settings(
         model,
         metric=metric,
-        constraint=list(settings["constraint"]) or None,
+        constraints=list(settings["constraint"]) or None,
+        strategies=strategies or ["auto"],
         decision=rule,
-        embedding=_parts.embedding_from(settings, schema.features),
-        base_weights=settings["base_weights"],
-        sampler=_parts.sampler_from(settings),
-        radius=settings["radius"],
-        n_batches=settings["batches"],
-        batch_size=settings["batch_size"],
-        n_candidates=settings["candidates"],
-        alpha_zero_repeats=settings["alpha_zero_repeats"],
-        stop_when=settings["stop_when"],
-        timeout=settings["timeout"],
-        validation=validation,
-        final=settings["final"],
-        guard=settings["guard"],
-        honest=_parts.honest_from(settings["honest"]),
-        calibrate=settings["calibrate"],
+        embedding=_embedding_from(settings, schema.features),
+        sampler=_sampler_from(settings),
+        n_candidates=in_batches if settings["candidates"] is None else settings["candidates"],
+        evaluate_on=_validation_from(settings),
+        honest=_honest_from(settings["honest"]),
         storage=storage if storage is None else settings["storage"] or storage,
         study_name=settings.get("study_name", "moew"),
         join=join,
-        eval_share=settings["eval_share"],
-        n_jobs=settings["jobs"],
-        candidate_timeout=settings["candidate_timeout"],
-        most_failures=settings["most_failures"],
-        show_progress=True if storage is not None else None,
-        random_state=settings["seed"],
+        verbose=True if storage is not None else None,
+        **{one.argument: settings[str(one.name)] for one in options_of("search")},
     ).settings
+
+
+def _embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any:
+    """The embedding of a name, of `columns=a,b`, or of the user's `module:object`."""
+    from moew.embedding import EMBEDDINGS, columns_of_text
+
+    text: str = settings["embedding"]
+    changes = _given(settings, "embedding")
+    if changes or text in EMBEDDINGS:
+        paper = {"standardize": False} if settings["as_in_the_paper"] else {}
+        return _part_with(EMBEDDINGS, "embedding", text, changes, paper)
+    if text.startswith("columns="):
+        columns = columns_of_text(text)
+        of_metric = _metric_columns_from(list(settings["metric_column"]))
+        if missing := [name for name in columns if name not in features and name not in of_metric]:
+            others = f", and --metric-column {[*of_metric]}" if of_metric else ""
+            raise InvalidInputError(
+                f"--embedding {text}: no features are {missing}; they are {[*features]}{others}."
+            )
+        return columns
+    if not is_reference(text):
+        raise InvalidInputError(
+            f"--embedding {text!r} is none of {', '.join(EMBEDDINGS)}, columns=A,B and module:function."
+        )
+    found = find_object(text, "--embedding", settings["folder"])
+    if hasattr(found, "transform"):
+        raise InvalidInputError(
+            f"--embedding {text}: a transformer cannot be kept in a run folder; wrap it in a function of "
+            "(X, y), or use MetricSearch in Python."
+        )
+    return found
+
+
+def _sampler_from(settings: dict[str, Any]) -> Any:
+    """The sampler of a name, with its settings."""
+    from moew.samplers import SAMPLERS
+
+    changes = _given(settings, "sampler")
+    paper = {}
+    if settings["as_in_the_paper"]:
+        from moew.search import paper_settings
+
+        paper = asdict(paper_settings()["sampler"])
+    return _part_with(SAMPLERS, "sampler", settings["sampler"], changes, paper)
+
+
+def _given(settings: dict[str, Any], part: str) -> dict[str, tuple[str, Any]]:
+    """Settings of a part that were given: its parameter → (the option, the value)."""
+    given = {one.argument: (one.opts[0], settings[str(one.name)]) for one in options_of(part)}
+    return {parameter: setting for parameter, setting in given.items() if setting[1] is not None}
+
+
+def _part_with(
+    registry: Mapping[str, Any],
+    option: str,
+    name: str,
+    changes: Mapping[str, tuple[str, Any]],
+    paper: Mapping[str, Any],
+) -> Any:
+    """The part of that name with the paper's parameters, if it has them, and changed ones; the name alone if
+    there are none."""
+    takes = {known: set(signature(make).parameters) for known, make in registry.items()}
+    for parameter, (given, _) in changes.items():
+        if parameter not in takes.get(name, ()):
+            able = " or ".join(f"--{option} {known}" for known in registry if parameter in takes[known])
+            raise InvalidInputError(f"{given} is for {able}, not for --{option} {name}.")
+    values = {parameter: value for parameter, value in paper.items() if parameter in takes[name]}
+    values |= {parameter: value for parameter, (_, value) in changes.items()}
+    return registry[name](**values) if values else name
+
+
+def _honest_from(text: str) -> Any:
+    """The estimator's `honest`."""
+    if text in ("halves", "holdout"):
+        return text
+    if text == "none":
+        return None
+    share = _number(text, "--honest (halves, holdout, none or a share)")
+    if not 0 < share < 1:
+        raise InvalidInputError(f"--honest {text}: a share to hold out is above 0 and below 1.")
+    return share
+
+
+def _validation_from(settings: dict[str, Any]) -> Any:
+    """The estimator's `validation`: which rows candidates are evaluated on."""
+    folds, share = settings["folds"] or "auto", settings["validation_share"]
+    if share is None:
+        return "validation" if folds == "none" else folds
+    others = {"--validation": settings["validation"] is not None, f"--folds {folds}": isinstance(folds, int)}
+    for option, is_given in others.items():
+        if is_given:
+            raise InvalidInputError(
+                f"{option} and --validation-share exclude each other: held-out rows are for where there are "
+                "neither validation rows nor folds."
+            )
+    return share
+
+
+def _task_from(given: str, model: str, y: Any) -> Task:
+    """Whether classes or numbers are predicted: by --task, by what the model can do, or by the labels."""
+    if given in ("classification", "regression"):
+        return given  # type: ignore[return-value]
+    if model in MODELS and not (MODELS[model].classifier and MODELS[model].regressor):
+        return "classification" if MODELS[model].classifier else "regression"
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "iuf":
+        return "classification"
+    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        return "regression"
+    n_different = len(np.unique(labels))
+    if n_different <= _MOST_CLASSES:
+        return "classification"
+    raise InvalidInputError(
+        f"the labels are {n_different} different whole numbers: say --task classification or "
+        "--task regression."
+    )
+
+
+def _model_from(settings: dict[str, Any], X: Any, y: Any) -> Any:
+    """The model, not fitted."""
+    from moew.search import task_of
+
+    name = settings["model"]
+    options = dict(_pair(text, "--model-option") for text in settings["model_option"])
+    values = {key: option_value(value) for key, value in options.items()}
+    if name in MODELS:
+        task = _task_from(settings["task"], name, y)
+        model = built_in_model(name, X, task, values)
+        _check_labels(y, task, name)
+        return model
+    if not is_reference(name):
+        near = get_close_matches(name, MODELS, n=1, cutoff=0.5)
+        hint = f"perhaps {near[0]}? They are" if near else "they are"
+        raise InvalidInputError(
+            f"there is no model {name!r}; {hint} {', '.join(MODELS)}, or module:object of yours."
+        )
+    model = find_object(name, "--model", settings["folder"])
+    if isinstance(model, type) or (callable(model) and not hasattr(model, "fit")):
+        try:
+            model = model()
+        except Exception as error:  # the user's own code
+            raise InvalidInputError(
+                f"--model {name}: {name.partition(':')[2]}() failed: {type(error).__name__}: {error}"
+            ) from error
+    if not (hasattr(model, "fit") and hasattr(model, "get_params")):
+        raise InvalidInputError(f"--model {name} is no scikit-learn estimator, but {type(model).__name__}.")
+    found = task_of(model)
+    if settings["task"] not in ("auto", found):
+        raise InvalidInputError(
+            f"--model {name} is for {found}, but --task says {settings['task']}.", argument="estimator"
+        )
+    _check_labels(y, found, name)
+    return with_options(model, values)
+
+
+def _check_labels(y: Any, task: Task, model: str) -> None:
+    labels = np.asarray(y)
+    if task == "regression" and labels.dtype.kind not in "iufb":
+        raise InvalidInputError(
+            f"the labels are texts, such as {str(labels[0])!r}, and --model {model} predicts numbers here."
+        )
+    if task == "classification" and labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        odd = float(labels[labels != np.floor(labels)][0])
+        raise InvalidInputError(
+            f"the labels are numbers, such as {odd:g}, and --model {model} predicts classes here. For "
+            "numbers take a model such as ridge or hist_gradient_boosting, without --task classification."
+        )
+
+
+def _metric_columns_from(given: list[str]) -> dict[str, str]:
+    """Names and columns of texts such as `cost=amount`; a bare name is a column of that name."""
+    return dict(_pair(text, "--metric-column") if "=" in text else (text, text) for text in given)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise InvalidInputError(f"{option} is NAME=VALUE, got {text!r}.")
+    return name, value
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"{option} needs a number, got {text!r}.") from None

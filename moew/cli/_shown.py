@@ -17,7 +17,7 @@ from moew._util.numbers import alike, count
 from moew._util.whole_files import writing
 
 if TYPE_CHECKING:
-    from moew.search._result import SearchResult
+    from moew.search import SearchResult
 
 _NARROWEST = 40  # columns of a terminal that lines are made for
 _WORDS = {
@@ -25,8 +25,7 @@ _WORDS = {
     "result.json": "the numbers above, for programs",
     "settings.toml": "all settings, for --config",
     "weights.parquet": "row id and weight of each training row, as the model was trained",
-    "study.log": "every candidate (an Optuna journal, for optuna-dashboard)",
-    "study.log.predictions": "what the candidates predicted, for `moew resume`",
+    "study.db": "every candidate and what it predicted, for `moew resume` (a file of SQLite)",
     "parts.json": "weights and decision as functions of new rows",
     "report.json": "what the report is made from",
 }
@@ -83,7 +82,7 @@ def show_csv(text: str) -> None:
 
 def show_json(content: Any) -> None:
     """Write one JSON object to standard output."""
-    from moew._util.plain import plain
+    from moew._util.state import plain
 
     text = json.dumps(plain(content), ensure_ascii=False, allow_nan=False)
     _write("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))
@@ -127,58 +126,44 @@ def _show_as_list(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         show(f"{row[0]}\n  {', '.join(cells)}")
 
 
-def show_result(result: SearchResult, report: Mapping[str, Any]) -> None:
-    """Show all ways to the metric with their scores, and which of them is handed out."""
-    from moew.report._ways import about_marks, marked_name
+def show_result(result: SearchResult, data: Mapping[str, Any]) -> None:
+    """Show all strategies with their scores, and which of them is selected."""
+    from moew.report import about_marks, from_json, marked_name
 
-    better = "higher" if result.greater_is_better else "lower"
-    held = f", {result.n_holdout:,} set aside" if result.n_holdout else ""
-    tested = report["tested"]
-    test = "" if tested is None else f", {tested['n_rows']:,} test rows"
-    show(f"\n{result.metric} on {result.rows_judged}{held}{test} ({better} is better)\n")
-    scores = [
-        value
-        for way in report["ways"]
-        for value in (way["best"], way["honest"], way["difference"], way["margin"], _tested(tested, way))
-    ]
-    shown = iter(alike(scores, errors=[way["margin"] for way in report["ways"]]))
+    report = from_json(data)
+    metric, tested, listed = report.metric, report.tested, report.strategies
+    held = f", {metric.n_holdout:,} set aside" if metric.n_holdout else ""
+    test = "" if tested is None else f", {tested.n_rows:,} test rows"
+    show(f"\n{result.metric} on {result.evaluated_on}{held}{test} ({metric.better} is better)\n")
+    scores: list[float | None] = []
+    for one in listed:  # of test rows the unweighted model and the one that is selected have a score
+        on_test = getattr(tested, "moew" if one.selected else one.name, None)
+        scores += [one.apparent, one.honest, one.difference, one.margin, on_test]
+    texts = iter(alike(scores, errors=[one.margin for one in listed]))
     rows = []
-    for way in report["ways"]:
-        best, honest, gain, margin, test_score = (next(shown) for _ in range(5))
-        gain = f"+{gain}" if (way["difference"] or 0) > 0 else gain
-        told = ["handed out", ""] if way["handed_out"] else [gain, margin]
-        rows.append([marked_name(way), best, honest, *told, *([] if tested is None else [test_score])])
-    heads = ("way", "best", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
+    for one in listed:
+        apparent, honest, gain, margin, test_score = (next(texts) for _ in range(5))
+        gain = f"+{gain}" if (one.difference or 0) > 0 else gain
+        told = ["selected", ""] if one.selected else [gain, margin]
+        rows.append([marked_name(one), apparent, honest, *told, *([] if tested is None else [test_score])])
+    heads = ("strategy", "apparent", "honest", "gain", "± 95 %", *([] if tested is None else ["test"]))
     show_table(heads, rows)
+    aside = ""
+    if metric.honest == "holdout":  # where the strategies are not evaluated
+        values = alike([row.honest for row in report.scores])
+        words = ", ".join(f"{row.name} {text}" for row, text in zip(report.scores, values, strict=True))
+        aside = f"\nOn {metric.n_holdout:,} rows set aside: {words}."
     show(
-        f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Handed out: "
-        f"{result.chosen}, {result.reason}.\n"
-        "best: as chosen; honest: corrected for the choice; gain: against what is handed out." + _held(report)
+        f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Selected: "
+        f"{result.selected}, {result.reason}.\n"
+        f"apparent: as selected; honest: corrected for the choice; gain: against the selected model.{aside}"
     )
-    if marks := about_marks(report["ways"]):
+    if marks := about_marks(listed):
         show(marks)
     for line in [] if result.pareto is None else result.pareto.lines():
         show(line)
-    for note in report["notes"]:
+    for note in report.notes:
         show(f"Note: {note}")
-
-
-def _tested(tested: Mapping[str, Any] | None, way: Mapping[str, Any]) -> float | None:
-    """The way's score on test rows: the unweighted model and the one that is handed out have one."""
-    if tested is None:
-        return None
-    found: float | None = tested.get("moew" if way["handed_out"] else way["name"])
-    return found
-
-
-def _held(report: Mapping[str, Any]) -> str:
-    """The honest score on rows set aside, which the ways are not judged on."""
-    held = report["metric"]["n_holdout"]
-    if report["metric"]["honest"] != "holdout":
-        return ""
-    scores = alike([row["honest"] for row in report["scores"]])
-    words = ", ".join(f"{row['name']} {text}" for row, text in zip(report["scores"], scores, strict=True))
-    return f"\nOn {held:,} rows set aside: {words}."
 
 
 def show_verdict(report: Mapping[str, Any]) -> None:
@@ -202,8 +187,8 @@ def show_comparison(comparison: Any) -> None:
     )
     texts = zip(comparison.rows, comparison.texts, strict=True)
     rows = [(row.method, str(row.n_models), *shown) for row, shown in texts]
-    show_table(("way", "models", "best", "honest", "test", "± 95 %"), rows)
-    show(f"\nmoew − uniform on test: {comparison.difference_in_words}.")
+    show_table(("strategy", "models", "apparent", "honest", "test", "± 95 %"), rows)
+    show(f"\nmoew − unweighted on test: {comparison.difference_in_words}.")
     for row in comparison.rows:
         if row.note:
             show(f"{row.method}: {row.note}")

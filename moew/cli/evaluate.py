@@ -6,82 +6,65 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from moew._util.numbers import count, number, signed
 from moew.cli import _shown
-from moew.cli._ending import one_line_errors, tell
-from moew.cli._users_code import users_code
-from moew.cli.predict import (
-    _FILE,
-    _FOLDER,
-    _TRUST,
-    refuse_to_overwrite,
-    separator_option,
-    unseen_categories,
-)
+from moew.cli._ending import tell
+from moew.cli._metric import metric_from, positive_label
+from moew.cli._options import settings_of_run
+from moew.cli._users_code import is_reference, users_code
+from moew.cli.predict import TRUST, of_run_and_table, refuse_to_overwrite, unseen_categories
 from moew.exceptions import InvalidInputError, MoewError
 
 if TYPE_CHECKING:
     from moew.cli.runs import FinishedRun
     from moew.cli.runs._schema import TableRows
     from moew.data import LabelledRows
-    from moew.inspection._tested import ModelScore
-    from moew.search._evaluate import Evaluator
+    from moew.inspection import ModelScore
+    from moew.search import Evaluator
     from moew.types import Task
 
 
-def command() -> click.Command:
-    @click.command()
-    @click.argument("run", type=_FOLDER)
-    @click.argument("table", type=_FILE)
-    @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The scores, as a table.")
-    @separator_option
-    @click.option("--trust", is_flag=True, help=f"{_TRUST[:-1]}; and use a metric of your own.")
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
-    def evaluate(
-        run: Path, table: Path, out: Path | None, separator: str | None, trust: bool, as_json: bool
-    ) -> None:
-        """Judge the models of a run on labelled rows, by the metric of the run.
+@of_run_and_table("The scores, as a table.", f"{TRUST[:-1]}; and use a metric of your own.")
+def evaluate(
+    run: Path, table: Path, out: Path | None, separator: str | None, trust: bool, as_json: bool
+) -> None:
+    """Evaluate the models of a run on labelled rows, by the metric of the run.
 
-        \b
-        moew evaluate run/ labelled.csv
+    \b
+    moew evaluate run/ labelled.csv
 
-        What was handed out stands beside the unweighted model and the simple ways
-        that the folder holds, with 95 % intervals. Take rows that no choice was
-        made on: neither the training file nor the validation file.
-        """
-        with one_line_errors():
-            from moew.cli.runs import load_run
-            from moew.cli.runs._separators import separator_from
+    The selected model stands beside the unweighted model and the simple strategies
+    that the folder holds, with 95 % intervals. Take rows that no choice was
+    made on: neither the training file nor the validation file.
+    """
+    from moew.cli.runs import load_run
+    from moew.cli.runs._tables import separator_from
 
-            refuse_to_overwrite(table, out)
-            found = load_run(run)
-            chosen, files = _result_of(run)
-            _say_if_it_was_used(files, table)
-            rows = found.schema.read(table, ids=False, together=True, separator=separator_from(separator))
-            unseen = unseen_categories(found.schema, rows, table)
-            with users_code():
-                record = _evaluated(found, chosen, rows, trust=trust)
-            record |= {"file": str(table), "unseen_categories": unseen}
-            if out is not None:
-                _write(record, out)
-            if as_json:
-                _shown.show_json(record if out is None else {**record, "out": str(out)})
-            else:
-                _show(record, out)
-
-    return evaluate
+    refuse_to_overwrite(table, out)
+    found = load_run(run)
+    chosen, files = _result_of(run)
+    _say_if_it_was_used(files, table)
+    rows = found.schema.read(table, ids=False, groups=True, separator=separator_from(separator))
+    unseen = unseen_categories(found.schema, rows, table)
+    with users_code():
+        record = _evaluated(found, chosen, rows, trust=trust)
+    record |= {"file": str(table), "unseen_categories": unseen}
+    if out is not None:
+        _write(record, out)
+    if as_json:
+        _shown.show_json(record if out is None else {**record, "out": str(out)})
+    else:
+        _show(record, out)
 
 
 def _result_of(run: Path) -> tuple[str, dict[str, str]]:
-    """The way that was handed out, and digests of the files that the run was made with."""
+    """The strategy that was selected, and digests of the files that the run was made with."""
     from moew.cli.runs._folder import RESULT, RunFolder
     from moew.saving import reading
 
     result = RunFolder(run).read_json(RESULT)
     with reading(run / RESULT):
-        return str(result["chosen"]), {name: str(of["sha256"]) for name, of in result["data"].items()}
+        return str(result["selected"]), {name: str(of["sha256"]) for name, of in result["data"].items()}
 
 
 def _say_if_it_was_used(files: dict[str, str], table: Path) -> None:
@@ -95,33 +78,30 @@ def _say_if_it_was_used(files: dict[str, str], table: Path) -> None:
 
 
 def _evaluated(run: FinishedRun, chosen: str, rows: TableRows, *, trust: bool) -> dict[str, Any]:
-    from moew.data._groups import count_groups
+    from moew.data import count_groups
     from moew.inspection import score_models
-    from moew.search._ways import UNWEIGHTED
+    from moew.search import UNWEIGHTED
 
-    evaluator, judged = _judge(run, rows, trust)
-    models = run.models_by_way(chosen, trust=trust)
-    scores = score_models(models, UNWEIGHTED, evaluator, judged)
+    evaluator, evaluated = _evaluated_rows(run, rows, trust)
+    models = run.models_by_strategy(chosen, trust=trust)
+    scores = score_models(models, UNWEIGHTED, evaluator, evaluated)
     if scores[chosen].reason:
         raise MoewError(f"the metric {evaluator.metric.name!r} fails on these rows: {scores[chosen].reason}")
     return {
         "metric": evaluator.metric.name,
         "greater_is_better": evaluator.metric.greater_is_better,
-        "rows": len(judged),
-        "groups": None if judged.groups is None else count_groups(judged.groups),
-        "models": [_record(way, way == chosen, score) for way, score in scores.items()],
+        "rows": len(evaluated),
+        "groups": None if evaluated.groups is None else count_groups(evaluated.groups),
+        "models": [_record(strategy, strategy == chosen, score) for strategy, score in scores.items()],
     }
 
 
-def _judge(run: FinishedRun, rows: TableRows, trust: bool) -> tuple[Evaluator, LabelledRows]:
+def _evaluated_rows(run: FinishedRun, rows: TableRows, trust: bool) -> tuple[Evaluator, LabelledRows]:
     """The run's metric, and the rows as it takes them."""
-    from moew.cli._metric import metric_from, positive_label
-    from moew.cli._objects import is_reference
     from moew.cli._prepare import user_rows
-    from moew.cli._run_settings import settings_of_run
     from moew.cli.runs._folder import SETTINGS
     from moew.data import labelled_rows
-    from moew.search._evaluate import Evaluator
+    from moew.search import Evaluator
 
     settings = settings_of_run(run.folder / SETTINGS, needs_files=False)
     own = settings["metric_command"] or settings["metric"]
@@ -136,15 +116,15 @@ def _judge(run: FinishedRun, rows: TableRows, trust: bool) -> tuple[Evaluator, L
     evaluator = Evaluator(metric, None, run.classes)
     rules = [rule for rule in (run.decision, run.unweighted_decision, run.tuned_decision) if rule is not None]
     names = [*evaluator.column_names, *(name for rule in rules for name in rule.columns)]
-    judged = labelled_rows(user_rows(rows, settings), task, "labelled", list(dict.fromkeys(names)))
-    evaluator.check_columns(judged, "metadata")
-    return evaluator, judged
+    evaluated = labelled_rows(user_rows(rows, settings), task, "labelled", list(dict.fromkeys(names)))
+    evaluator.check_columns(evaluated, "columns")
+    return evaluator, evaluator.rows_by_weight(evaluated)
 
 
-def _record(way: str, handed_out: bool, score: ModelScore) -> dict[str, Any]:
+def _record(strategy: str, selected: bool, score: ModelScore) -> dict[str, Any]:
     return {
-        "way": way,
-        "handed_out": handed_out,
+        "strategy": strategy,
+        "selected": selected,
         "value": _known(score.value),
         "interval": [_known(end) for end in score.interval],
         "gain": _known(score.gain),
@@ -161,14 +141,12 @@ def _known(value: float) -> float | None:
 def _write(record: dict[str, Any], out: Path) -> None:
     from moew.cli.runs._tables import write_table
 
-    models = record["models"]
-    columns: dict[str, Any] = {name: [one[name] for one in models] for name in ("way", "handed_out", "value")}
-    for name in ("interval", "gain_interval"):
-        if name == "gain_interval":
-            columns["gain"] = [one["gain"] for one in models]
-        for place, end in enumerate(("low", "high")):
-            columns[f"{name.removesuffix('interval')}{end}"] = [one[name][place] for one in models]
-    write_table(columns, out)
+    names = ("strategy", "selected", "value", "low", "high", "gain", "gain_low", "gain_high")
+    rows = [
+        (*(one[name] for name in names[:3]), *one["interval"], one["gain"], *one["gain_interval"])
+        for one in record["models"]
+    ]
+    write_table({name: list(of) for name, of in zip(names, zip(*rows, strict=True), strict=True)}, out)
 
 
 def _show(record: dict[str, Any], out: Path | None) -> None:
@@ -179,7 +157,7 @@ def _show(record: dict[str, Any], out: Path | None) -> None:
     models = record["models"]
     rows = [
         [
-            one["way"] + (" (handed out)" if one["handed_out"] else ""),
+            one["strategy"] + (" (selected)" if one["selected"] else ""),
             number(one["value"]),
             _interval(one["interval"], number),
             signed(one["gain"]),
@@ -187,11 +165,11 @@ def _show(record: dict[str, Any], out: Path | None) -> None:
         ]
         for one in models
     ]
-    _shown.show_table(("way", "value", "95 % interval", "gain", "95 % interval"), rows)
+    _shown.show_table(("strategy", "value", "95 % interval", "gain", "95 % interval"), rows)
     _shown.show(f"\n{_verdict(models)}\nGain: over the unweighted model on the same rows; above 0 is better.")
     for one in models:
         if one["reason"]:
-            _shown.show(f"{one['way']}: {one['reason']}")
+            _shown.show(f"{one['strategy']}: {one['reason']}")
     if out is not None:
         _shown.show(f"The scores are in {out}")
 
@@ -202,22 +180,18 @@ def _interval(ends: list[float | None], write: Any) -> str:
 
 
 def _verdict(models: list[dict[str, Any]]) -> str:
-    """What the rows say about what was handed out, in a sentence."""
-    from moew.search._ways import UNWEIGHTED
+    """What the rows say about the selected model, in a sentence."""
+    from moew.search import UNWEIGHTED
 
-    (handed,) = (one for one in models if one["handed_out"])
-    low, high = handed["gain_interval"]
-    if handed["way"] == UNWEIGHTED:
-        return "The unweighted model itself was handed out."
+    (selected,) = (one for one in models if one["selected"])
+    low, high = selected["gain_interval"]
+    if selected["strategy"] == UNWEIGHTED:
+        return "The unweighted model itself was selected."
     if low is None:
         return "How sure the gain is cannot be told: there is no unweighted model, or too few rows."
+    name = f"selected model ({selected['strategy']})"
     if low == high == 0:
-        return f"On these rows what was handed out ({handed['way']}) does as well as the unweighted model."
-    if low > 0:
-        return f"What was handed out ({handed['way']}) is better than the unweighted model, beyond chance."
-    if high < 0:
-        return f"What was handed out ({handed['way']}) is worse than the unweighted model, beyond chance."
-    return (
-        f"These rows cannot tell what was handed out ({handed['way']}) from the unweighted model: the "
-        "difference may be chance."
-    )
+        return f"On these rows the {name} does as well as the unweighted model."
+    if low > 0 or high < 0:
+        return f"The {name} is {'better' if low > 0 else 'worse'} than the unweighted model, beyond chance."
+    return f"These rows cannot tell the {name} from the unweighted model: the difference may be chance."

@@ -12,36 +12,29 @@ from moew.cli import _shown
 from moew.cli._ending import one_line_errors
 
 
-def command() -> click.Command:
-    @click.command()
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of tables.")
-    def metrics(as_json: bool) -> None:
-        """List the metrics that --metric can name, with one line each."""
-        with one_line_errors():
-            ours, scorers = _ours(), _scorers()
-            if as_json:
-                _shown.show_json({"moew": ours, "scikit-learn": scorers})
-                return
-            click.echo("moew's metrics:\n")
-            _show(ours)
-            click.echo("\nscikit-learn's scorers (higher is better):\n")
-            _show(scorers)
-            click.echo(
-                "\nColumns come by --metric-column NAME=COLUMN. Your own: --metric module:function,\n"
-                'or a program in any language: --metric-command "./score {predictions}".'
-            )
-
-    return metrics
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of tables.")
+@one_line_errors()
+def metrics(as_json: bool) -> None:
+    """List the metrics that --metric can name, with one line each."""
+    ours, scorers = _ours(), _scorers()
+    if as_json:
+        _shown.show_json({"moew": ours, "scikit-learn": scorers})
+        return
+    click.echo("moew's metrics:\n")
+    _show(ours)
+    click.echo("\nscikit-learn's scorers (higher is better):\n")
+    _show(scorers)
+    click.echo(
+        "\nColumns come by --metric-column NAME=COLUMN. Your own: --metric module:function,\n"
+        'or a program in any language: --metric-command "./score {predictions}".'
+    )
 
 
 def _show(entries: list[dict[str, Any]]) -> None:
-    rows = [(entry["name"], _words(entry)) for entry in entries]
+    needs = [f" Needs {', '.join(entry['columns'])}." if entry["columns"] else "" for entry in entries]
+    rows = [(entry["name"], entry["summary"] + more) for entry, more in zip(entries, needs, strict=True)]
     _shown.show_table(("name", "what"), rows, texts=2)
-
-
-def _words(entry: dict[str, Any]) -> str:
-    needs = f" Needs {', '.join(entry['columns'])}." if entry["columns"] else ""
-    return f"{entry['summary']}{needs}"
 
 
 def _ours() -> list[dict[str, Any]]:

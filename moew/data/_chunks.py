@@ -11,22 +11,25 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from moew._util.checks import COUNT
 from moew.exceptions import InvalidInputError
-from moew.types import Labels, Rows
+from moew.types import Features, Labels
 
 CHUNK_ROWS = 65_536  # 50 columns of float64 are 26 MB
-Column = str | int
+ColumnKey = str | int
 Result = TypeVar("Result")
 
 
 class Chunk(NamedTuple):
     """Consecutive labelled rows of a source."""
 
-    X: Rows
+    X: Features
     y: Labels
 
 
-def iter_chunks(source: Any, *, label: Column | None = None, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
+def iter_chunks(
+    source: Any, *, label: ColumnKey | None = None, chunk_rows: int = CHUNK_ROWS
+) -> Iterator[Chunk]:
     """Yield the rows of `source` in order, at most `chunk_rows` at a time, each chunk a copy in memory.
 
     `source` is a Parquet file or a folder of them, a .npy file, an array or a memory map (n, D), a data
@@ -35,15 +38,17 @@ def iter_chunks(source: Any, *, label: Column | None = None, chunk_rows: int = C
     number in an array; leave it out where the source gives pairs. Chunks of an iterable that are longer than
     `chunk_rows` are cut; shorter ones are not joined.
     """
-    for piece in _checked_pieces(source, chunk_rows):
+    COUNT.check("chunk_rows", chunk_rows)
+    for piece in _pieces(source, int(chunk_rows)):
         chunk = _labelled(piece, label)
         if len(chunk.y):
             yield chunk
 
 
-def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Rows]:
+def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Features]:
     """As `iter_chunks`, for rows without labels: all columns are features, and pairs (X, y) are refused."""
-    for piece in _checked_pieces(source, chunk_rows):
+    COUNT.check("chunk_rows", chunk_rows)
+    for piece in _pieces(source, int(chunk_rows)):
         if _is_pair(piece):
             raise InvalidInputError(
                 "rows without labels are wanted, but a pair came, which is read as (X, y): pass X alone, and "
@@ -55,10 +60,10 @@ def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Rows]:
 
 
 def map_chunks(
-    function: Callable[[Rows, Labels], Result],
+    function: Callable[[Features, Labels], Result],
     source: Any,
     *,
-    label: Column | None = None,
+    label: ColumnKey | None = None,
     chunk_rows: int = CHUNK_ROWS,
 ) -> Iterator[Result]:
     """Yield `function(X, y)` for each chunk of `source`.
@@ -80,14 +85,6 @@ def check_readable_again(source: Any) -> None:
         )
 
 
-def _checked_pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
-    if not isinstance(chunk_rows, int | np.integer) or isinstance(chunk_rows, bool) or chunk_rows < 1:
-        raise InvalidInputError(
-            f"chunk_rows must be a whole number of 1 or more, got {chunk_rows!r}.", argument="chunk_rows"
-        )
-    return _pieces(source, int(chunk_rows))
-
-
 def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
     if isinstance(source, str | os.PathLike):
         yield from _file_pieces(Path(source), chunk_rows)
@@ -98,16 +95,14 @@ def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
             raise InvalidInputError(
                 f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row.", argument="y"
             )
-        for rows in _ranges(n, chunk_rows):
-            yield _take(X, rows), _take(y, rows)
+        for start in range(0, n, chunk_rows):
+            yield _take(X, start, chunk_rows), _take(y, start, chunk_rows)
     elif _is_table(source):
         source = source.tocsr() if hasattr(source, "tocsr") else source  # for row slices
-        for rows in _ranges(_n_rows(source), chunk_rows):
-            yield _take(source, rows)
-    elif callable(source):
-        yield from _iterable_pieces(source(), chunk_rows)
+        for start in range(0, _n_rows(source), chunk_rows):
+            yield _take(source, start, chunk_rows)
     else:
-        yield from _iterable_pieces(source, chunk_rows)
+        yield from _iterable_pieces(source() if callable(source) else source, chunk_rows)
 
 
 def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
@@ -129,12 +124,10 @@ def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
         with _as_parquet(file):
             opened = ParquetFile(file, pre_buffer=False)  # otherwise everything that was read stays in memory
         with opened:
-            with _as_parquet(file):
-                batches = opened.iter_batches(batch_size=chunk_rows)
+            batches = (batch.to_pandas() for batch in opened.iter_batches(batch_size=chunk_rows))
             while True:
                 with _as_parquet(file):  # what is damaged may lie in the middle
-                    batch = next(batches, None)
-                    rows = None if batch is None else batch.to_pandas()
+                    rows = next(batches, None)
                 if rows is None:
                     break
                 yield rows
@@ -173,7 +166,7 @@ def _iterable_pieces(chunks: Any, chunk_rows: int) -> Iterator[Any]:
         yield from _pieces(chunk, chunk_rows)
 
 
-def _labelled(piece: Any, label: Column | None) -> Chunk:
+def _labelled(piece: Any, label: ColumnKey | None) -> Chunk:
     if _is_pair(piece):
         if label is not None:
             raise InvalidInputError(
@@ -239,15 +232,13 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0])
 
 
-def _ranges(n_rows: int, chunk_rows: int) -> Iterator[slice]:
-    return (slice(start, min(start + chunk_rows, n_rows)) for start in range(0, n_rows, chunk_rows))
-
-
-def _take(rows_of: Any, rows: slice) -> Any:
+def _take(rows_of: Any, start: int, n: int) -> Any:
+    """The n rows from `start`, or fewer at the end."""
+    rows = slice(start, start + n)
     if hasattr(rows_of, "iloc"):
         return rows_of.iloc[rows]
     if hasattr(rows_of, "to_pandas") and hasattr(rows_of, "column_names"):  # an Arrow table or record batch
-        return rows_of.slice(rows.start, rows.stop - rows.start).to_pandas()
+        return rows_of.slice(start, n).to_pandas()
     if not isinstance(rows_of, np.ndarray):
         return rows_of[rows]
     taken = np.array(rows_of[rows])

@@ -1,24 +1,24 @@
-"""Encode columns and labels as numbers: one column at a time, arrays of numbers in blocks of rows, labels.
-
-An array that holds only numbers is encoded in blocks of rows, which gives the same bits faster than column by
-column. Blocks are small on purpose: arrays of several megabytes that are allocated and freed between small
-long-lived ones fragment the heap, and memory use would grow with every batch.
-"""
+"""Columns of tables, and labels: their names and values, what is missing, and which labels there are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
 
-from moew.exceptions import InvalidInputError
-from moew.types import BoolArray, FloatArray, IntArray, Labels, Rows
+from moew._util.checks import refusing
+from moew._util.numbers import count
+from moew.exceptions import Argument, InvalidInputError
+from moew.types import BoolArray, Features, FloatArray, IntArray, Labels
 
 Kind = Literal["numeric", "binary", "categorical"]
-_BLOCK_BYTES = 2**20
+# How the names of date dtypes begin in pandas, polars and Arrow.
+_DATES = ("datetime", "timedelta", "period", "Date", "Duration", "timestamp", "date", "duration", "time")
 
 
 @dataclass(frozen=True)
@@ -33,58 +33,160 @@ class Column:
     flag_missing: bool = False
 
 
-def is_numeric_array(X: Rows) -> bool:
-    """Whether X is a NumPy array of numbers, so that its columns need not be checked one by one."""
-    return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+def column_names(X: Features) -> list[str] | None:
+    """The column names of a data frame, None for an array."""
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
-def row_blocks(X: np.ndarray[Any, Any]) -> Iterator[slice]:
-    """Slices of the rows of X (n, D) in order, each about a megabyte of float64; one slice if X is empty."""
-    n, D = X.shape
-    size = max(1, _BLOCK_BYTES // (8 * max(1, D)))
-    return (slice(start, start + size) for start in range(0, max(1, n), size))
+def check_distinct_columns(X: Features, argument: str = "X") -> None:
+    """Raise if two columns of a data frame have the same name."""
+    counts = Counter(column_names(X) or [])
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
+        raise InvalidInputError(
+            f"{argument} has more than one column named {repeated}; give each its own name.",
+            argument=argument,
+        )
 
 
-def encode_numbers(columns: list[Column], X: np.ndarray[Any, Any], encoded: FloatArray) -> int | None:
-    """Encode numbers X (n, D) into `encoded` (n, D'); no column may be categorical.
+def check_same_columns(X: Features, names: list[str] | None, n_columns: int, what: str) -> None:
+    """Raise unless X has the columns of the training rows (same names in the same order, or same number)."""
+    _refuse_sparse(X)
+    got = column_names(X)
+    if names is not None and got is not None and got != names:
+        missing, extra = [n for n in names if n not in got], [n for n in got if n not in names]
+        detail = f"missing: {missing}, extra: {extra}" if missing or extra else "they are in another order"
+        raise InvalidInputError(
+            f"{what} must have the columns of the training rows ({detail}).", argument="X"
+        )
+    if got is None:
+        _check_two_dimensions(np.shape(X))
+    check_width(np.shape(X)[1], n_columns, what)
 
-    Returns None, or the index of the first column that holds an infinite number.
+
+def check_width(got: int, n_columns: int, what: str) -> None:
+    """Raise unless a table has as many columns as the training rows."""
+    if got != n_columns:
+        raise InvalidInputError(
+            f"{what} have {got} columns, the training rows have {n_columns}.", argument="X"
+        )
+
+
+def _check_two_dimensions(shape: tuple[int, ...], advice: str = "") -> None:
+    if len(shape) != 2:
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), got shape {shape}.{advice}", argument="X"
+        )
+
+
+def _refuse_sparse(X: Features) -> None:
+    if hasattr(X, "tocsr"):
+        raise InvalidInputError(
+            "sparse X cannot be encoded here; pass a dense array (X.toarray()), or choose an embedding "
+            "and base weights that do not look at X, such as ",
+            Argument("embedding", "label"),
+            ".",
+            argument="X",
+        )
+
+
+def columns_of(X: Features) -> list[tuple[str, np.ndarray[Any, Any]]]:
+    """Name and values (n,) of every column; categories are objects, with None for missing values."""
+    _refuse_sparse(X)
+    if hasattr(X, "columns"):
+        check_distinct_columns(X)
+        return [(f"column {name!r}", _frame_column(X[name])) for name in X.columns]
+    values = np.asarray(X)
+    if values.dtype.kind in "mM":
+        raise InvalidInputError(
+            f"X holds dates ({values.dtype}); turn them into numbers first, such as days.", argument="X"
+        )
+    _check_two_dimensions(values.shape)
+    return [(f"column {j}", values[:, j]) for j in range(values.shape[1])]
+
+
+def huge_columns(X: Features) -> list[str]:
+    """Names of the columns with infinite values or values too large for single precision."""
+    limit = float(np.finfo(np.float32).max)
+    try:
+        floats = [(name, values) for name, values in columns_of(X) if values.dtype.kind == "f"]
+    except Exception:  # this only adds detail to another error, which must not be replaced by a new one
+        return []
+    return [name for name, values in floats if (np.abs(values.astype(np.float64)) > limit).any()]
+
+
+def marked_as_categories(X: Features) -> list[bool]:
+    """For each column, whether its dtype in the data frame is categorical."""
+    if hasattr(X, "columns"):
+        return [str(X[name].dtype) == "category" for name in X.columns]
+    return [False] * int(np.shape(X)[1])
+
+
+def _frame_column(series: Any) -> np.ndarray[Any, Any]:
+    """A data frame's column as a plain array; nullable and string dtypes become object or float."""
+    dtype = str(series.dtype)
+    if dtype.startswith(_DATES):
+        raise InvalidInputError(
+            f"column {series.name!r} holds dates ({dtype}); turn it into numbers first, such as days.",
+            argument="X",
+        )
+    values = np.asarray(series)
+    return values if values.dtype.kind in "biuf" else np.asarray(series, dtype=object)
+
+
+def read_only(values: Any, deep: bool = True) -> Any:
+    """A read-only view of an array; a copy of a data frame or a sparse matrix; anything else as it is.
+
+    Frames are copied in full, because scikit-learn's `copy=False` bypasses pandas' copy-on-write. Where no
+    model gets the frame, `deep=False` is enough and costs nothing.
     """
-    is_numeric = np.array([column.kind == "numeric" for column in columns])
-    numeric, binary = np.flatnonzero(is_numeric), np.flatnonzero(~is_numeric)
-    flagged = np.flatnonzero([column.flag_missing for column in columns])
-    places = np.cumsum([0, *(1 + column.flag_missing for column in columns[:-1])])
-    offset, scale, fill = np.array([(c.offset, c.scale, c.fill) for c in columns]).T[:, numeric]
-    yes = np.array([_number_of_yes(columns[j]) for j in binary.tolist()])
-    can_miss = X.dtype.kind == "f"
-    if can_miss:
-        with np.errstate(over="ignore"):
-            fill = fill.astype(X.dtype)  # rounded as the column's other numbers are
-    for rows in row_blocks(X):
-        block, target = X[rows], encoded[rows]
-        numbers = block.astype(np.float64) if not len(binary) else block[:, numeric].astype(np.float64)
-        if can_miss:
-            np.copyto(numbers, fill, where=np.isnan(numbers))
-            if (infinite := np.isinf(numbers).any(axis=0)).any():
-                return int(numeric[infinite.argmax()])
-        numbers -= offset
-        numbers /= scale
-        if len(numeric) == encoded.shape[1]:
-            target[:] = numbers
-            continue
-        target[:, places[numeric]] = numbers
-        target[:, places[binary]] = block[:, binary] == yes
-        target[:, places[flagged] + 1] = np.isnan(block[:, flagged]) if can_miss else 0.0
-    return None
+    if isinstance(values, np.ndarray):
+        view = values.view()
+        view.flags.writeable = False
+        return view
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series):
+        return values.copy(deep=deep)
+    return values.copy() if hasattr(values, "tocsr") and deep else values
 
 
-def _number_of_yes(column: Column) -> float:
-    """The second level of a binary column; NaN, which equals nothing, if the levels are texts."""
-    level = column.levels[1]
-    return float(level) if isinstance(level, bool | int | float) else float("nan")
+def n_rows(X: Features) -> int:
+    """The number of rows of X, a list, an array, a data frame, a sparse matrix, …"""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-MOST_LEVELS = 1000  # one-hot columns take rows × levels numbers: more levels would fill the memory
+def two_dimensional(X: Features) -> Features:
+    """X (n, D) with rows that can be indexed: lists become arrays, sparse matrices CSR; others stay."""
+    if hasattr(X, "tocsr") and len(X.shape) == 2:
+        return X.tocsr()
+    different = "X must have two dimensions (rows, columns), but its rows have different lengths ({}). "
+    with refusing(lambda error: different.format(error) + "Give each row a value for every column.", "X"):
+        X = X if hasattr(X, "shape") else np.asarray(X)
+    advice = " Reshape your data, or turn text and other single values into columns first."
+    _check_two_dimensions(X.shape, advice)
+    refuse_masked(X, "X")
+    check_distinct_columns(X)
+    return X
+
+
+def without_columns(X: Features, features: Sequence[str] | None, names: Sequence[str]) -> Features:
+    """A data frame X without those columns of `names` that are no features; anything else as it is.
+
+    `features` are the columns of the training rows, None if they had no names.
+    """
+    if features is None or not hasattr(X, "columns"):
+        return X
+    own = [name for name in X.columns if name in features or name not in names]
+    return X if len(own) == len(X.columns) else X[own]
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise if values of a masked array are masked: what lies below a mask is no value."""
+    if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.sum(np.ma.getmaskarray(values)))):
+        raise InvalidInputError(
+            Argument(name),
+            f" is a masked array with {count(hidden, 'masked value')}, which no model can see; leave these "
+            "rows out, or fill them in, as with array.filled(…).",
+        )
 
 
 def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
@@ -107,96 +209,14 @@ def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
     return seen.dtype.kind in "biuf" and not is_category
 
 
-def refuse_infinite(name: str, numbers: FloatArray) -> None:
-    """Raise if a number of the column is infinite."""
-    if np.isinf(numbers).any():
-        raise infinite(name)
-
-
-def infinite(name: str) -> InvalidInputError:
-    """The error for a column with infinite values."""
-    return InvalidInputError(
-        f"{name} holds infinite values; replace them by numbers or by missing.", argument="X"
-    )
+def is_numeric_array(X: Features) -> bool:
+    """Whether X is a NumPy array of numbers, so that its columns need not be checked one by one."""
+    return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
 
 
 def in_order(levels: Iterable[Any]) -> tuple[Any, ...]:
     """Sort levels by type and then by value, since values of different types may not be comparable."""
     return tuple(sorted(levels, key=lambda v: (type(v).__name__, v)))
-
-
-def column_of_levels(levels: tuple[Any, ...], flag_missing: bool) -> Column:
-    """A binary column for two levels, else a categorical one, which needs no flag for missing values."""
-    if len(levels) == 2:
-        return Column("binary", levels, flag_missing=flag_missing)
-    return Column("categorical", levels)
-
-
-def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
-    """Mean and standard deviation of values (n,), with 1 in place of a deviation of zero."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, spread = float(values.mean()), float(values.std())
-    return mean, divisor(name, spread, float(np.abs(values).max()))
-
-
-def divisor(name: str, spread: float, top: float) -> float:
-    """The standard deviation to divide by, for values of absolute value up to `top`.
-
-    It is 1 for a constant column, whose computed deviation is only rounding error.
-    """
-    if not np.isfinite(spread):
-        raise too_large(name, top)
-    return spread if spread > 1e-12 * top else 1.0
-
-
-def too_large(name: str, top: float) -> InvalidInputError:
-    """The error for a column whose values overflow when they are scaled."""
-    return InvalidInputError(
-        f"{name} holds values of up to {top:g}, too large to scale; divide them first.", argument="X"
-    )
-
-
-def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
-    """The encoded columns (each (n,)) of one original column."""
-    missing = is_missing(values)
-    if column.kind == "numeric":
-        coded = [(_numbers(name, values, missing, column.fill) - column.offset) / column.scale]
-    else:
-        coded = one_hot(column, np.where(missing, -1, _places(column, values)))
-    return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
-
-
-def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:
-    """The index (n,) of each value among the column's levels, −1 if it is none of them."""
-    place = {level: position for position, level in enumerate(column.levels)}
-    numeric = values.dtype.kind in "biuf"
-    if numeric and len(place) == 2 and set(place) <= {-1, 0, 1}:  # faster than sorting for two levels
-        places = np.full(len(values), -1, dtype=np.intp)
-        for level, position in place.items():
-            places[values == level] = position
-        return places
-    if numeric:  # each different number is looked up once
-        different, inverse = np.unique(values, return_inverse=True)
-        return np.array([place.get(plain(v), -1) for v in different], dtype=np.intp)[inverse]
-    return np.array([place.get(plain(v), -1) for v in values], dtype=np.intp)
-
-
-def one_hot(column: Column, positions: IntArray) -> list[FloatArray]:
-    """One 0/1 column for each level, or one for the second of two levels; position −1 gives zeros."""
-    first = 1 if column.kind == "binary" else 0
-    coded = [(positions == j).astype(np.float64) for j in range(first, len(column.levels))]
-    return coded or [np.zeros(len(positions))]  # one class, or only missing values
-
-
-def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: float) -> FloatArray:
-    try:
-        numbers = np.where(missing, fill, values).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"{name} was numeric in the training rows, but now: {error}.", argument="X"
-        ) from error
-    refuse_infinite(name, numbers)
-    return numbers
 
 
 def plain(value: Any) -> Any:
@@ -208,11 +228,6 @@ def plain(value: Any) -> Any:
 def label_levels(y: Labels) -> list[Any]:
     """The distinct labels in y, sorted, as values that JSON can hold."""
     return list(in_order(set(_distinct_labels(y)[0])))
-
-
-def label_column(levels: tuple[Any, ...]) -> Column:
-    """How labels are encoded: one 0/1 column for two classes, one-hot for more."""
-    return Column("binary" if len(levels) <= 2 else "categorical", levels)
 
 
 def label_positions(y: Labels, levels: list[Any]) -> IntArray:
@@ -229,12 +244,8 @@ def label_positions(y: Labels, levels: list[Any]) -> IntArray:
 
 def number_labels(y: Labels) -> FloatArray:
     """The targets of a regression as float64 (n,); raises if one is not a finite number."""
-    try:
+    with refusing(lambda error: f"the targets of a regression must be numbers: {error}.", "y"):
         values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the targets of a regression must be numbers: {error}.", argument="y"
-        ) from error
     _check_one_dimension(values)
     if not np.isfinite(values).all():
         raise InvalidInputError(

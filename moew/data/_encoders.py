@@ -1,53 +1,168 @@
-"""Encoders of tables and labels as numbers, fitted on all rows at once or chunk by chunk.
+"""Tables and labels as numbers: how a column is encoded, learned from all rows at once or chunk by chunk.
 
-How the rows are cut into chunks changes means and deviations only by rounding.
+An array that holds only numbers is encoded in blocks of rows, which gives the same bits faster than column by
+column. Blocks are small on purpose: arrays of several megabytes that are allocated and freed between small
+long-lived ones fragment the heap, and memory use would grow with every batch. How the rows are cut into
+chunks changes means and deviations only by rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self, get_args
 
 import numpy as np
 
+from moew._util.checks import refusing
 from moew._util.numbers import level
 from moew._util.state import State
 from moew.data._columns import (
-    MOST_LEVELS,
     Column,
     Kind,
     are_numbers,
-    column_of_levels,
-    divisor,
-    encode,
-    encode_numbers,
+    check_same_columns,
+    column_names,
+    columns_of,
     in_order,
-    infinite,
     is_missing,
     is_numeric_array,
-    label_column,
     label_levels,
     label_positions,
+    marked_as_categories,
     number_labels,
-    one_hot,
     plain,
-    refuse_infinite,
-    too_large,
 )
-from moew.data._table import check_same_columns, column_names, columns_of, marked_as_categories
 from moew.exceptions import InvalidInputError, StateError
-from moew.types import FloatArray, Labels, Rows, Task
+from moew.types import BoolArray, Features, FloatArray, IntArray, Labels, Task
+
+_BLOCK_BYTES = 2**20
+MOST_LEVELS = 1000  # one-hot columns take rows × levels numbers: more levels would fill the memory
 
 
+def row_blocks(X: np.ndarray[Any, Any]) -> Iterator[slice]:
+    """Slices of the rows of X (n, D) in order, each about a megabyte of float64; one slice if X is empty."""
+    n, D = X.shape
+    size = max(1, _BLOCK_BYTES // (8 * max(1, D)))
+    return (slice(start, start + size) for start in range(0, max(1, n), size))
+
+
+def encode_numbers(
+    columns: list[Column], names: Sequence[str], X: np.ndarray[Any, Any], encoded: FloatArray
+) -> None:
+    """Encode numbers X (n, D) into `encoded` (n, D'); no column may be categorical."""
+    is_numeric = np.array([column.kind == "numeric" for column in columns])
+    numeric, binary = np.flatnonzero(is_numeric), np.flatnonzero(~is_numeric)
+    flagged = np.flatnonzero([column.flag_missing for column in columns])
+    places = np.cumsum([0, *(1 + column.flag_missing for column in columns[:-1])])
+    offset, scale, fill = np.array([(c.offset, c.scale, c.fill) for c in columns]).T[:, numeric]
+    yes = np.array([_number_of_yes(columns[j]) for j in binary.tolist()])
+    can_miss = X.dtype.kind == "f"
+    if can_miss:
+        with np.errstate(over="ignore"):
+            fill = fill.astype(X.dtype)  # rounded as the column's other numbers are
+    for rows in row_blocks(X):
+        block, target = X[rows], encoded[rows]
+        numbers = block.astype(np.float64) if not len(binary) else block[:, numeric].astype(np.float64)
+        if can_miss:
+            np.copyto(numbers, fill, where=np.isnan(numbers))
+            for j in np.flatnonzero(np.isinf(numbers).any(axis=0)):
+                refuse_infinite(names[numeric[j]], numbers[:, j])
+        numbers -= offset
+        numbers /= scale
+        if len(numeric) == encoded.shape[1]:
+            target[:] = numbers
+            continue
+        target[:, places[numeric]] = numbers
+        target[:, places[binary]] = block[:, binary] == yes
+        target[:, places[flagged] + 1] = np.isnan(block[:, flagged]) if can_miss else 0.0
+
+
+def _number_of_yes(column: Column) -> float:
+    """The second level of a binary column; NaN, which equals nothing, if the levels are texts."""
+    level = column.levels[1]
+    return float(level) if isinstance(level, bool | int | float) else float("nan")
+
+
+def refuse_infinite(name: str, numbers: FloatArray) -> None:
+    """Raise if a number of the column is infinite."""
+    if np.isinf(numbers).any():
+        raise InvalidInputError(
+            f"{name} holds infinite values; replace them by numbers or by missing.", argument="X"
+        )
+
+
+def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation of values (n,), with 1 in place of a deviation of zero."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, spread = float(values.mean()), float(values.std())
+    return mean, divisor(name, spread, float(np.abs(values).max()))
+
+
+def divisor(name: str, spread: float, top: float) -> float:
+    """The standard deviation to divide by, for values of absolute value up to `top`.
+
+    It is 1 for a constant column, whose computed deviation is only rounding error.
+    """
+    if not np.isfinite(spread):
+        raise too_large(name, top)
+    return spread if spread > 1e-12 * top else 1.0
+
+
+def too_large(name: str, top: float) -> InvalidInputError:
+    """The error for a column whose values overflow when they are scaled."""
+    return InvalidInputError(
+        f"{name} holds values of up to {top:g}, too large to scale; divide them first.", argument="X"
+    )
+
+
+def encode(column: Column, name: str, values: np.ndarray[Any, Any]) -> list[FloatArray]:
+    """The encoded columns (each (n,)) of one original column."""
+    missing = is_missing(values)
+    if column.kind == "numeric":
+        coded = [(_numbers(name, values, missing, column.fill) - column.offset) / column.scale]
+    else:
+        coded = one_hot(column, np.where(missing, -1, _places(column, values)))
+    return [*coded, missing.astype(np.float64)] if column.flag_missing else coded
+
+
+def _places(column: Column, values: np.ndarray[Any, Any]) -> IntArray:
+    """The index (n,) of each value among the column's levels, −1 if it is none of them."""
+    place = {level: position for position, level in enumerate(column.levels)}
+    numeric = values.dtype.kind in "biuf"
+    if numeric and len(place) == 2 and set(place) <= {-1, 0, 1}:  # faster than sorting for two levels
+        places = np.full(len(values), -1, dtype=np.intp)
+        for level, position in place.items():
+            places[values == level] = position
+        return places
+    if numeric:  # each different number is looked up once
+        different, inverse = np.unique(values, return_inverse=True)
+        return np.array([place.get(plain(v), -1) for v in different], dtype=np.intp)[inverse]
+    return np.array([place.get(plain(v), -1) for v in values], dtype=np.intp)
+
+
+def one_hot(column: Column, positions: IntArray) -> list[FloatArray]:
+    """One 0/1 column for each level, or one for the second of two levels; position −1 gives zeros."""
+    first = 1 if column.kind == "binary" else 0
+    coded = [(positions == j).astype(np.float64) for j in range(first, len(column.levels))]
+    return coded or [np.zeros(len(positions))]  # one class, or only missing values
+
+
+def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: float) -> FloatArray:
+    with refusing(lambda error: f"{name} was numeric in the training rows, but now: {error}.", "X"):
+        numbers = np.where(missing, fill, values).astype(np.float64)
+    refuse_infinite(name, numbers)
+    return numbers
+
+
+@dataclass(eq=False)
 class Moments:
     """Running count, mean and sum of squared deviations, updated chunk by chunk (Chan et al.)."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.mean: Any = 0.0
-        self.squares: Any = 0.0
-        self.top: Any = 0.0  # the largest absolute value
+    count: int = 0
+    mean: Any = 0.0
+    squares: Any = 0.0
+    top: Any = 0.0  # the largest absolute value
 
     def add(self, values: FloatArray) -> None:
         """Add values (n,) or (n, d); each of the d dimensions has its own mean and deviation."""
@@ -72,17 +187,17 @@ class Moments:
         return self.squares / self.count
 
 
+@dataclass(eq=False)
 class _ColumnSummary:
     """Summary of one column over all chunks: its kind, levels, moments and whether values are missing."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.numeric: bool | None = None  # None: only missing values so far
-        self.empty = Column("categorical")  # how a column with only missing values is encoded
-        self.levels: set[Any] = set()  # for numbers only while the column may still be binary
-        self.two_values = True
-        self.moments = Moments()
-        self.flag_missing = False
+    name: str
+    numeric: bool | None = None  # None: only missing values so far
+    empty: Column = field(default_factory=lambda: Column("categorical"))  # with only missing values
+    levels: set[Any] = field(default_factory=set)  # for numbers only while the column may still be binary
+    two_values: bool = True
+    moments: Moments = field(default_factory=Moments)
+    flag_missing: bool = False
 
     def add(self, values: np.ndarray[Any, Any], is_category: bool) -> None:
         missing = is_missing(values)
@@ -105,7 +220,12 @@ class _ColumnSummary:
         else:
             different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
             self.levels |= {plain(value) for value in different}
-            self._check_levels()
+            if len(self.levels) > MOST_LEVELS:
+                raise InvalidInputError(
+                    f"{self.name} has {len(self.levels)} different values, more than the {MOST_LEVELS} that "
+                    "can be encoded as categories; drop it, group its values, or encode it as numbers.",
+                    argument="X",
+                )
 
     def _add_numbers(self, numbers: FloatArray) -> None:
         refuse_infinite(self.name, numbers)
@@ -115,31 +235,25 @@ class _ColumnSummary:
         self.two_values &= ends <= {-1.0, 0.0, 1.0} and bool(np.isin(numbers, list(ends)).all())
         self.levels |= ends if self.two_values else set()
 
-    def _check_levels(self) -> None:
-        if len(self.levels) > MOST_LEVELS:
-            raise InvalidInputError(
-                f"{self.name} has {len(self.levels)} different values, more than the {MOST_LEVELS} that can "
-                "be encoded as categories; drop it, group its values, or encode it as numbers.",
-                argument="X",
-            )
-
     def column(self, scale: bool) -> Column:
         if self.numeric is None:
             return self.empty
         is_binary = self.two_values and self.levels in ({0.0, 1.0}, {-1.0, 1.0})
         if self.numeric and not is_binary:
             return _numeric_column(self.name, self.moments, self.flag_missing, scale)
-        return column_of_levels(in_order(self.levels), self.flag_missing)
+        if len(self.levels) == 2:
+            return Column("binary", in_order(self.levels), flag_missing=self.flag_missing)
+        return Column("categorical", in_order(self.levels))  # which needs no flag for missing values
 
 
+@dataclass(eq=False)
 class TableSummary:
     """Summary of the columns of X, updated chunk by chunk."""
 
-    def __init__(self) -> None:
-        self.names: list[str] | None = None
-        self.columns: list[_ColumnSummary] = []
+    names: list[str] | None = None
+    columns: list[_ColumnSummary] = field(default_factory=list)
 
-    def add(self, X: Rows) -> Self:
+    def add(self, X: Features) -> Self:
         """Add a chunk of rows (n, D)."""
         columns = columns_of(X)
         if not self.columns:
@@ -159,14 +273,14 @@ class TableSummary:
         return [column.column(scale) for column in self.columns]
 
 
+@dataclass(eq=False)
 class LabelSummary:
     """Summary of the labels, updated chunk by chunk."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.count = 0
-        self.levels: set[Any] = set()
-        self.moments = Moments()
+    task: Task
+    count: int = 0
+    levels: set[Any] = field(default_factory=set)
+    moments: Moments = field(default_factory=Moments)
 
     def add(self, y: Labels) -> Self:
         """Add a chunk of labels (n,)."""
@@ -181,7 +295,7 @@ class LabelSummary:
         """How the labels are encoded."""
         if self.task == "regression":
             return _numeric_column("y", self.moments, False, scale)
-        return label_column(in_order(self.levels))
+        return Column("binary" if len(self.levels) <= 2 else "categorical", in_order(self.levels))
 
 
 def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool) -> Column:
@@ -208,7 +322,7 @@ class TabularEncoder:
     def __init__(self, scale: bool = True) -> None:
         self.scale = scale
 
-    def fit(self, X: Rows) -> Self:
+    def fit(self, X: Features) -> Self:
         """Learn from all rows at once."""
         return self.learn(TableSummary().add(X))
 
@@ -218,14 +332,13 @@ class TabularEncoder:
         self.blocks_ = _blocks(self.columns_)
         return self
 
-    def transform(self, X: Rows, dtype: type[np.floating[Any]] = np.float64) -> FloatArray:
+    def transform(self, X: Features, dtype: type[np.floating[Any]] = np.float64) -> FloatArray:
         """X as numbers (n, D), computed in float64 and stored as `dtype`."""
         check_same_columns(X, self.names_, len(self.columns_), "the rows to encode")
         columns = columns_of(X)
         encoded = _aligned(len(columns[0][1]), self.blocks_[-1].stop, np.dtype(dtype))
         if is_numeric_array(X) and all(column.kind != "categorical" for column in self.columns_):
-            if (wrong := encode_numbers(self.columns_, np.asarray(X), encoded)) is not None:
-                raise infinite(columns[wrong][0])
+            encode_numbers(self.columns_, [name for name, _ in columns], np.asarray(X), encoded)
             return encoded
         parts = (
             part

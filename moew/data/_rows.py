@@ -13,23 +13,52 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from moew._util.numbers import count
-from moew.data._columns import is_missing
-from moew.data._groups import check_groups, group_codes
-from moew.data._table import check_distinct_columns, check_same_columns, column_names
-from moew.exceptions import Argument, InvalidInputError, MoewWarning
-from moew.types import Columns, FloatArray, IntArray, Labels, Rows, Task
+from moew._util.checks import refusing
+from moew._util.numbers import reads_as_number
+from moew.data._columns import (
+    check_distinct_columns,
+    check_same_columns,
+    check_width,
+    column_names,
+    is_missing,
+    refuse_masked,
+    two_dimensional,
+)
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
+from moew.types import Array, Columns, Features, FloatArray, IntArray, Labels, Task
 
 
 @dataclass(frozen=True)
-class UserRows:
-    """Rows as the user passed them, not yet checked; X is None if none were passed."""
+class Rows:
+    """Rows with labels: features X (n, D), labels y (n,), weights (n,), columns for the metric that are not
+    features, by name or as a data frame, and groups (n,). Not yet checked; X is None if there are none."""
 
-    X: Rows
+    X: Features
     y: Labels
     sample_weight: Any = None
-    metadata: Mapping[str, Any] | None = None
+    columns: Mapping[str, Any] | None = None
     groups: Any = None
+
+
+def as_rows(given: Any, name: str) -> Rows:
+    """The rows that a user passed as the argument `name`: None, (X, y), or rows with more."""
+    if isinstance(given, Rows):
+        rows = given
+    elif given is None:
+        rows = Rows(None, None)
+    elif isinstance(given, tuple | list) and len(given) == 2:
+        rows = Rows(*given)
+    else:
+        raise InvalidInputError(
+            Argument(name), f" must be (X, y) or moew.Rows(X, y, …), got {type(given).__name__}."
+        )
+    if (rows.X is None) != (rows.y is None):
+        raise InvalidInputError(Argument(name), " needs rows X and their labels y; one of them is None.")
+    if rows.X is None and any(part is not None for part in (rows.sample_weight, rows.columns, rows.groups)):
+        raise InvalidInputError(
+            Argument(name), " has weights, columns or groups, and no rows X that they belong to."
+        )
+    return rows if rows.X is None else replace(rows, X=two_dimensional(rows.X))
 
 
 @dataclass(frozen=True)
@@ -37,7 +66,7 @@ class LabelledRows:
     """n checked rows: features X, labels y (n,), the user's weights (n,) or None, columns by name (n,), and
     groups as integer codes (n,) or None; rows of one group are never cut apart."""
 
-    X: Rows
+    X: Features
     y: Labels
     sample_weight: FloatArray | None = None
     columns: Columns = field(default_factory=dict)
@@ -68,17 +97,21 @@ def _taken(values: Any, rows: IntArray) -> Any:
 
 
 def stacked_rows(first: LabelledRows, second: LabelledRows) -> LabelledRows:
-    """Two sets of rows as one; columns and weights that only one of them has are left out."""
-    weights = first.sample_weight, second.sample_weight
+    """Two sets of rows as one; columns that only one of them has are left out.
+
+    Weights that only one of them has are ones in the other. Those of the second are scaled to the mean of the
+    first: how much a row counts beside others is known within each set alone.
+    """
+    weights: FloatArray | None = None
+    if first.sample_weight is not None or second.sample_weight is not None:
+        own, others = first.own_weights, second.own_weights
+        weights = np.concatenate([own, others * (own.mean() / others.mean())])
+    both = [name for name in first.columns if name in second.columns]
     return LabelledRows(
         _stacked(first.X, second.X),
         np.concatenate([first.y, second.y]),
-        None if weights[0] is None or weights[1] is None else np.concatenate([weights[0], weights[1]]),
-        {
-            name: np.concatenate([first.columns[name], second.columns[name]])
-            for name in first.columns
-            if name in second.columns
-        },
+        weights,
+        {name: np.concatenate([first.columns[name], second.columns[name]]) for name in both},
         _stacked_groups(first, second),
     )
 
@@ -93,7 +126,7 @@ def _stacked_groups(first: LabelledRows, second: LabelledRows) -> IntArray | Non
     return np.concatenate(parts)
 
 
-def _stacked(first: Rows, second: Rows) -> Rows:
+def _stacked(first: Features, second: Features) -> Features:
     """The rows of two tables of the same kind, one below the other."""
     if hasattr(first, "iloc") and hasattr(second, "iloc"):
         import pandas as pd
@@ -108,42 +141,43 @@ def _stacked(first: Rows, second: Rows) -> Rows:
     if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
         from scipy.sparse import csr_matrix, vstack
 
-        try:
+        kinds = f"the validation rows are a {type(first).__name__} and the training rows a "
+        kinds += f"{type(second).__name__}, and they cannot be evaluated together"
+        with refusing(lambda error: f"{kinds}: {error} Give both alike.", "validation"):
             return vstack([csr_matrix(first), csr_matrix(second)], format="csr")
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"the validation rows are a {type(first).__name__} and the training rows a "
-                f"{type(second).__name__}, and they cannot be judged together: {error} Give both alike.",
-                argument="X_val",
-            ) from error
     if hasattr(first, "vstack") and hasattr(second, "vstack"):
         return import_module("polars").concat([first, second], how="vertical_relaxed")
     return np.concatenate([np.asarray(first), np.asarray(second)])
 
 
-def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) -> LabelledRows:
+def labelled_rows(given: Rows, task: Task, what: str, names: Sequence[str]) -> LabelledRows:
     """Check the user's rows; columns in `names` that the user did not pass are taken from X if it has them.
 
     `what` names these rows in errors, such as "validation".
     """
-    columns = columns_from(given.metadata, given.X, names)
+    columns = columns_from(given.columns, given.X, names)
     n = _num_samples(given.X)
     _check_single_target(given.y, what)
     refuse_masked(given.y, "y")
     refuse_masked(given.sample_weight, "sample_weight")
-    try:
+    with refusing(lambda error: f"the {what} labels y must be one value for each row: {error}", "y"):
         labels = column_or_1d(np.asarray(given.y), warn=True)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(
-            f"the {what} labels y must be one value for each row: {error}", argument="y"
-        ) from error
     groups = None if given.groups is None else group_codes(check_groups(given.groups, what))
-    of_rows = [("y", labels), ("sample_weight", given.sample_weight), ("groups", groups), *columns.items()]
-    for name, values in of_rows:
-        if values is None:
-            continue
+    parts = [("y", labels), ("sample_weight", given.sample_weight), ("groups", groups), *columns.items()]
+    _check_lengths(n, what, parts)
+    if n < (1 if what == "scored" else 2):
+        raise InvalidInputError(
+            f"the {what} rows need at least 2 samples, got n_samples = {n}.", argument="X"
+        )
+    labels = _check_labels(labels, task, what)
+    weight = None if given.sample_weight is None else _check_sample_weight(given.sample_weight, what)
+    return LabelledRows(given.X, labels, weight, columns, groups)
+
+
+def _check_lengths(n: int, what: str, parts: Sequence[tuple[str, Any]]) -> None:
+    for name, values in parts:
         try:
-            got = _num_samples(values)
+            got = n if values is None else _num_samples(values)
         except TypeError as error:
             raise InvalidInputError(
                 f"the {what} rows' ",
@@ -156,28 +190,20 @@ def labelled_rows(given: UserRows, task: Task, what: str, names: Sequence[str]) 
                 f"the {what} rows have inconsistent numbers of samples: X has {n}, {name} has {got}.",
                 argument=name,
             )
-    if n < (1 if what == "scored" else 2):
-        raise InvalidInputError(
-            f"the {what} rows need at least 2 samples, got n_samples = {n}.", argument="X"
-        )
-    labels = _check_labels(labels, task, what)
-    weight = None if given.sample_weight is None else _check_sample_weight(given.sample_weight, what)
-    return LabelledRows(given.X, labels, weight, columns, groups)
 
 
 def _check_single_target(y: Any, what: str) -> None:
-    shape = np.shape(y) if hasattr(y, "shape") else np.shape(np.asarray(y, dtype=object))
-    if len(shape) != 2 or shape[1] < 2:
-        return
-    raise InvalidInputError(
-        f"the {what} labels y have shape {tuple(shape)}: several values for each row. A metric judges one "
-        "target: fit a search for each column of y, or, if the columns are one-hot classes, pass the classes,"
-        " y.argmax(axis=1).",
-        argument="y",
-    )
+    shape = np.shape(y if hasattr(y, "shape") else np.asarray(y, dtype=object))
+    if len(shape) == 2 and shape[1] > 1:
+        raise InvalidInputError(
+            f"the {what} labels y have shape {tuple(shape)}: several values for each row. A metric evaluates "
+            "one target: fit a search for each column of y, or, if the columns are one-hot classes, pass the "
+            "classes, y.argmax(axis=1).",
+            argument="y",
+        )
 
 
-def with_shared_groups(training: UserRows, validation: UserRows) -> tuple[UserRows, UserRows]:
+def with_shared_groups(training: Rows, validation: Rows) -> tuple[Rows, Rows]:
     """Both sets of rows, with groups as integer codes that name the same group in both.
 
     Warns of groups that are in both, and of validation rows without groups beside training rows with them.
@@ -188,51 +214,45 @@ def with_shared_groups(training: UserRows, validation: UserRows) -> tuple[UserRo
         warning = MoewWarning(
             Argument("groups"),
             " of the training rows are of no use without those of the validation rows: halves of the "
-            "validation rows may cut groups apart. Pass ",
-            Argument("groups_val"),
-            ", too.",
-            argument="groups_val",
+            "validation rows may cut groups apart. Give groups to the validation rows, too.",
+            argument="validation",
         )
         warnings.warn(warning, stacklevel=5)
         return training, validation
-    given = [
-        check_groups(rows.groups, what) for rows, what in ((training, "training"), (validation, "validation"))
-    ]
-    if all(len(values) for values in given) and _are_texts(given[0]) != _are_texts(given[1]):
+    own, others = check_groups(training.groups, "training"), check_groups(validation.groups, "validation")
+    if len(own) and len(others) and _are_texts(own) != _are_texts(others):
         raise InvalidInputError(
             f"groups must be texts in both training and validation rows, or numbers in both; got "
-            f"{given[0].tolist()[0]!r} in training and {given[1].tolist()[0]!r} in validation rows.",
-            argument="groups_val",
+            f"{own.tolist()[0]!r} in training and {others.tolist()[0]!r} in validation rows.",
+            argument="validation",
         )
-    if given[0].dtype.kind != given[1].dtype.kind:
+    if own.dtype.kind != others.dtype.kind:
         # NumPy would make floats of signed and unsigned integers.
-        given = [values.astype(object) for values in given]
-    codes = group_codes(np.concatenate(given))
-    n = len(given[0])
+        own, others = own.astype(object), others.astype(object)
+    codes, n = group_codes(np.concatenate([own, others])), len(own)
     if shared := len(np.intersect1d(codes[:n], codes[n:])):
         warning = MoewWarning(
             f"{shared} groups have both training and validation rows: scores on the validation rows, the "
             "honest score too, are then better than on new groups.",
-            argument="groups_val",
+            argument="validation",
         )
         warnings.warn(warning, stacklevel=5)
     return replace(training, groups=codes[:n]), replace(validation, groups=codes[n:])
 
 
-def columns_from(metadata: Mapping[str, Any] | None, X: Rows, names: Sequence[str]) -> dict[str, Any]:
+def columns_from(given: Mapping[str, Any] | None, X: Features, names: Sequence[str]) -> dict[str, Any]:
     """The columns the user passed, and those of `names` that the user did not pass but X has."""
-    if not (metadata is None or isinstance(metadata, Mapping) or hasattr(metadata, "columns")):
+    if not (given is None or isinstance(given, Mapping) or hasattr(given, "columns")):
         raise InvalidInputError(
-            f"metadata must be a dict of columns or a data frame, got {type(metadata).__name__}.",
-            argument="metadata",
+            f"columns must be a dict or a data frame, got {type(given).__name__}.", argument="columns"
         )
-    if hasattr(metadata, "columns"):
-        check_distinct_columns(metadata, "metadata")
-    found: dict[str, Any] = {} if metadata is None else {name: metadata[name] for name in metadata}
+    if hasattr(given, "columns"):
+        check_distinct_columns(given, "columns")
+    found: dict[str, Any] = {} if given is None else {name: given[name] for name in given}
     for name, values in found.items():
         if _n_dimensions(values) != 1:
             raise InvalidInputError(
-                f"the column {name!r} must have one value for each row, got {values!r}.", argument="metadata"
+                f"the column {name!r} must have one value for each row, got {values!r}.", argument="columns"
             )
     in_X = getattr(X, "columns", ())
     found.update({name: X[name] for name in names if name not in found and name in in_X})
@@ -247,56 +267,6 @@ def _n_dimensions(values: Any) -> int:
         return -1
 
 
-def without_columns(X: Rows, features: Sequence[str] | None, names: Sequence[str]) -> Rows:
-    """A data frame X without those columns of `names` that are no features; anything else as it is.
-
-    `features` are the columns of the training rows, None if they had no names.
-    """
-    if features is None or not hasattr(X, "columns"):
-        return X
-    own = [name for name in X.columns if name in features or name not in names]
-    return X if len(own) == len(X.columns) else X[own]
-
-
-def n_rows(X: Rows) -> int:
-    """The number of rows of X, a list, an array, a data frame, a sparse matrix, …"""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def two_dimensional(X: Rows) -> Rows:
-    """X (n, D) with rows that can be indexed: lists become arrays, sparse matrices CSR; others stay."""
-    if hasattr(X, "tocsr") and len(X.shape) == 2:
-        return X.tocsr()
-    try:
-        X = X if hasattr(X, "shape") else np.asarray(X)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"X must have two dimensions (rows, columns), but its rows have different lengths ({error}). "
-            "Give each row a value for every column.",
-            argument="X",
-        ) from error
-    if len(X.shape) != 2:
-        raise InvalidInputError(
-            f"X must have two dimensions (rows, columns), got shape {X.shape}. Reshape your data, or turn "
-            "text and other single values into columns first.",
-            argument="X",
-        )
-    refuse_masked(X, "X")
-    check_distinct_columns(X)
-    return X
-
-
-def refuse_masked(values: Any, name: str) -> None:
-    """Raise if values of a masked array are masked: what lies below a mask is no value."""
-    if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.sum(np.ma.getmaskarray(values)))):
-        raise InvalidInputError(
-            Argument(name),
-            f" is a masked array with {count(hidden, 'masked value')}, which no model can see; leave these "
-            "rows out, or fill them in, as with array.filled(…).",
-            argument=name,
-        )
-
-
 def check_training_labels(rows: LabelledRows, task: Task) -> None:
     """Raise unless there is something to learn: two classes, or targets that vary."""
     if len(np.unique(rows.y)) < 2:
@@ -307,14 +277,12 @@ def check_training_labels(rows: LabelledRows, task: Task) -> None:
         )
 
 
-def check_same_rows(X: Rows, other: Rows, what: str) -> None:
+def check_same_rows(X: Features, other: Features, what: str) -> None:
     """Raise unless `other` has the columns of the training rows X."""
-    if not hasattr(other, "tocsr"):
-        check_same_columns(other, column_names(X), _n_columns(X), what)
-    elif _n_columns(other) != _n_columns(X):
-        raise InvalidInputError(
-            f"{what} have {_n_columns(other)} columns, the training rows have {_n_columns(X)}.", argument="X"
-        )
+    if hasattr(other, "tocsr"):
+        check_width(np.shape(other)[1], np.shape(X)[1], what)
+    else:
+        check_same_columns(other, column_names(X), np.shape(X)[1], what)
 
 
 def check_same_kind_of_labels(training: Labels, validation: Labels) -> None:
@@ -324,29 +292,17 @@ def check_same_kind_of_labels(training: Labels, validation: Labels) -> None:
     """
     if _are_texts(training) == _are_texts(validation):
         return
-    graded = validation.dtype.kind == "f" and not all(_reads_as_number(name) for name in np.unique(training))
+    graded = validation.dtype.kind == "f" and not all(reads_as_number(name) for name in np.unique(training))
     if not graded:
         raise InvalidInputError(
             f"the training labels are strings ({training.tolist()[0]!r}) and the validation labels numbers "
             f"({validation.tolist()[0]!r}), or the other way round; give both the same labels.",
-            argument="y_val",
+            argument="validation",
         )
 
 
 def _are_texts(labels: Labels) -> bool:
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and isinstance(labels[0], str))
-
-
-def _reads_as_number(text: Any) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _n_columns(X: Rows) -> int:
-    return int(X.shape[1]) if hasattr(X, "shape") else int(np.asarray(X).shape[1])
 
 
 def _check_labels(labels: Labels, task: Task, what: str) -> Labels:
@@ -359,31 +315,19 @@ def _check_labels(labels: Labels, task: Task, what: str) -> Labels:
                 "Turn them into numbers, or use a classifier.",
                 argument="y",
             ) from error
-    if labels.dtype.kind == "O":
-        missing = is_missing(labels)
-    else:
-        missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), dtype=bool)
-    if labels.dtype.kind == "O" and task == "classification" and not missing.any():
-        try:
-            np.unique(labels)
-        except TypeError as error:
-            raise InvalidInputError(
-                f"the {what} labels y are of kinds that cannot be compared ({error}); make all of them "
-                "texts, or all of them numbers.",
-                argument="y",
-            ) from error
+    missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else is_missing(labels)
     if missing.any():
         raise InvalidInputError(
             f"the {what} labels y hold NaN or infinity in {int(missing.sum())} rows: drop those rows.",
             argument="y",
         )
+    if task == "classification" and labels.dtype.kind == "O":
+        kinds = f"the {what} labels y are of kinds that cannot be compared ({{}}); make all of them texts, "
+        with refusing(lambda error: kinds.format(error) + "or all of them numbers.", "y"):
+            np.unique(labels)
     if task == "classification" and what == "training":
-        try:
+        with refusing(lambda error: f"the training labels y cannot be classes: {error}", "y"):
             check_classification_targets(labels)
-        except (ValueError, TypeError) as error:
-            raise InvalidInputError(
-                f"the training labels y cannot be classes: {error}", argument="y"
-            ) from error
     return labels
 
 
@@ -405,3 +349,35 @@ def _check_sample_weight(sample_weight: Any, what: str) -> FloatArray:
             argument="sample_weight",
         )
     return weight
+
+
+def check_groups(groups: Any, what: str) -> Array:
+    """The groups (n,) as an array, none of them missing."""
+    values = np.asarray(groups)
+    if values.ndim != 1:
+        raise InvalidInputError(
+            f"the {what} rows' ",
+            Argument("groups"),
+            f" must hold one number or text for each row, got shape {values.shape}.",
+            InPython(" A column of X is passed with its values: groups=X['query']."),
+            argument="groups",
+        )
+    if (missing := is_missing(values)).any():
+        numbers = np.flatnonzero(missing)
+        raise InvalidInputError(
+            f"{len(numbers)} of the {what} rows, such as row {numbers[0]}, counted from 0, have no group (",
+            Argument("groups"),
+            " is missing there): give every row a group; a row that belongs to no other gets one of its own.",
+            argument="groups",
+        )
+    return values
+
+
+def group_codes(values: Array) -> IntArray:
+    """Integer codes (n,) of groups; integers are their own codes."""
+    if values.dtype.kind in "iu":
+        return np.asarray(values.astype(np.int64))
+    if values.dtype.kind != "O":
+        return np.unique(values, return_inverse=True)[1]
+    codes: dict[Any, int] = {}  # objects of several kinds cannot be sorted
+    return np.array([codes.setdefault(value, len(codes)) for value in values.tolist()], dtype=np.int64)

@@ -1,4 +1,8 @@
-"""Split rows into training and validation rows (given, held out or cross-validated), and into halves."""
+"""Which rows are trained on and which evaluated: splits into training and validation rows, folds and halves.
+
+By the user's weights, rows of weight 0 are not evaluated, and for what takes no weights, rows are drawn in
+proportion to them.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,14 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
-from moew.data._groups import coded_groups, count_groups, deal_groups
+from moew.data._columns import column_names
+from moew.data._groups import coded_groups, count_groups, deal_groups, lone_labels, places_inside
 from moew.data._rows import LabelledRows, check_same_kind_of_labels, check_same_rows, stacked_rows
-from moew.data._table import column_names
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
-from moew.types import IntArray, Labels, Task
+from moew.types import Array, FloatArray, IntArray, Labels, Task
 
 _STRATA = 5  # quantile bins of a regression target, which splits stratify by
+_CUT_OFF = 0.02  # of all weight, that of rows which would have to be drawn more than once
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class SearchData:
     given_validation: bool = True
     rows_trained: IntArray | None = None  # numbers of the training rows among the user's rows; None: all
     n_given: int | None = None  # so many validation rows, the first, are the user's; None: all of them
+    n_worth: float = 0.0  # so many validation rows all training rows are worth, if it was estimated
     finalist_folds: tuple[Fold, ...] = ()  # more folds of the same rows, for the few best; (): the same folds
 
     @property
@@ -57,7 +63,7 @@ class SearchData:
 
     @property
     def given(self) -> LabelledRows:
-        """The validation rows that the user gave, without training rows that are judged out of fold."""
+        """The validation rows that the user gave, without training rows that are evaluated out of fold."""
         return self.validation if self.n_given is None else self.validation.take(np.arange(self.n_given))
 
     @property
@@ -76,6 +82,12 @@ class SearchData:
         """The same rows with a single fold, whose model is trained on all training rows."""
         return replace(self, folds=_one_fold(len(self.validation)))
 
+    def on_given_rows(self) -> SearchData:
+        """The same with the given validation rows alone, and models that are trained on all training rows."""
+        given = self.given
+        folds = _one_fold(len(given))
+        return replace(self, validation=given, folds=folds, n_given=None, n_worth=0.0, finalist_folds=())
+
     def training_of(self, fold: Fold) -> LabelledRows:
         """The rows that the fold's models are trained on."""
         return self.training if fold.train is None else self.training.take(fold.train)
@@ -90,9 +102,9 @@ def given_validation(task: Task, training: LabelledRows, validation: LabelledRow
     check_same_rows(training.X, validation.X, "the validation rows")
     if (column_names(training.X) is None) != (column_names(validation.X) is None):
         warning = MoewWarning(
-            "one of X and X_val has column names and the other has not: is one of them transformed? In a "
-            "Pipeline, use transform_input=['X_val'].",
-            argument="X_val",
+            "either the training rows or the validation rows have column names, not both: is one of them "
+            "transformed? A Pipeline belongs into the search, so that both go through it.",
+            argument="validation",
         )
         warnings.warn(warning, stacklevel=5)
     if task == "classification":
@@ -105,9 +117,7 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
     whole."""
     if not 0 < share < 1:
         raise InvalidInputError(
-            Argument("validation"),
-            f" as a share must lie between 0 and 1, got {share!r}.",
-            argument="validation",
+            Argument("evaluate_on"), f" as a share must lie between 0 and 1, got {share!r}."
         )
     if rows.groups is not None:
         coded_groups(rows.groups)  # raises if there is only one
@@ -116,7 +126,7 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
         raise InvalidInputError(
             f"a share of the rows cannot be held out: the classes {alone[:5]} have one {unit} each. Give "
             f"more {unit}s of them, or pass ",
-            Argument("X_val and y_val"),
+            Argument("validation"),
             ".",
             argument="validation",
         )
@@ -128,16 +138,15 @@ def held_out_validation(task: Task, rows: LabelledRows, share: float, rng: np.ra
 def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.random.Generator) -> SearchData:
     """Search data in which every row is scored by a model that was not trained on it, nor on a row of its
     group; `splitter` is anything that scikit-learn takes as `cv`."""
-    validation = splitter
+    given = splitter
     if rows.groups is not None and (splitter is None or isinstance(splitter, Integral)):
         splitter = _group_splitter(splitter, task, rows.groups)
     try:
         splitter = check_cv(splitter, rows.y, classifier=task == "classification")
     except ValueError as error:
         raise InvalidInputError(
-            Argument("validation"),
-            f" must be 'auto', None, a share, a number of folds or a splitter, got {validation!r}.",
-            argument="validation",
+            Argument("evaluate_on"),
+            f" must be 'auto', 'validation', a share, a number of folds or a splitter, got {given!r}.",
         ) from error
     if getattr(splitter, "random_state", 0) is None and getattr(splitter, "shuffle", True):
         splitter = copy(splitter)  # a splitter without a random_state gets a seed, as models do
@@ -146,28 +155,25 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
         splits = _splits(splitter, rows)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            Argument("validation", validation),
+            Argument("evaluate_on", given),
             f" cannot split these rows: {error}.",
             InPython(" A splitter that needs groups gets them from fit(X, y, groups=…)."),
-            argument="validation",
         ) from error
     if not splits:
         raise InvalidInputError(
-            Argument("validation", validation),
+            Argument("evaluate_on", given),
             " gives no splits; use a number of folds, or a splitter with at least one split.",
-            argument="validation",
         )
     n = len(rows)
-    splits = [(_row_numbers(a, n, validation), _row_numbers(b, n, validation)) for a, b in splits]
+    splits = [(_row_numbers(a, n, given), _row_numbers(b, n, given)) for a, b in splits]
     if rows.groups is not None:
-        _check_whole(splits, rows.groups, validation)
+        _check_whole(splits, rows.groups, given)
     tested = np.concatenate([test for _, test in splits])
     if len(np.unique(tested)) < len(tested):
         raise InvalidInputError(
-            Argument("validation", validation),
+            Argument("evaluate_on", given),
             " scores some rows more than once, so that they would count as many rows; use a splitter without "
             "repeats.",
-            argument="validation",
         )
     ends = np.cumsum([0, *(len(test) for _, test in splits)])
     folds = tuple(Fold(train, np.arange(ends[i], ends[i + 1])) for i, (train, _) in enumerate(splits))
@@ -175,17 +181,17 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
 
 
 def out_of_fold(
-    data: SearchData, judged: IntArray, n_folds: int, n_finalist_folds: int, rng: np.random.Generator
+    data: SearchData, evaluated: IntArray, n_folds: int, n_finalist_folds: int, rng: np.random.Generator
 ) -> SearchData:
-    """Search data in which the training rows numbered `judged` are validation rows, too, each predicted by
+    """Search data in which the training rows numbered `evaluated` are validation rows, too, each predicted by
     models that were not trained on it.
 
     The given validation rows are dealt to the folds as well, so that every row is predicted by one model of
     each candidate. The finalists get more folds: models of half the rows flatter smooth models.
     """
     given = data.validation if data.given_validation else None
-    rows = data.training.take(judged)
-    folds = [_dealt(data.task, data.training, given, judged, k, rng) for k in (n_folds, n_finalist_folds)]
+    rows = data.training.take(evaluated)
+    folds = [_dealt(data.task, data.training, given, evaluated, k, rng) for k in (n_folds, n_finalist_folds)]
     return replace(
         data,
         validation=rows if given is None else stacked_rows(given, rows),
@@ -199,11 +205,11 @@ def _dealt(
     task: Task,
     training: LabelledRows,
     given: LabelledRows | None,
-    judged: IntArray,
+    evaluated: IntArray,
     n_folds: int,
     rng: np.random.Generator,
 ) -> tuple[Fold, ...]:
-    """Folds of all training rows, which score the training rows `judged` behind the given rows."""
+    """Folds of all training rows, which score the training rows `evaluated` behind the given rows."""
     of_training = fold_codes(strata_of(training.y, task), n_folds, rng, training.groups)
     of_given: IntArray = np.empty(0, dtype=np.intp)
     if given is not None:
@@ -214,7 +220,7 @@ def _dealt(
             of_given = np.array(
                 [fold_of.get(g, own) for g, own in zip(given.groups.tolist(), of_given.tolist(), strict=True)]
             )
-    scored = np.concatenate([of_given, of_training[judged]])
+    scored = np.concatenate([of_given, of_training[evaluated]])
     folds = [Fold(np.flatnonzero(of_training != k), np.flatnonzero(scored == k)) for k in range(n_folds)]
     return tuple(fold for fold in folds if len(fold.scored))  # models have no answer to no rows
 
@@ -226,9 +232,7 @@ def fold_codes(
     (n,) every group is in one fold, and some folds are empty if there are fewer groups than folds."""
     codes = np.full(len(strata), n_folds - 1, dtype=np.intp)
     if groups is None:
-        order = rng.permutation(len(strata))
-        order = order[np.argsort(strata[order], kind="stable")]
-        codes[order] = np.arange(len(strata)) % n_folds
+        codes[_shuffled(strata, rng)] = np.arange(len(strata)) % n_folds
         return codes
     left = np.arange(len(strata))
     for fold in range(n_folds - 1):
@@ -246,11 +250,10 @@ def set_aside(data: SearchData, share: float, rng: np.random.Generator) -> Searc
         raise InvalidInputError(
             Argument("honest", "holdout"),
             " needs validation rows: pass ",
-            Argument("X_val and y_val"),
-            ", or a share of the rows as ",
             Argument("validation"),
+            ", or a share of the rows as ",
+            Argument("evaluate_on"),
             "; in a cross-validation every row is trained on.",
-            argument="honest",
         )
     searched, held = _held_out(data.validation, data.task, share, rng)
     return replace(
@@ -266,8 +269,9 @@ def strata_of(y: Labels, task: Task) -> IntArray:
     graded = y.dtype.kind == "f" and len(np.unique(y)) > max(2, len(y) // 2)
     if task == "classification" and not graded:
         return np.unique(y, return_inverse=True)[1]
-    edges = np.unique(np.quantile(np.asarray(y, dtype=np.float64), np.linspace(0, 1, _STRATA + 1)[1:-1]))
-    return _without_lone(np.searchsorted(edges, np.asarray(y, dtype=np.float64), side="right"))
+    numbers = np.asarray(y, dtype=np.float64)
+    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _STRATA + 1)[1:-1]))
+    return _without_lone(np.searchsorted(edges, numbers, side="right"))
 
 
 def stratified_halves(
@@ -281,10 +285,9 @@ def stratified_halves(
     if groups is not None:
         in_first = deal_groups(strata, groups, 0.5, rng)
         return np.flatnonzero(in_first), np.flatnonzero(~in_first)
-    order = rng.permutation(len(strata))
-    order = order[np.argsort(strata[order], kind="stable")]  # shuffled inside each stratum
+    order = _shuffled(strata, rng)
     _, counts = np.unique(strata, return_counts=True)
-    place = np.arange(len(strata)) - np.repeat(np.cumsum(counts) - counts, counts)  # inside the stratum
+    place = places_inside(counts)
     odd = place == np.repeat(counts, counts) - np.repeat(counts % 2, counts)
     in_a = place % 2 == 0
     dealt = (np.arange(odd.sum()) + rng.integers(2)) % 2 == 0
@@ -292,6 +295,12 @@ def stratified_halves(
     is_a = np.zeros(len(strata), dtype=bool)
     is_a[order[in_a]] = True
     return np.flatnonzero(is_a), np.flatnonzero(~is_a)
+
+
+def _shuffled(strata: Array, rng: np.random.Generator) -> IntArray:
+    """Numbers of all rows, stratum by stratum, in random order inside each."""
+    order = rng.permutation(len(strata))
+    return np.asarray(order[np.argsort(strata[order], kind="stable")])
 
 
 def holdout_split(
@@ -306,11 +315,6 @@ def holdout_split(
     `names` are the names of the codes 0, 1, … in errors. With `groups` (n,) every group is on one side, and
     the shares are as near as that allows; a code of two or more groups is on both sides.
     """
-    strata = check_strata(strata)
-    if not 0 < share < 1:
-        raise InvalidInputError(
-            f"the share of rows to hold out must lie between 0 and 1, got {share!r}.", argument="honest"
-        )
     if groups is not None:
         is_held = deal_groups(strata, groups, share, rng)
         return np.flatnonzero(~is_held), np.flatnonzero(is_held)
@@ -332,31 +336,6 @@ def holdout_split(
     return np.setdiff1d(np.arange(len(strata)), holdout_rows), holdout_rows
 
 
-def bootstrap_rows(n: int, rng: np.random.Generator, groups: IntArray | None = None) -> IntArray:
-    """Row numbers of a bootstrap sample of n rows; with `groups` (n,), of as many whole groups as there
-    are."""
-    if groups is None:
-        return rng.integers(n, size=n)
-    codes, sizes = coded_groups(groups)
-    members, starts = np.argsort(codes, kind="stable"), np.cumsum(sizes) - sizes
-    drawn = rng.integers(len(sizes), size=len(sizes))
-    lengths = sizes[drawn]
-    begins = np.cumsum(lengths) - lengths
-    return np.asarray(members[np.arange(lengths.sum()) + np.repeat(starts[drawn] - begins, lengths)])
-
-
-def check_strata(strata: IntArray) -> IntArray:
-    """The codes (n,) as an array; raise unless they are integers of at least two rows."""
-    strata = np.asarray(strata)
-    if strata.ndim != 1 or strata.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"strata must be integer codes, one for each row, got shape {strata.shape} of {strata.dtype}."
-        )
-    if len(strata) < 2:
-        raise InvalidInputError(f"at least two validation rows are needed, got {len(strata)}.")
-    return strata
-
-
 def _one_fold(n_validation: int) -> tuple[Fold, ...]:
     return (Fold(None, np.arange(n_validation)),)
 
@@ -369,32 +348,20 @@ def _held_out(
     return holdout_split(strata, share, rng, names, rows.groups)
 
 
-def lone_labels(rows: LabelledRows) -> list[Any]:
-    """The labels of a single row or, with groups, of a single group."""
-    classes, codes = np.unique(rows.y, return_inverse=True)
-    if rows.groups is not None:
-        codes = np.unique(np.stack([codes, rows.groups]), axis=1)[0]
-    alone: list[Any] = classes[np.bincount(codes) < 2].tolist()
-    return alone
-
-
 def _group_splitter(n_folds: Any, task: Task, groups: IntArray) -> Any:
     """scikit-learn's splitter for n_folds (None: 5) folds of whole groups, shuffled, without a seed yet."""
     n = 5 if n_folds is None else int(n_folds)
     if count_groups(groups) < n:
         raise InvalidInputError(
-            Argument("validation", n),
+            Argument("evaluate_on", n),
             f" cannot split these rows: they belong to {count_groups(groups)} groups, which are not cut "
             "apart. Use fewer folds, or give rows of more groups.",
-            argument="validation",
         )
     return (StratifiedGroupKFold if task == "classification" else GroupKFold)(n, shuffle=True)
 
 
 def _splits(splitter: Any, rows: LabelledRows) -> list[tuple[IntArray, IntArray]]:
-    if rows.groups is None:
-        return list(splitter.split(rows.X, rows.y))
-    takes = signature(splitter.split).parameters
+    takes = {} if rows.groups is None else signature(splitter.split).parameters
     if "groups" not in takes and not any(p.kind == p.VAR_POSITIONAL for p in takes.values()):
         return list(splitter.split(rows.X, rows.y))
     with warnings.catch_warnings():
@@ -403,7 +370,7 @@ def _splits(splitter: Any, rows: LabelledRows) -> list[tuple[IntArray, IntArray]
         return list(splitter.split(rows.X, rows.y, rows.groups))
 
 
-def _row_numbers(side: Any, n: int, validation: Any) -> IntArray:
+def _row_numbers(side: Any, n: int, given: Any) -> IntArray:
     """The rows (m,) of one side of a split, which may be given as a list or as a mask (n,)."""
     try:
         numbers = np.asarray(side)
@@ -413,31 +380,27 @@ def _row_numbers(side: Any, n: int, validation: Any) -> IntArray:
         numbers = np.flatnonzero(numbers)
     if numbers.shape == (0,):
         raise InvalidInputError(
-            Argument("validation", validation),
+            Argument("evaluate_on", given),
             " leaves one side of a split without rows; use fewer folds, or other splits.",
-            argument="validation",
         )
     whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
     if not whole or numbers.min() < -n or numbers.max() >= n:
         raise InvalidInputError(
-            Argument("validation", validation),
+            Argument("evaluate_on", given),
             f" cannot split these rows: each side of a split must be numbers of rows from 0 to {n - 1}, got "
             f"{side!r}.",
-            argument="validation",
         )
     return np.asarray(numbers, dtype=np.intp) % n
 
 
-def _check_whole(splits: list[tuple[IntArray, IntArray]], groups: IntArray, validation: Any) -> None:
+def _check_whole(splits: list[tuple[IntArray, IntArray]], groups: IntArray, given: Any) -> None:
     """Raise if a fold has rows of one group on both sides."""
     for train, test in splits:
-        cut = len(np.intersect1d(groups[train], groups[test]))
-        if cut:
+        if cut := len(np.intersect1d(groups[train], groups[test])):
             raise InvalidInputError(
-                Argument("validation", validation),
+                Argument("evaluate_on", given),
                 f" cuts {cut} groups apart, so that models would be scored on groups that they were trained "
                 "on; use a number of folds, or a splitter that keeps groups whole, such as GroupKFold.",
-                argument="validation",
             )
 
 
@@ -448,3 +411,89 @@ def _without_lone(bins: IntArray) -> IntArray:
         codes = np.where(codes >= max(1, int(counts.argmin())), codes - 1, codes)
         counts = np.bincount(codes)
     return np.asarray(codes)
+
+
+def drawn_by_weight(
+    weights: FloatArray,
+    rng: np.random.Generator,
+    strata: IntArray | None = None,
+    groups: IntArray | None = None,
+) -> IntArray:
+    """Numbers of rows drawn without replacement with chances in proportion to weights (n,); rows of equal
+    weights are all drawn, those of weight 0 never.
+
+    As many as possible: the chance is one for the largest weights, which may lose 2 % of all weight by that.
+    The shares of `strata` (n,) are kept. With `groups` (n,) whole groups are drawn, by their mean weight.
+    """
+    if groups is not None:
+        _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        drawn = drawn_by_weight(np.bincount(codes, weights) / sizes, rng)
+        return np.flatnonzero(np.isin(codes, drawn) & (weights > 0))
+    chance = np.minimum(1.0, weights / _cap(weights))
+    if (chance[weights > 0] == 1).all():
+        return np.flatnonzero(weights > 0)
+    order = _shuffled(np.zeros_like(weights) if strata is None else strata, rng)
+    # Systematic sampling: a row is drawn wherever the chances so far pass a whole number.
+    passed = np.floor(np.concatenate([[0.0], np.cumsum(chance[order])]) + rng.random())
+    return np.sort(order[np.diff(passed) > 0])
+
+
+def _cap(weights: FloatArray) -> float:
+    """The smallest weight at which all larger ones can be cut off without losing more than the share."""
+    falling = np.sort(weights)[::-1]
+    next_one = np.append(falling[1:], 0.0)
+    caps = (np.cumsum(falling) - _CUT_OFF * falling.sum()) / np.arange(1, len(falling) + 1)
+    return float(caps[np.argmax(caps >= next_one)])
+
+
+def evaluated_rows(rows: LabelledRows, task: Task, takes_weights: bool, rng: np.random.Generator) -> IntArray:
+    """Numbers of the rows that are evaluated: all of positive weight if the metrics take weights, else rows
+    drawn in proportion."""
+    if rows.sample_weight is None:
+        return np.arange(len(rows))
+    if takes_weights:
+        return np.flatnonzero(rows.sample_weight > 0)
+    return drawn_by_weight(rows.sample_weight, rng, strata_of(rows.y, task), rows.groups)
+
+
+def by_weight(
+    data: SearchData, takes_weights: bool, rng: np.random.Generator
+) -> tuple[SearchData, tuple[str, ...]]:
+    """The search data with the validation rows that are evaluated, and a note that says so if they are fewer;
+    see `evaluated_rows`."""
+    rows = data.validation
+    kept = evaluated_rows(rows, data.task, takes_weights, rng)
+    if len(kept) == len(rows):
+        return data if takes_weights else of_equal_weight(data), ()
+    if len(kept) < 2:
+        raise InvalidInputError(
+            f"{len(kept)} of the {len(rows)} rows to evaluate on are left by their ",
+            Argument("sample_weight"),
+            ", and 2 are needed at least: give more rows a positive weight, or weights that differ less.",
+            argument="sample_weight",
+        )
+    place = np.full(len(rows), -1)
+    place[kept] = np.arange(len(kept))
+    scored = [(fold.train, place[fold.scored]) for fold in data.folds]
+    folds = tuple(Fold(train, at[at >= 0]) for train, at in scored if (at >= 0).any())
+    what = "validation rows" if data.given_validation or data.rows_trained is not None else "rows"
+    notes = weight_notes(rows, len(kept), what)
+    data = replace(data, validation=rows.take(kept), folds=folds)
+    return data if takes_weights else of_equal_weight(data), notes
+
+
+def weight_notes(rows: LabelledRows, n: int, what: str) -> tuple[str, ...]:
+    """What is said if only n of the rows, which are called `what`, are evaluated by their weights."""
+    weighty, of = np.count_nonzero(rows.own_weights), len(rows)
+    if n < weighty:
+        told = "are drawn in proportion to their weights, to be evaluated: the metric takes no weights."
+        return (f"{n:,} of the {of:,} {what} {told}",)
+    return (f"{of - n:,} of the {of:,} {what} have weight 0 and are not evaluated.",) if n < of else ()
+
+
+def of_equal_weight(data: SearchData) -> SearchData:
+    """The search data whose validation rows count alike, because they were drawn by their weights."""
+    rows = data.validation
+    if rows.sample_weight is None:
+        return data
+    return replace(data, validation=replace(rows, sample_weight=np.ones(len(rows))))

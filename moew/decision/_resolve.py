@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
-from moew.decision._thresholds import FixedThreshold
+from moew.decision._rules import (
+    EqualFalsePositiveRates,
+    FixedThreshold,
+    MostAccurate,
+    RecallReached,
+    ShareSelected,
+)
+from moew.decision._tuned import Tuned
 from moew.exceptions import Argument, InvalidInputError
 from moew.types import DecisionRule
 
@@ -20,6 +28,17 @@ class NamedRule(NamedTuple):
     example: str
     fitted_on: tuple[str, ...] = ("train", "validation")
     meaning: str = ""  # of the number, where the name does not say it
+
+
+DECISION_RULES = {
+    "threshold": NamedRule(partial(FixedThreshold, of="probability"), "0.5", (), "a probability"),
+    "score": NamedRule(FixedThreshold, "0", ()),
+    "accurate": NamedRule(MostAccurate, ""),
+    "select": NamedRule(ShareSelected, "0.05", ("train", "validation", "each")),
+    "recall": NamedRule(RecallReached, "0.95"),
+    "equal_fpr": NamedRule(EqualFalsePositiveRates, "0.2", meaning="the share selected"),
+    "tuned": NamedRule(Tuned, "", ()),
+}
 
 
 def resolve_decision(rule: Any) -> DecisionRule | None:
@@ -39,16 +58,15 @@ def resolve_decision(rule: Any) -> DecisionRule | None:
         Argument("decision"),
         " must be None, a number (a threshold of the probability) or a rule of moew.decision such as "
         f"MostAccurate() or ShareSelected(0.05), got {rule!r}{hint}",
-        argument="decision",
     )
 
 
 def named_rule(text: str) -> DecisionRule:
-    """The rule of a text such as "select=0.05@train"."""
-    from moew.decision import DECISION_RULES
-
+    """The rule of a text such as "select=0.05@train", or "tuned=sex" for thresholds by that column."""
     named, _, on = text.partition("@")
     name, _, value = named.partition("=")
+    if name == "tuned" and value and not on:
+        return Tuned(by=value)
     found = DECISION_RULES.get(name)
     if found is None or bool(found.example) != bool(value):
         raise _refused(text, f" is none of {', '.join(rule_examples())}.")
@@ -64,15 +82,11 @@ def named_rule(text: str) -> DecisionRule:
     try:
         return found.make(*numbers, **({"on": on} if on else {}))
     except InvalidInputError as error:
-        raise InvalidInputError(
-            Argument("decision", text), ": ", *error.parts, argument="decision"
-        ) from error
+        raise InvalidInputError(Argument("decision", text), ": ", *error.parts) from error
 
 
 def rule_examples() -> list[str]:
     """How each rule is written, with an example of its number."""
-    from moew.decision import DECISION_RULES
-
     return [
         (f"{name}={rule.example}" if rule.example else name) + (f" ({rule.meaning})" if rule.meaning else "")
         for name, rule in DECISION_RULES.items()
@@ -80,4 +94,4 @@ def rule_examples() -> list[str]:
 
 
 def _refused(text: str, why: str) -> InvalidInputError:
-    return InvalidInputError(Argument("decision", text), why, argument="decision")
+    return InvalidInputError(Argument("decision", text), why)

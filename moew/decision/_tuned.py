@@ -7,30 +7,38 @@ for the same decisions. Equal input gives equal rules; nothing is drawn at rando
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
-from numbers import Integral
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
+from moew._util.checks import COLUMN, FLAG, POSITIVE, Wanted, at_least, check_parameters, one_of
+from moew._util.numbers import is_number
 from moew._util.rounding import rounded_scores
-from moew._util.state import State, Stateful, has_state
-from moew.decision._common import (
-    check_choice,
+from moew._util.state import has_state
+from moew.decision._rules import (
+    FINITE,
+    NUMBER,
+    SCORE_OR_PROBABILITY,
+    FitOn,
+    Of,
+    OneThreshold,
+    Rule,
+    Thresholds,
+    as_numbers,
     check_scores,
     check_some_scores,
     groups_of_rows,
-    number_to_json,
+    make_floats,
     threshold_between,
     threshold_selecting,
 )
-from moew.decision._thresholds import _OneThreshold
 from moew.exceptions import Argument, InvalidInputError, UndefinedMetricError
 from moew.types import Array, BoolArray, Columns, FloatArray, IntArray
 
 TunedTask = Literal["binary", "classes", "regression"]
-Of = Literal["score", "probability"]
 
 FEWEST_CALLS = 8
 CALLS_FOR_A_GROUP = 6  # fewer tell nothing about a group's threshold
@@ -40,11 +48,14 @@ WINDOW = 3  # neighbours on either side that a value is averaged with
 PRIOR_POWERS = (0.25, 0.5, 1.0, 2.0)
 LARGEST_STEP, SMALLEST_STEP = 1.0, 0.1  # of a class's log odds of being decided
 LARGEST_CHANGE, SMALLEST_CHANGE = 0.5, 0.005  # of predictions: in their spreads, and of the log factor
+DIRECTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])  # of offset and log factor
+
+_COLUMN_OR_NONE = Wanted(f"{COLUMN.words}, or None for one threshold", COLUMN.or_none().fits)
 
 
 @has_state
 @dataclass(frozen=True)
-class Tuned(Stateful):
+class Tuned(Rule):
     """Decides in the way that is best for the metric on the validation rows.
 
     Two classes get a threshold, with `by` one for each group of that per-row column; several classes an
@@ -54,28 +65,74 @@ class Tuned(Stateful):
 
     by: str | None = None
 
-    state_home: ClassVar[str] = "moew.decision"
-    of: ClassVar[Literal["score"]] = "score"
-    fit_on: ClassVar[Literal["validation"]] = "validation"
     needs_labels: ClassVar[bool] = True
-    thresholds: ClassVar[tuple[tuple[Any, float | None], ...]] = ()
 
     def __post_init__(self) -> None:
-        if self.by is not None and (not isinstance(self.by, str) or not self.by):
-            raise InvalidInputError(
-                f"by must be the name of a column, or None for one threshold, got {self.by!r}.",
-                argument="by",
-            )
+        check_parameters(self, by=_COLUMN_OR_NONE)
+
+    @property
+    def fit_on(self) -> FitOn:
+        """The validation rows, by `tune`."""
+        return "validation"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The per-row columns the rule needs."""
+        """The column of groups, if there is one."""
         return () if self.by is None else (self.by,)
+
+    def tune(
+        self,
+        scores: Any,
+        value: Callable[[Array], float],
+        columns: Columns,
+        *,
+        task: TunedTask,
+        own_threshold: float = 0.0,
+        most_calls: int = 120,
+        values: Callable[[Array], Any] | None = None,
+        undefined_is_lowest: bool = True,
+    ) -> TunedRule:
+        """The rule fitted for a metric on some rows; on them it is never worse than the model's own decision.
+
+        Parameters
+        ----------
+        scores : "binary": scores (n,) of the positive class; "classes": scores (n, C), such as
+            log-probabilities; "regression": predictions (n,)
+        value : the metric of decisions, higher is better: booleans (n,), codes of classes (n,) or floats
+            (n,). An `UndefinedMetricError`, NaN or an infinity means that they have no value.
+        columns : per-row columns, with the one that `by` names
+        own_threshold : the score above which the model itself decides for the positive class
+        most_calls : the number of calls of `value` that are never exceeded
+        values : the metric (m,) of many decisions (m, n) in one call; None where it cannot
+        undefined_is_lowest : whether thresholds near undefined ones are worth less; False where they are
+            undefined because they are not allowed
+        """
+        one_of("binary", "classes", "regression").check("task", task)
+        at_least(FEWEST_CALLS).check("most_calls", most_calls)
+        if self.by is not None and task != "binary":
+            raise InvalidInputError(
+                Argument("by", self.by),
+                " gives thresholds by group, which need two classes.",
+                argument="decision",
+            )
+        asked = _Asked(value, values, int(most_calls))
+        if task == "classes":
+            return _tune_classes(_check_class_scores(scores), asked)
+        checked = check_some_scores(scores)
+        if task == "regression":
+            return _tune_predictions(checked, asked)
+        NUMBER.check("own_threshold", own_threshold)
+        own = float(own_threshold)
+        if self.by is not None:
+            thresholds, common = _tune_groups(self.by, checked, own, asked, columns, undefined_is_lowest)
+            return GroupThresholds(self.by, thresholds, common, self.of)
+        best = _best_threshold(checked, own, partial(asked.above, checked), asked.left, undefined_is_lowest)
+        return TunedThreshold(best, self.of)
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> NoReturn:
         """Raise: labels alone do not say what the metric values."""
         raise InvalidInputError(
-            f"{self!r} needs the metric, not only labels, to be fitted; call tune(rule, scores, value, …).",
+            f"{self!r} needs the metric, not only labels, to be fitted; call tune(scores, value, …).",
             argument="decision",
         )
 
@@ -85,53 +142,30 @@ class Tuned(Stateful):
             f"{self!r} is not tuned yet; call tune and use what it returns.", argument="decision"
         )
 
-    def _content(self) -> State:
-        return {"by": self.by}
-
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Rebuild the rule from its state."""
-        return cls(state["by"])
-
-
-class _Fitted(Stateful):
-    """Base of what `tune` returns: nothing is left to fit."""
-
-    state_home: ClassVar[str] = "moew.decision"
-    fit_on: ClassVar[None] = None
-    needs_labels: ClassVar[bool] = False
-
-    def fit(self, score: Any, positive: Any, columns: Columns) -> Self:
-        """Return the rule itself; it is fitted."""
-        return self
-
 
 @has_state
 @dataclass(frozen=True)
-class TunedThreshold(_Fitted, _OneThreshold):
+class TunedThreshold(OneThreshold):
     """Decides positive above the threshold that `tune` found."""
 
     threshold: float
     of: Of = "score"
 
+    may_be_infinite: ClassVar[tuple[str, ...]] = ("threshold",)
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", _number(self.threshold, "threshold"))
-        check_choice(self.of, "of", ("score", "probability"))
+        check_parameters(self, threshold=NUMBER, of=SCORE_OR_PROBABILITY)
+        make_floats(self, "threshold")
 
     @property
     def threshold_(self) -> float:  # type: ignore[override]
         """The tuned threshold; ±inf decides the same for all rows."""
         return self.threshold
 
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Rebuild the rule from its state."""
-        return cls(float(state["threshold"]), state["of"])
-
 
 @has_state
 @dataclass(frozen=True)
-class GroupThresholds(_Fitted):
+class GroupThresholds(Rule):
     """Decides positive above the threshold of the row's group, found by `tune`.
 
     `thresholds_by_group` holds (group, threshold) pairs; the rows of any other group are decided by
@@ -143,15 +177,15 @@ class GroupThresholds(_Fitted):
     common: float
     of: Of = "score"
 
+    may_be_infinite: ClassVar[tuple[str, ...]] = ("thresholds_by_group", "common")
+
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise InvalidInputError(
-                f"column must be the name of a column, got {self.column!r}.", argument="column"
-            )
-        pairs = tuple((group, _number(t, "thresholds_by_group")) for group, t in self.thresholds_by_group)
+        check_parameters(self, column=COLUMN, common=NUMBER, of=SCORE_OR_PROBABILITY)
+        make_floats(self, "common")
+        for _, threshold in self.thresholds_by_group:
+            NUMBER.check("thresholds_by_group", threshold)
+        pairs = tuple((group, float(threshold)) for group, threshold in self.thresholds_by_group)
         object.__setattr__(self, "thresholds_by_group", pairs)
-        object.__setattr__(self, "common", _number(self.common, "common"))
-        check_choice(self.of, "of", ("score", "probability"))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -159,7 +193,7 @@ class GroupThresholds(_Fitted):
         return (self.column,)
 
     @property
-    def thresholds(self) -> tuple[tuple[Any, float | None], ...]:
+    def thresholds(self) -> Thresholds:
         """The threshold of each group."""
         return self.thresholds_by_group
 
@@ -170,40 +204,21 @@ class GroupThresholds(_Fitted):
         known = dict(self.thresholds_by_group)
         return scores > np.array([known.get(name, self.common) for name in names], dtype=np.float64)[codes]
 
-    def _content(self) -> State:
-        return {
-            "column": self.column,
-            "thresholds_by_group": [[group, number_to_json(t)] for group, t in self.thresholds_by_group],
-            "common": number_to_json(self.common),
-            "of": self.of,
-        }
-
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Rebuild the rule from its state."""
-        pairs = tuple((group, float(t)) for group, t in state["thresholds_by_group"])
-        return cls(state["column"], pairs, float(state["common"]), state["of"])
-
 
 @has_state
 @dataclass(frozen=True)
-class ClassOffsets(_Fitted):
+class ClassOffsets(Rule):
     """Decides for the class with the highest sum of score and offset (C,), found by `tune`."""
 
     offsets: tuple[float, ...]
 
-    of: ClassVar[Literal["score"]] = "score"
-    columns: ClassVar[tuple[str, ...]] = ()
-    thresholds: ClassVar[tuple[tuple[Any, float | None], ...]] = ()
-
     def __post_init__(self) -> None:
-        offsets = tuple(_number(offset, "offsets") for offset in self.offsets)
-        if len(offsets) < 2 or not np.isfinite(offsets).all():
+        if len(self.offsets) < 2 or not all(map(is_number, self.offsets)):
             raise InvalidInputError(
                 f"offsets must be finite numbers, one for each of the classes, got {self.offsets!r}.",
                 argument="offsets",
             )
-        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "offsets", tuple(map(float, self.offsets)))
 
     def decide(self, scores: FloatArray, columns: Columns) -> IntArray:
         """The index (n,) of the class decided by scores (n, C); of equal sums the first."""
@@ -217,18 +232,10 @@ class ClassOffsets(_Fitted):
         # Offsets are tuned on rounded scores, where rows of a small tree or forest are often tied.
         return _decided_classes(rounded_scores(checked), np.asarray(self.offsets))
 
-    def _content(self) -> State:
-        return {"offsets": list(self.offsets)}
-
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Rebuild the rule from its state."""
-        return cls(tuple(state["offsets"]))
-
 
 @has_state
 @dataclass(frozen=True)
-class AdjustedPredictions(_Fitted):
+class AdjustedPredictions(Rule):
     """Predicts offset + factor·ŷ, or exp(offset + factor·log ŷ) with `log`, as found by `tune`.
 
     With `log` a negative prediction keeps its sign and is adjusted by its size; zero stays zero.
@@ -238,20 +245,9 @@ class AdjustedPredictions(_Fitted):
     factor: float = 1.0
     log: bool = False
 
-    of: ClassVar[Literal["score"]] = "score"
-    columns: ClassVar[tuple[str, ...]] = ()
-    thresholds: ClassVar[tuple[tuple[Any, float | None], ...]] = ()
-
     def __post_init__(self) -> None:
-        for name in ("offset", "factor"):
-            number = _number(getattr(self, name), name)
-            if not np.isfinite(number):
-                raise InvalidInputError(f"{name} must be finite, got {number!r}.", argument=name)
-            object.__setattr__(self, name, number)
-        if self.factor <= 0:
-            raise InvalidInputError(f"factor must be above 0, got {self.factor!r}.", argument="factor")
-        if not isinstance(self.log, bool):
-            raise InvalidInputError(f"log must be True or False, got {self.log!r}.", argument="log")
+        check_parameters(self, offset=FINITE, factor=POSITIVE, log=FLAG)
+        make_floats(self, "offset", "factor")
 
     def decide(self, predictions: FloatArray, columns: Columns) -> FloatArray:
         """The adjusted predictions (n,)."""
@@ -266,110 +262,42 @@ class AdjustedPredictions(_Fitted):
             size = np.exp(self.offset + self.factor * np.log(np.abs(predictions)))
         return np.copysign(size, predictions)
 
-    def _content(self) -> State:
-        return {"offset": self.offset, "factor": self.factor, "log": self.log}
-
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """Rebuild the rule from its state."""
-        return cls(state["offset"], state["factor"], state["log"])
-
 
 TunedRule = TunedThreshold | GroupThresholds | ClassOffsets | AdjustedPredictions
 
 
-def tune(
-    rule: Tuned,
-    scores: Any,
-    value: Callable[[Array], float],
-    columns: Columns,
-    *,
-    task: TunedTask,
-    own_threshold: float = 0.0,
-    most_calls: int = 120,
-    values: Callable[[Array], Any] | None = None,
-    undefined_is_lowest: bool = True,
-) -> TunedRule:
-    """The rule fitted for a metric on some rows; on them it is never worse than the model's own decision.
-
-    Parameters
-    ----------
-    scores : "binary": scores (n,) of the positive class; "classes": scores (n, C), such as log-probabilities;
-        "regression": predictions (n,)
-    value : the metric of decisions, higher is better: booleans (n,), codes of classes (n,) or floats (n,). An
-        `UndefinedMetricError`, NaN or an infinity means that they have no value.
-    columns : per-row columns, with the one that the rule's `by` names
-    own_threshold : the score above which the model itself decides for the positive class
-    most_calls : the number of calls of `value` that are never exceeded
-    values : the metric (m,) of many decisions (m, n) in one call, for metrics that can; None where it cannot
-    undefined_is_lowest : whether thresholds near undefined ones are worth less; False where they are
-        undefined because they are not allowed
-    """
-    check_choice(task, "task", ("binary", "classes", "regression"))
-    if isinstance(most_calls, bool) or not isinstance(most_calls, Integral) or most_calls < FEWEST_CALLS:
-        raise InvalidInputError(
-            f"most_calls must be a whole number of at least {FEWEST_CALLS}, got {most_calls!r}.",
-            argument="most_calls",
-        )
-    if rule.by is not None and task != "binary":
-        raise InvalidInputError(
-            Argument("by", rule.by),
-            " gives thresholds by group, which need two classes.",
-            argument="decision",
-        )
-    asked = _Asked(value, int(most_calls), values)
-    if task == "classes":
-        return _tune_classes(_check_class_scores(scores), asked)
-    checked = check_some_scores(scores)
-    if task == "regression":
-        return _tune_predictions(checked, asked)
-    own = _number(own_threshold, "own_threshold")
-    if rule.by is not None:
-        return _tune_groups(rule.by, checked, own, asked, columns, rule.of)
-    best = _best_threshold(checked, own, asked.above(checked), asked.left, undefined_is_lowest)
-    return TunedThreshold(best, rule.of)
-
-
+@dataclass
 class _Asked:
-    """The metric as a function of decisions, called once for each and at most `most_calls` times."""
+    """The metric as a function of decisions, called once for each and at most as often as calls are left."""
 
-    def __init__(
-        self,
-        value: Callable[[Array], float],
-        most_calls: int,
-        values: Callable[[Array], Any] | None = None,
-    ) -> None:
-        self.value, self.values = value, values
-        self.left = most_calls
-        self.known: dict[bytes, float] = {}
+    value: Callable[[Array], float]
+    values: Callable[[Array], Any] | None
+    left: int
+    known: dict[bytes, float] = field(default_factory=dict)
 
     def __call__(self, decisions: Array) -> float:
         """The metric; −inf where it is undefined, or where no call is left."""
         key = blake2b(np.ascontiguousarray(decisions).data, digest_size=16).digest()
         if key not in self.known and self.left:
             self.left -= 1
-            self.known[key] = self._ask(decisions)
+            try:
+                self.known[key] = _or_lowest(self.value(decisions))
+            except UndefinedMetricError:
+                self.known[key] = -np.inf
         return self.known.get(key, -np.inf)
 
-    def above(self, scores: FloatArray) -> Callable[[Sequence[float]], list[float]]:
-        """The metric of "above the threshold" as a function of thresholds."""
+    def above(self, scores: FloatArray, thresholds: Sequence[float]) -> list[float]:
+        """The metric of "above the threshold" at each of the thresholds."""
+        if self.values is not None and 1 < len(thresholds) <= self.left:
+            found = self.values(scores > np.asarray(thresholds)[:, None])
+            if found is not None:
+                self.left -= len(thresholds)
+                return [_or_lowest(value) for value in found]
+        return [self(scores > threshold) for threshold in thresholds]
 
-        def values_at(thresholds: Sequence[float]) -> list[float]:
-            if self.values is not None and 1 < len(thresholds) <= self.left:
-                found = self.values(scores > np.asarray(thresholds)[:, None])
-                if found is not None:
-                    self.left -= len(thresholds)
-                    return [float(value) if np.isfinite(value) else -np.inf for value in found]
-            return [self(scores > threshold) for threshold in thresholds]
 
-        return values_at
-
-    def _ask(self, decisions: Array) -> float:
-        try:
-            value = float(self.value(decisions))
-        except UndefinedMetricError:
-            return -np.inf
-        return value if np.isfinite(value) else -np.inf
+def _or_lowest(value: float) -> float:
+    return float(value) if np.isfinite(value) else -np.inf
 
 
 def _best_threshold(
@@ -399,7 +327,9 @@ def _best_threshold(
         known = sorted(values)
         place = known.index(best)
         low, high = known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
-        ask(_evenly(possible[(possible > low) & (possible < high)], n_fine))
+        between = possible[(possible > low) & (possible < high)]
+        if len(between):
+            ask(_nearest(between, np.linspace(between[0], between[-1], n_fine + 2)[1:-1]))
         best = _peak(values, best, len(scores), (low, high), undefined_is_lowest=undefined_is_lowest)
     # A peak of the smoothed values may itself be lower than where the search began.
     return start if best == own or values[best] < values[own] else threshold_selecting(descending, best)
@@ -420,18 +350,10 @@ def _cuts_over_all(possible: IntArray, n_cuts: int) -> list[int]:
     return _nearest(possible, shares * n_rows)
 
 
-def _evenly(possible: IntArray, n_cuts: int) -> list[int]:
-    if not len(possible) or n_cuts < 1:
-        return []
-    return _nearest(possible, np.linspace(possible[0], possible[-1], n_cuts + 2)[1:-1])
-
-
 def _nearest(possible: IntArray, wanted: FloatArray) -> list[int]:
     """The distinct entries of `possible`, ascending, that are nearest to the wanted numbers."""
-    above = np.clip(np.searchsorted(possible, wanted), 1, len(possible) - 1) if len(possible) > 1 else 0
-    below = np.maximum(above - 1, 0)
-    nearest = np.where(wanted - possible[below] <= possible[above] - wanted, possible[below], possible[above])
-    return [int(m) for m in np.unique(nearest)]
+    middles = (possible[1:] + possible[:-1]) / 2
+    return [int(m) for m in np.unique(possible[np.searchsorted(middles, wanted)])]
 
 
 def _peak(
@@ -483,31 +405,32 @@ def _smoothed(cuts: IntArray, values: FloatArray, reach: float) -> FloatArray:
 
 
 def _tune_groups(
-    column: str, scores: FloatArray, own: float, asked: _Asked, columns: Columns, of: Of
-) -> GroupThresholds:
-    """Thresholds by coordinate ascent from the common one: two sweeps over the groups, the largest first."""
+    column: str, scores: FloatArray, own: float, asked: _Asked, columns: Columns, undefined_is_lowest: bool
+) -> tuple[tuple[tuple[Any, float], ...], float]:
+    """Thresholds by group, and the common one, which a coordinate ascent begins with: two sweeps over the
+    groups, the largest first."""
     names, codes = groups_of_rows(columns, column, len(scores))
-    common = _best_threshold(scores, own, asked.above(scores), asked.left // 2)
+    common = _best_threshold(scores, own, partial(asked.above, scores), asked.left // 2, undefined_is_lowest)
     thresholds = np.full(len(names), common)
+
+    def values_at(rows: BoolArray, tried: Sequence[float]) -> list[float]:
+        others = thresholds[codes]
+        return [asked(scores > np.where(rows, threshold, others)) for threshold in tried]
+
     largest_first = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
     for sweeps_left in (2, 1):
         n_calls = asked.left // sweeps_left
         n_tuned = min(len(names), n_calls // CALLS_FOR_A_GROUP)
         for group in largest_first[:n_tuned]:
             rows = codes == group
-
-            def values_at(tried: Sequence[float], group: int = int(group)) -> list[float]:
-                found = []
-                for threshold in tried:
-                    changed = thresholds.copy()
-                    changed[group] = threshold
-                    found.append(asked(scores > changed[codes]))
-                return found
-
             thresholds[group] = _best_threshold(
-                scores[rows], float(thresholds[group]), values_at, n_calls // n_tuned
+                scores[rows],
+                float(thresholds[group]),
+                partial(values_at, rows),
+                n_calls // n_tuned,
+                undefined_is_lowest,
             )
-    return GroupThresholds(column, tuple(zip(names, thresholds.tolist(), strict=True)), common, of)
+    return tuple(zip(names, thresholds.tolist(), strict=True)), common
 
 
 def _tune_classes(scores: FloatArray, asked: _Asked) -> ClassOffsets:
@@ -537,7 +460,7 @@ def _tune_classes(scores: FloatArray, asked: _Asked) -> ClassOffsets:
     def moved(offsets: FloatArray, coordinate: int, step: float) -> FloatArray | None:
         return _with_other_share(scores, offsets, int(most_frequent_first[coordinate]), step)
 
-    best, _ = _climb(best, best_value, value_at, moved, n_classes, (LARGEST_STEP, SMALLEST_STEP), asked, 0)
+    best, _ = _climb(best, value_at, moved, n_classes, (LARGEST_STEP, SMALLEST_STEP), asked)
     return ClassOffsets(tuple(best.tolist()))
 
 
@@ -580,57 +503,55 @@ def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step:
 
 def _tune_predictions(predictions: FloatArray, asked: _Asked) -> AdjustedPredictions:
     """Offset and factor by steps from the identity, for predictions and, where positive, their logarithms."""
-    identity = AdjustedPredictions()
-    best, best_value = identity, asked(identity._adjusted(predictions))
+    best = AdjustedPredictions()
+    best_value = asked(best._adjusted(predictions))
     scales = [False, True] if (predictions > 0).all() else [False]
-    for number, log in enumerate(scales):
-        line = np.log(predictions) if log else predictions
-        # Around the centre offset and factor hardly depend on each other.
-        centre = float(np.median(line))
-        spread = 1.0 if log else float(np.std(line)) or abs(centre) or 1.0
-
-        def adjusted(point: FloatArray, log: bool, centre: float, spread: float) -> AdjustedPredictions:
-            factor = float(np.exp(point[1]))
-            return AdjustedPredictions(centre * (1 - factor) + spread * float(point[0]), factor, log)
-
-        def value_at(
-            point: FloatArray, log: bool = log, centre: float = centre, spread: float = spread
-        ) -> float:
-            tried = adjusted(point, log, centre, spread)._adjusted(predictions)
-            return asked(tried) if np.isfinite(tried).all() else -np.inf
-
-        reserve = asked.left // 2 if number + 1 < len(scales) else 0
-        steps = (LARGEST_CHANGE, SMALLEST_CHANGE)
-        point, found = _climb(
-            np.zeros(2), value_at(np.zeros(2)), value_at, _moved_point, 4, steps, asked, reserve
-        )
-        if found > best_value + _tolerance(best_value):
-            best, best_value = adjusted(point, log, centre, spread), found
+    for log in scales:
+        reserve = 0 if log is scales[-1] else asked.left // 2
+        tried, value = _climb_on_scale(log, predictions, asked, reserve)
+        if value > best_value + _tolerance(best_value):
+            best, best_value = tried, value
     return best
 
 
-DIRECTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+def _climb_on_scale(
+    log: bool, predictions: FloatArray, asked: _Asked, reserve: int
+) -> tuple[AdjustedPredictions, float]:
+    line = np.log(predictions) if log else predictions
+    # Around the centre offset and factor hardly depend on each other.
+    centre = float(np.median(line))
+    spread = 1.0 if log else float(np.std(line)) or abs(centre) or 1.0
 
+    def adjusted(point: FloatArray) -> AdjustedPredictions:
+        factor = float(np.exp(point[1]))
+        return AdjustedPredictions(centre * (1 - factor) + spread * float(point[0]), factor, log)
 
-def _moved_point(point: FloatArray, direction: int, step: float) -> FloatArray:
-    return np.asarray(point + step * DIRECTIONS[direction])
+    def value_at(point: FloatArray) -> float:
+        tried = adjusted(point)._adjusted(predictions)
+        return asked(tried) if np.isfinite(tried).all() else -np.inf
+
+    def moved(point: FloatArray, direction: int, step: float) -> FloatArray:
+        return np.asarray(point + step * DIRECTIONS[direction])
+
+    steps = (LARGEST_CHANGE, SMALLEST_CHANGE)
+    point, value = _climb(np.zeros(2), value_at, moved, len(DIRECTIONS), steps, asked, reserve)
+    return adjusted(point), value
 
 
 def _climb(
     start: FloatArray,
-    start_value: float,
     value_at: Callable[[FloatArray], float],
     moved: Callable[[FloatArray, int, float], FloatArray | None],
     n_directions: int,
     steps: tuple[float, float],
     asked: _Asked,
-    reserve: int,
+    reserve: int = 0,
 ) -> tuple[FloatArray, float]:
     """The best point and value by steps in each direction, which are halved where neither sign is better.
 
     It ends when all steps are below the smallest, or when `reserve` calls are left.
     """
-    point, value = start, start_value
+    point, value = start, value_at(start)
     largest, smallest = steps
     step_of = [largest] * n_directions
     sign_of = [1.0] * n_directions
@@ -661,10 +582,7 @@ def _decided_classes(scores: FloatArray, offsets: FloatArray) -> IntArray:
 
 def _check_class_scores(scores: Any) -> FloatArray:
     """The scores (n, C) as float64; raise unless they are numbers, or −inf for impossible classes."""
-    try:
-        checked = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"scores must be numbers: {error}.") from error
+    checked = as_numbers(scores)
     if checked.ndim != 2 or checked.shape[1] < 2:
         raise InvalidInputError(f"scores must have a column for each class, got shape {checked.shape}.")
     if not (np.isfinite(checked) | (checked == -np.inf)).all() or (checked == -np.inf).all(axis=1).any():
@@ -672,16 +590,3 @@ def _check_class_scores(scores: Any) -> FloatArray:
             "some scores are NaN or infinite, so no decision can be made; the model has probably diverged."
         )
     return checked
-
-
-def _number(value: Any, name: str) -> float:
-    """The number as a float, which may be infinite; raise if it is none."""
-    if isinstance(value, bool | str):
-        raise InvalidInputError(f"{name} must be a number, got {value!r}.", argument=name)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if np.isnan(number):
-        raise InvalidInputError(f"{name} must be a number, got {value!r}.", argument=name)
-    return number

@@ -14,46 +14,34 @@ see `decided_labels`, are passed to `respond` and to `value` as `decided=` and r
 `predict`. Values are in the metric's own units.
 """
 
-from moew.metrics._classes import accuracy as accuracy
-from moew.metrics._classes import fpr_gap as fpr_gap
-from moew.metrics._classes import g_mean as g_mean
-from moew.metrics._classes import q_mean as q_mean
-from moew.metrics._classes import worst_class_error as worst_class_error
 from moew.metrics._metric import FunctionMetric as FunctionMetric
+from moew.metrics._metric import hint_of_direction as hint_of_direction
 from moew.metrics._metric import make_metric as make_metric
+from moew.metrics._own import METRICS as METRICS
+from moew.metrics._own import accuracy as accuracy
+from moew.metrics._own import fpr_gap as fpr_gap
+from moew.metrics._own import g_mean as g_mean
+from moew.metrics._own import mean_of_selected as mean_of_selected
+from moew.metrics._own import precision_at_recall as precision_at_recall
+from moew.metrics._own import q_mean as q_mean
+from moew.metrics._own import r_squared as r_squared
+from moew.metrics._own import value_per_harm as value_per_harm
+from moew.metrics._own import worst_band_relative_error as worst_band_relative_error
+from moew.metrics._own import worst_class_error as worst_class_error
 from moew.metrics._predictions import Predictions as Predictions
-from moew.metrics._ranking import precision_at_recall as precision_at_recall
-from moew.metrics._regression import r_squared as r_squared
-from moew.metrics._regression import worst_band_relative_error as worst_band_relative_error
-from moew.metrics._resolve import MetricFactory as MetricFactory
+from moew.metrics._predictions import decided_labels as decided_labels
+from moew.metrics._predictions import decision_basis as decision_basis
+from moew.metrics._predictions import model_classes as model_classes
+from moew.metrics._predictions import model_name as model_name
+from moew.metrics._predictions import own_decisions as own_decisions
+from moew.metrics._predictions import predicts_by_its_scores as predicts_by_its_scores
+from moew.metrics._predictions import respond as respond
+from moew.metrics._resolve import Constraint as Constraint
+from moew.metrics._resolve import is_vectorised as is_vectorised
 from moew.metrics._resolve import named_metric as named_metric
+from moew.metrics._resolve import resolve_constraints as resolve_constraints
 from moew.metrics._resolve import resolve_metric as resolve_metric
-from moew.metrics._responses import decided_labels as decided_labels
-from moew.metrics._responses import decision_basis as decision_basis
-from moew.metrics._responses import model_classes as model_classes
-from moew.metrics._responses import model_name as model_name
-from moew.metrics._responses import own_decisions as own_decisions
-from moew.metrics._responses import positive_score as positive_score
-from moew.metrics._responses import predicts_by_its_scores as predicts_by_its_scores
-from moew.metrics._responses import respond as respond
+from moew.metrics._resolve import resolve_metrics as resolve_metrics
+from moew.metrics._resolve import sum_of_excess as sum_of_excess
 from moew.metrics._scorer import ScorerMetric as ScorerMetric
-from moew.metrics._selected import mean_of_selected as mean_of_selected
-from moew.metrics._selected import value_per_harm as value_per_harm
-from moew.metrics._several import Constraint as Constraint
-from moew.metrics._several import resolve_constraints as resolve_constraints
-from moew.metrics._several import resolve_metrics as resolve_metrics
-from moew.metrics._theorem_1 import measure_of as measure_of
 from moew.types import Metric as Metric
-
-METRICS = {
-    "accuracy": MetricFactory(accuracy),
-    "fpr_gap": MetricFactory(fpr_gap),
-    "g_mean": MetricFactory(g_mean),
-    "mean_of_selected": MetricFactory(mean_of_selected, "0.4"),
-    "precision_at_recall": MetricFactory(precision_at_recall, "0.95"),
-    "q_mean": MetricFactory(q_mean),
-    "r_squared": MetricFactory(r_squared),
-    "value_per_harm": MetricFactory(value_per_harm),
-    "worst_band_relative_error": MetricFactory(worst_band_relative_error, "17,25,42"),
-    "worst_class_error": MetricFactory(worst_class_error),
-}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial, wraps
@@ -14,21 +16,36 @@ from typing import Any, ClassVar, ParamSpec, overload
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
-from moew.data._read_only import read_only
-from moew.data._rows import LabelledRows
-from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
-from moew.metrics._predictions import Predictions
-from moew.metrics._responses import respond
-from moew.types import Array, Columns, FloatArray, Labels, Response, Rows
+from moew._util.checks import Wanted, check_parameters
+from moew.data import LabelledRows, is_missing, read_only
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UndefinedMetricError
+from moew.metrics._predictions import Predictions, respond
+from moew.types import Array, Columns, Features, FloatArray, Labels, Response
 
 _NO_COLUMNS: Mapping[str, Any] = {}
-_SPECIAL = ("pos_label", "sample_weight")
+BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_RESPONSE = Wanted("must be 'decision', 'score' or 'proba'", ("decision", "score", "proba").__contains__)
+_BOUNDS = Wanted("must be None or (lowest, highest)", lambda bounds: bounds is None or _are_bounds(bounds))
+_VERSION = Wanted("must be a text such as '2'", lambda value: isinstance(value, str))
+_NAME = Wanted(
+    "must be a text such as 'money lost per day'",
+    lambda name: name is None or (isinstance(name, str) and name.strip()),
+)
 
 P = ParamSpec("P")
 
 
+def as_weights(sample_weight: Any) -> FloatArray | None:
+    """The weights (n,) as float64, or None."""
+    return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+
+
 class ManyAtOnce(ABC):
-    """A metric's function that can take the predictions of many candidates in one call."""
+    """A metric's function that can take the decisions of many candidates in one call."""
+
+    def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
+        weight = as_weights(sample_weight)
+        return float(self.many(np.asarray(y_true), np.asarray(decision)[None], sample_weight=weight)[0])
 
     @abstractmethod
     def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
@@ -40,9 +57,8 @@ class FunctionMetric:
     """A metric made by `make_metric`; see there. Call it with labels, outputs and per-row columns.
 
     `needs_two_classes` says that it is defined only for two classes, `needs_classes` that it compares labels
-    and so cannot judge a regressor. `registry_name` is the name in METRICS of one of moew's own metrics: an
-    error that those raise in a rehearsal they would raise for every model.
-    """
+    and so cannot evaluate a regressor. `registry_name` is the name in METRICS of one of moew's own metrics:
+    an error that those raise in a rehearsal they would raise for every model."""
 
     function: Callable[..., Any]
     response: Response = "decision"
@@ -70,26 +86,19 @@ class FunctionMetric:
             raise InvalidInputError(
                 f"a metric needs a function (y_true, output, …), got {self.function!r}.", argument="function"
             )
-        if self.response not in ("decision", "score", "proba"):
-            raise InvalidInputError(
-                f"response must be 'decision', 'score' or 'proba', got {self.response!r}.",
-                argument="response",
-            )
-        if not isinstance(self.version, str):
-            raise InvalidInputError(
-                f"version must be a text such as '2', got {self.version!r}.", argument="version"
-            )
-        check_bounds(self.bounds)
-        required, optional = extra_arguments(self.function)
-        both = (*required, *optional)
+        check_parameters(self, response=_RESPONSE, version=_VERSION, bounds=_BOUNDS)
+        _check_arguments(self.function)
+        fixed = self.function.keywords if isinstance(self.function, partial) else ()  # by the user
+        taken = further_arguments(self.function, 2, fixed)
+        columns = [name for name in taken if name not in ("pos_label", "sample_weight")]
         put = partial(object.__setattr__, self)  # how to set fields of a frozen record
         put("name", self.name or function_name(self.function))
         put("description", self.description or first_line(self.function))
-        put("required_columns", tuple(n for n in required if n not in _SPECIAL))
-        put("optional_columns", tuple(n for n in optional if n not in _SPECIAL))
-        put("takes_pos_label", "pos_label" in both)
-        put("takes_sample_weight", "sample_weight" in both)
-        put("requires_sample_weight", "sample_weight" in required)
+        put("required_columns", tuple(name for name in columns if not taken[name]))
+        put("optional_columns", tuple(name for name in columns if taken[name]))
+        put("takes_pos_label", "pos_label" in taken)
+        put("takes_sample_weight", "sample_weight" in taken)
+        put("requires_sample_weight", taken.get("sample_weight") is False)
 
     def __call__(
         self,
@@ -104,11 +113,8 @@ class FunctionMetric:
 
         The metric's own `pos_label` overrides the one given here. NaN and infinities pass through.
         """
-        arguments = {name: columns[name] for name in self.optional_columns if name in columns}
-        for name in self.required_columns:
-            if name not in columns:
-                raise self._missing(columns)
-            arguments[name] = columns[name]
+        check_there(self.name, self.required_columns, columns)
+        arguments = {name: columns[name] for name in self.known_columns if name in columns}
         if self.takes_pos_label:
             positive = pos_label if self.pos_label is None else self.pos_label
             if positive is not None:
@@ -122,25 +128,18 @@ class FunctionMetric:
         return one_number(self.function(read_only(y_true), read_only(output), **kept), self.name)
 
     def check_columns(
-        self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
+        self, columns: Columns, n_rows: int, argument: str = "validation", *, weighted: bool = True
     ) -> None:
-        """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows.
-
-        `argument` is the argument that the user passes columns as, `weighted` says whether the rows have
-        sample weights.
-        """
+        """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows."""
         if self.requires_sample_weight and not weighted:
             raise missing_weights(self.name)
-        if any(name not in columns for name in self.required_columns):
-            raise self._missing(columns, argument)
-        for name in (*self.required_columns, *self.optional_columns):
-            if name in columns:
-                check_length(columns[name], n_rows, name, self.name)
+        check_there(self.name, self.required_columns, columns, argument)
+        check_values(self.name, self.known_columns, columns, n_rows)
 
     def respond(
         self,
         model: Any,
-        X: Rows,
+        X: Features,
         y: Labels = None,
         columns: Columns = _NO_COLUMNS,
         *,
@@ -160,7 +159,7 @@ class FunctionMetric:
     def value(
         self,
         predictions: Predictions,
-        X: Rows,
+        X: Features,
         y: Labels,
         columns: Columns = _NO_COLUMNS,
         *,
@@ -187,8 +186,7 @@ class FunctionMetric:
         """The metric (m,) of outputs (m, n), as `value` gives it for each; None if the function cannot."""
         if not isinstance(self.function, ManyAtOnce):
             return None
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return self.function.many(np.asarray(y), outputs, sample_weight=weight)
+        return self.function.many(np.asarray(y), outputs, sample_weight=as_weights(sample_weight))
 
     @property
     def known_columns(self) -> tuple[str, ...]:
@@ -214,41 +212,35 @@ class FunctionMetric:
         if self.needs_classes and classes is None:
             raise InvalidInputError(
                 Argument("metric", self.registry_name or self.name),
-                " judges classes, but numbers are predicted here. Take a metric of numbers, such as ",
+                " evaluates classes, but numbers are predicted here. Take a metric of numbers, such as ",
                 Argument("metric", "r_squared"),
                 ", or a classifier as ",
                 Argument("estimator"),
                 ".",
-                argument="metric",
             )
-        n = len(rows)
-        tried: list[Array]
+        n, weight = len(rows), rows.sample_weight
         if self.response == "decision":
             # Some metrics need decisions for a rare class, so constant decisions are tried, too.
             ends = np.unique(training_labels)[[-1, 0]]
             tried = [rng.choice(training_labels, n), *(np.full(n, label) for label in ends)]
             tried = tried if decided is None else [decided, *tried]
+        elif classes is None or len(classes) == 2:
+            tried = [rng.random(n)]
         else:
-            shape = (n,) if classes is None or len(classes) == 2 else (n, len(classes))
-            numbers = rng.random(shape)
-            tried = [numbers if numbers.ndim == 1 else numbers / numbers.sum(axis=-1, keepdims=True)]
-        first: Exception | None = None
+            numbers = rng.random((n, len(classes)))
+            tried = [numbers / numbers.sum(axis=1, keepdims=True)]
+        refused: list[Exception] = []
         for output in tried:
             try:
-                self(rows.y, output, rows.columns, pos_label=pos_label, sample_weight=rows.sample_weight)
+                self(rows.y, output, rows.columns, pos_label=pos_label, sample_weight=weight)
                 return
             except (InvalidInputError, UndefinedMetricError) as error:
-                first = error
+                refused.append(error)
             except Exception as error:
                 if self.registry_name:
-                    raise cannot_judge(self.registry_name, training_labels, classes, error) from error
+                    raise cannot_evaluate(self.registry_name, training_labels, classes, error) from error
                 return
-        if first is not None:
-            raise first
-
-    def _missing(self, columns: Columns, argument: str = "metadata_val") -> InvalidInputError:
-        missing = [name for name in self.required_columns if name not in columns]
-        return missing_columns(self.name, missing, columns, argument)
+        raise refused[-1]
 
 
 def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]:
@@ -257,14 +249,10 @@ def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]
 
     @wraps(factory)
     def make(*args: P.args, **kwargs: P.kwargs) -> FunctionMetric:
-        bound = signature(factory).bind(*args, **kwargs)
-        made_with = dict(bound.arguments)
-        return replace(
-            factory(*args, **kwargs),
-            registry_name=factory.__name__,
-            made_with=made_with,
-            description=first_line(factory),
-        )
+        made_with = dict(signature(factory).bind(*args, **kwargs).arguments)
+        name, description = factory.__name__, first_line(factory)
+        made = factory(*args, **kwargs)
+        return replace(made, registry_name=name, made_with=made_with, description=description)
 
     return make
 
@@ -326,9 +314,10 @@ def make_metric(
     calls, and the globals and objects they read. It cannot see what comes from open files, services or other
     programs: `version` answers for that, and is to be changed with it.
 
-    Further arguments are per-row columns, looked up by name in `metadata_val`: those without a default are
-    required, those with one are optional. `sample_weight` gets the weights of the validation rows if
-    any were given, `pos_label` the positive class: the one set here, else the second of two classes.
+    Further arguments are per-row columns, looked up by name in `columns`: those without a default are
+    required, those with one are optional. `sample_weight` gets the weights of the rows if any were given;
+    without this argument, rows are drawn in proportion to their weights. `pos_label` gets the positive class:
+    the one set here, else the second of two classes.
 
     Examples
     --------
@@ -340,59 +329,56 @@ def make_metric(
     >>> money_lost([0, 1, 1], [0, 0, 0], {"cost": [5.0, 2.0, 1.0]})
     3.0
     """
-    if function is None:
-        return partial(
-            make_metric,
-            response=response,
-            greater_is_better=greater_is_better,
-            name=name,
-            pos_label=pos_label,
-            bounds=bounds,
-            slow=slow,
-            version=version,
-        )
-    if name is not None and not (isinstance(name, str) and name.strip()):
-        raise InvalidInputError(
-            f"name must be a text such as 'money lost per day', got {name!r}.", argument="name"
-        )
-    return FunctionMetric(
-        function,
-        response,
-        True if greater_is_better is None else greater_is_better,
-        name or "",
-        pos_label,
+    _NAME.check("name", name)
+    make = partial(
+        FunctionMetric,
+        response=response,
+        greater_is_better=True if greater_is_better is None else greater_is_better,
+        name=name or "",
+        pos_label=pos_label,
         bounds=bounds,
         slow=slow,
         version=version,
         direction_given=greater_is_better is not None,
     )
+    return make if function is None else make(function)
 
 
-def extra_arguments(function: Callable[..., Any]) -> tuple[list[str], list[str]]:
-    """Names of a function's arguments after the first two: (those without, those with a default)."""
+def parameters_of(function: Any) -> list[Parameter] | None:
+    """The parameters of a function; None if they cannot be seen, as of some functions written in C."""
     try:
-        parameters = list(signature(function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C have no signature
-        return [], []
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    takes_any = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    if len([p for p in parameters if p.kind in positional]) < 2 and not takes_any:
+        return list(signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def further_arguments(function: Any, n_first: int, fixed: Collection[str]) -> dict[str, bool]:
+    """Names of arguments after the first ones, without `fixed` ones → whether they have a default."""
+    rest = [
+        p
+        for i, p in enumerate(parameters_of(function) or [])
+        if p.kind is Parameter.KEYWORD_ONLY or (p.kind is Parameter.POSITIONAL_OR_KEYWORD and i >= n_first)
+    ]
+    return {p.name: p.default is not Parameter.empty for p in rest if p.name not in fixed}
+
+
+def _check_arguments(function: Callable[..., Any]) -> None:
+    """Raise unless a function takes labels and outputs by position, and columns by name."""
+    if (parameters := parameters_of(function)) is None:
+        return
+    kinds = [p.kind for p in parameters]
+    if len([kind for kind in kinds if kind in BY_POSITION]) < 2 and Parameter.VAR_POSITIONAL not in kinds:
         raise InvalidInputError(
             f"a metric is a function of (y_true, output, …), but {function_name(function)!r} takes "
             f"{[p.name for p in parameters]!r}.",
             argument="function",
         )
-    rest = [p for i, p in enumerate(parameters) if not (i < 2 and p.kind in positional)]
-    fixed = function.keywords if isinstance(function, partial) else {}  # already set by the user
-    named = [p for p in rest if p.kind in (*positional, Parameter.KEYWORD_ONLY) and p.name not in fixed]
-    if unnamed := [p.name for p in named if p.kind is Parameter.POSITIONAL_ONLY]:
+    if unnamed := [p.name for p in parameters[2:] if p.kind is Parameter.POSITIONAL_ONLY]:
         raise InvalidInputError(
             f"columns are passed by name, but {function_name(function)!r} takes {unnamed!r} only by "
             "position.",
             argument="function",
         )
-    required = [p.name for p in named if p.default is Parameter.empty]
-    return required, [p.name for p in named if p.default is not Parameter.empty]
 
 
 def function_name(function: Any) -> str:
@@ -410,15 +396,9 @@ def first_line(function: Any) -> str:
     return " ".join(cleandoc(doc).split("\n", 1)[0].split()) if isinstance(doc, str) else ""
 
 
-def check_bounds(bounds: Any) -> None:
-    """Raise unless bounds are None or (lowest, highest)."""
-    if bounds is None:
-        return
+def _are_bounds(bounds: Any) -> bool:
     numbers = isinstance(bounds, tuple) and all(isinstance(b, Real) for b in bounds)
-    if not (numbers and len(bounds) == 2 and bounds[0] < bounds[1]):
-        raise InvalidInputError(
-            f"bounds must be None or (lowest, highest), got {bounds!r}.", argument="bounds"
-        )
+    return numbers and len(bounds) == 2 and bounds[0] < bounds[1]
 
 
 def one_number(result: Any, name: str) -> float:
@@ -443,7 +423,7 @@ def one_number(result: Any, name: str) -> float:
     )
 
 
-def cannot_judge(
+def cannot_evaluate(
     metric_name: str, labels: Labels, classes: Array | None, error: Exception
 ) -> InvalidInputError:
     """The error for a metric that fails on these labels; it names related scorers (f1_macro for f1)."""
@@ -456,9 +436,8 @@ def cannot_judge(
     why = f"; related ones are {', '.join(related)}." if related else why
     return InvalidInputError(
         Argument("metric", metric_name),
-        f" cannot judge a {task} with {len(different)} different labels, such as "
+        f" cannot evaluate a {task} with {len(different)} different labels, such as "
         f"{different[:3].tolist()}{why}",
-        argument="metric",
     )
 
 
@@ -467,36 +446,86 @@ def missing_weights(metric_name: str) -> InvalidInputError:
     return InvalidInputError(
         f"the metric {metric_name!r} cannot do without sample weights of the rows it is evaluated on; pass "
         "them (",
-        InPython("sample_weight_val=… with X_val, else "),
         Argument("sample_weight"),
-        InPython("=…"),
+        InPython("=…, and in validation=Rows(…) if there is one"),
         "), or give its argument a default.",
         argument="sample_weight",
     )
 
 
-def check_length(column: Any, n_rows: int, column_name: str, metric_name: str) -> None:
-    """Raise unless `column` has a value for each of `n_rows` rows."""
-    shape = np.shape(column)
-    if not shape or shape[0] != n_rows:
-        raise InvalidInputError(
-            f"the metric {metric_name!r} needs one value of {column_name!r} for each of the {n_rows} rows it "
-            f"is evaluated on, got {f'{shape[0]} values' if shape else 'a single value'}.",
-            argument=column_name,
-        )
-
-
-def missing_columns(
-    metric_name: str, missing: list[str], columns: Columns, argument: str
-) -> InvalidInputError:
-    """The error for columns that the metric requires and that were not passed."""
+def check_there(
+    metric_name: str, required: Iterable[str], columns: Columns, argument: str = "validation"
+) -> None:
+    """Raise if a column that the metric requires is not among those that the user passed as `argument`."""
+    missing = [name for name in required if name not in columns]
+    if not missing:
+        return
     there = f"only {sorted(columns)!r}" if columns else "none"
     how = ", ".join(f"{name!r}: …" for name in missing)
-    return InvalidInputError(
+    of = "" if argument == "columns" else f" in {argument}=Rows(…)"
+    raise InvalidInputError(
         f"the metric {metric_name!r} needs {missing!r} for each row, but the columns passed are {there}; "
         "pass ",
-        Argument(argument),
-        InPython(f"={{{how}}}"),
+        Argument("columns"),
+        InPython(f"={{{how}}}{of}"),
         ".",
-        argument="metadata",
+        argument="columns",
     )
+
+
+def check_values(metric_name: str, taken: Iterable[str], columns: Columns, n_rows: int) -> None:
+    """Raise unless each of the columns that the metric takes has `n_rows` values, none of them missing."""
+    for name in taken:
+        if name not in columns:
+            continue
+        shape = np.shape(columns[name])
+        if not shape or shape[0] != n_rows:
+            raise InvalidInputError(
+                f"the metric {metric_name!r} needs one value of {name!r} for each of the {n_rows} rows it is "
+                f"evaluated on, got {f'{shape[0]} values' if shape else 'a single value'}.",
+                argument=name,
+            )
+        if n_missing := int(is_missing(np.asarray(columns[name])).sum()):
+            raise InvalidInputError(
+                f"the metric {metric_name!r} needs {name!r} for each row, but it is missing (NaN or None) "
+                f"in {n_missing} of the {n_rows} rows; fill in these values, or leave these rows out.",
+                argument=name,
+            )
+
+
+_SMALLER_IS_BETTER = re.compile(
+    "costs?|errors?|err|loss(es)?|lost|regrets?|risks?|penalty|penalties|damages?|deviance|brier|mae|r?mse|rmsle"
+    "|s?mape|fpr|fnr|wrong"
+)
+_TURNED = re.compile("neg|negative|negated|minus|inverse|saved|savings|avoided|reduction|reduced|gain")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of snake_case, camelCase and sentences
+
+
+def sounds_smaller(*names: str) -> bool:
+    """Whether one of the names has a word such as cost, error or loss, and none that turns it round."""
+    words = [word.lower() for name in names for word in _WORD.findall(name)]
+    return any(map(_SMALLER_IS_BETTER.fullmatch, words)) and not any(map(_TURNED.fullmatch, words))
+
+
+def hint_of_direction(metric: Any) -> str:
+    """Warn if nobody said that the metric is maximised and its name sounds as if it should not be.
+
+    Returns a note on it for the result; it is empty where there is nothing to note.
+    """
+    if getattr(metric, "direction_given", True):
+        return ""
+    name, function = metric.name, metric.function_name
+    if not sounds_smaller(name, function):
+        return ""
+    warning = MoewWarning(
+        f"{name} is maximised; if smaller is better, ",
+        InPython(f"wrap it: make_metric({function}, "),
+        Argument("greater_is_better", False),
+        InPython(")"),
+        " says so, and ",
+        Argument("greater_is_better", True),
+        " that larger is.",
+        argument="metric",
+    )
+    warnings.warn(warning, stacklevel=4)
+    return f"{name} is maximised: larger values count as better. Its name sounds as if smaller ones were."

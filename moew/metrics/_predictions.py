@@ -1,21 +1,174 @@
-"""What one candidate's models predicted on some rows, kept as arrays so that the models can be dropped."""
+"""Predictions of fitted models, and records of them, on which metrics are evaluated without the models."""
 
 from __future__ import annotations
 
 import json
+import sys
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
+from moew._util.checks import is_regression as is_regression
 from moew._util.rounding import rounded_scores
 from moew._util.state import pack_compact, unpack_compact
+from moew.data import n_rows
 from moew.exceptions import Argument, InvalidInputError, StateError
-from moew.metrics._responses import own_decisions
-from moew.models._votes import checked_votes, weighted_majority, weighted_mean
-from moew.types import Array, BoolArray, FloatArray, IntArray, Task
+from moew.models import checked_votes, class_scores, weighted_majority, weighted_mean
+from moew.types import Array, BoolArray, Features, FloatArray, IntArray, Response, Task
+
+
+def respond(model: Any, X: Features, response: Response, pos_label: Any = None) -> Array:
+    """The model's predictions on the rows of X, of the kind `response`.
+
+    "decision": what `predict` returns, (n,). "score" and "proba": those of the positive class (n,) for two
+    classes (default: of the second), (n, C) for more. The score is the decision function if the model has one
+    (whose threshold is 0), else the probability (0.5); of a regressor it is the prediction.
+    """
+    if response == "decision" or is_regression(model):
+        if response == "proba":
+            raise InvalidInputError(
+                f"the metric takes probabilities, but {type(model).__name__} is a regressor; use ",
+                Argument("response", "decision"),
+                " to get its predictions.",
+                argument="response",
+            )
+        return per_row(model.predict(X), X, "predict")
+    classes = model_classes(model)
+    if len(classes) != 2 and pos_label is not None:
+        raise InvalidInputError(
+            Argument("pos_label", _plain(pos_label)), f" needs two classes, the model has {len(classes)}."
+        )
+    if response == "score" and hasattr(model, "decision_function"):
+        scores = per_row(model.decision_function(X), X, "decision_function")
+        if len(classes) != 2:
+            return scores
+        position = _position(pos_label, classes)
+        if scores.shape[1:] == (2,):
+            return scores[:, position]
+        return scores.reshape(len(scores)) if position == 1 else -scores.reshape(len(scores))
+    shares = _probabilities(model, X)
+    return shares[:, _position(pos_label, classes)] if len(classes) == 2 else shares
+
+
+def decision_basis(model: Any, X: Features, pos_label: Any = None) -> tuple[FloatArray | None, float]:
+    """What the model's own `predict` decides by, and the threshold above which it decides for a class.
+
+    It is the decision function if the model has one (threshold 0), else the probabilities (threshold 0.5):
+    (n,) for two classes, of `pos_label` (default: the second), (n, C) for more, where the highest decides.
+    None for regressors and for models that have labels only.
+    """
+    if is_regression(model):
+        return None, 0.0
+    if hasattr(model, "decision_function"):
+        classes = model_classes(model)
+        scores = class_scores(per_row(model.decision_function(X), X, "decision_function"), len(classes))
+        if scores is not None:
+            is_of_first = scores.ndim == 1 and _position(pos_label, classes) == 0
+            return (-scores if is_of_first else scores), 0.0
+    if hasattr(model, "predict_proba"):
+        classes = model_classes(model)
+        shares = _probabilities(model, X)
+        return (shares[:, _position(pos_label, classes)] if len(classes) == 2 else shares), 0.5
+    return None, 0.0
+
+
+def own_decisions(scores: FloatArray, threshold: float, classes: Array, pos_label: Any = None) -> Array:
+    """Class labels (n,) that a model decides for itself by the scores and threshold of `decision_basis`."""
+    if scores.ndim == 2:
+        return np.asarray(np.asarray(classes)[scores.argmax(axis=1)])
+    # On the threshold models decide for the first class, whichever class the score is of.
+    of_first = _position(pos_label, classes) == 0
+    return decided_labels(scores >= threshold if of_first else scores > threshold, classes, pos_label)
+
+
+def predicts_by_its_scores(model: Any) -> bool:
+    """Whether `predict` is known to be `own_decisions` of `decision_basis`: in scikit-learn's linear models
+    and in LightGBM with a loss of its own."""
+    from sklearn.linear_model import LogisticRegression
+
+    predict = getattr(type(model), "predict", None)
+    lightgbm = sys.modules.get("lightgbm")
+    if lightgbm is not None and predict is lightgbm.LGBMClassifier.predict:
+        return not callable(model.objective)
+    return predict is LogisticRegression.predict
+
+
+def decided_labels(positive: BoolArray, classes: Array, pos_label: Any = None) -> Array:
+    """Class labels (n,) from the decisions (n,) of a decision rule, for two classes."""
+    position = _position(pos_label, classes)
+    return np.asarray(classes)[np.where(positive, position, 1 - position)]
+
+
+def model_name(model: Any) -> str:
+    """The name of the model's class, and of the class of a pipeline's last step, which predicts."""
+    steps = getattr(model, "steps", None)
+    last = f" of {type(steps[-1][1]).__name__}" if isinstance(steps, list) and steps else ""
+    return type(model).__name__ + last
+
+
+def model_classes(model: Any) -> Array:
+    """The classes (C,) of a fitted classifier."""
+    if not hasattr(model, "classes_"):
+        raise InvalidInputError(
+            f"{type(model).__name__} has no classes_, so which column or sign is which class is unknown.",
+            argument="estimator",
+        )
+    return np.asarray(model.classes_)
+
+
+def _probabilities(model: Any, X: Features) -> Array:
+    if not hasattr(model, "predict_proba"):
+        if hasattr(model, "decision_function"):
+            raise InvalidInputError(
+                f"the metric or the decision takes probabilities, but {model_name(model)} cannot give them "
+                "(no predict_proba); it has a decision_function, which a metric with ",
+                Argument("response", "score"),
+                " and the rule FixedThreshold (",
+                Argument("decision", "score=0"),
+                ") take, or calibrate it (CalibratedClassifierCV).",
+                argument="estimator",
+            )
+        raise InvalidInputError(
+            f"the metric or the decision takes scores or probabilities, but {model_name(model)} cannot "
+            "give what is asked (no decision_function, no predict_proba); use a model that can, or a metric "
+            "of decisions.",
+            argument="estimator",
+        )
+    return per_row(model.predict_proba(X), X, "predict_proba")
+
+
+def _position(pos_label: Any, classes: Array) -> int:
+    """The index of the positive class among two: the second, unless `pos_label` is given."""
+    if pos_label is None:
+        return 1
+    where = np.flatnonzero(np.asarray(classes) == pos_label)
+    if len(where) != 1:
+        raise InvalidInputError(
+            Argument("pos_label", _plain(pos_label)), f" is not one of the classes {classes.tolist()!r}."
+        )
+    return int(where[0])
+
+
+def _plain(label: Any) -> Any:
+    """A label as a Python value, whose repr in messages has no NumPy type."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def per_row(answer: Any, X: Features, method: str) -> Array:
+    """What a model's method predicted; raise unless it is something for each row."""
+    array = np.asarray(answer)
+    n = n_rows(X)
+    if not array.ndim or len(array) != n:
+        raise InvalidInputError(
+            f"{method} gave an answer of shape {array.shape} for {n} rows; moew needs one for each row "
+            "(several targets at once are not supported).",
+            argument="estimator",
+        )
+    return array
+
 
 _CLASSES, _SCORES = " classes", " scores"  # names of arrays in packed predictions, which no method has
 _FURTHER = " further "  # before the names of further arrays
@@ -50,10 +203,8 @@ class Predictions:
 
     def take(self, rows: IntArray | BoolArray) -> Predictions:
         """The predictions on some of the rows."""
-        taken = {name: array[rows] for name, array in self.arrays.items()}
         scores = None if self.scores is None else self.scores[rows]
-        further = {name: array[rows] for name, array in self.further.items()}
-        return replace(self, arrays=taken, scores=scores, further=further)
+        return replace(self, scores=scores, **_by_name([self], lambda _, arrays: arrays[0][rows]))
 
     def for_all_metrics(self) -> Predictions:
         """The same predictions with the further ones among the others, for the metrics that need them."""
@@ -79,9 +230,9 @@ class Predictions:
 
     def equals(self, other: Predictions) -> bool:
         """Whether both hold the same predictions, bit for bit."""
+        own, others = (predictions.for_all_metrics().arrays for predictions in (self, other))
         return (
-            all(np.array_equal(array, other.arrays[name]) for name, array in self.arrays.items())
-            and all(np.array_equal(array, other.further[name]) for name, array in self.further.items())
+            all(np.array_equal(array, others[name]) for name, array in own.items())
             and (self.scores is None or np.array_equal(self.scores, np.asarray(other.scores)))
             and self.own_threshold == other.own_threshold
         )
@@ -91,22 +242,26 @@ class Predictions:
         """Join out-of-fold predictions: `parts[i]` are those on the row numbers `rows[i]` (n_i,), which
         together are 0 … n−1. All models must have the same classes."""
         first = parts[0]
-        for part in parts[1:]:
-            same = np.array_equal(_or_empty(part.classes), _or_empty(first.classes))
-            alike = part.arrays.keys() == first.arrays.keys() and part.further.keys() == first.further.keys()
-            if not alike or not same:
-                raise InvalidInputError(
-                    "the models of different folds do not answer alike (other classes or other methods); "
-                    "use folds that hold every class, such as a stratified splitter.",
-                    argument="validation",
-                )
+        if not all(map(first._answers_like, parts)):
+            raise InvalidInputError(
+                "the models of different folds do not answer alike (other classes or other methods); "
+                "use folds that hold every class, such as a stratified splitter.",
+                argument="evaluate_on",
+            )
         back = np.argsort(np.concatenate(rows), kind="stable")
-        arrays = {n: np.concatenate([part.arrays[n] for part in parts])[back] for n in first.arrays}
-        further = {n: np.concatenate([part.further[n] for part in parts])[back] for n in first.further}
+        joined = _by_name(parts, lambda _, arrays: np.concatenate(arrays)[back])
         scores = [part.scores for part in parts if part.scores is not None]
         if len(scores) < len(parts):  # of some folds alone they are of no use
-            return replace(first, arrays=arrays, scores=None, own_threshold=0.0, further=further)
-        return replace(first, arrays=arrays, scores=np.concatenate(scores)[back], further=further)
+            return replace(first, scores=None, own_threshold=0.0, **joined)
+        return replace(first, scores=np.concatenate(scores)[back], **joined)
+
+    def _answers_like(self, other: Predictions) -> bool:
+        """Whether both are answers of the same methods, about the same classes."""
+        own, others = (
+            (one.arrays.keys(), one.further.keys(), [] if one.classes is None else one.classes.tolist())
+            for one in (self, other)
+        )
+        return own == others
 
     @classmethod
     def averaged(
@@ -130,22 +285,37 @@ class Predictions:
         first = parts[0]
         if len(parts) == 1:
             return first
-        for part in parts[1:]:
-            _check_alike(first, part)
+        shapes = {(part.scores is None, part.own_threshold, len(part)) for part in parts}
+        if len(shapes) > 1 or not all(map(first._answers_like, parts)):
+            raise InvalidInputError(
+                "the models of an ensemble do not answer alike (other rows, classes or methods, or one "
+                "decides by a decision function and another by probabilities), so their predictions have no "
+                "mean.",
+                argument="models",
+            )
         known = classes if first.classes is None else first.classes
-        scores = _mean([part.scores for part in parts if part.scores is not None], given)
+        scored = [part.scores for part in parts if part.scores is not None]
+        scores = weighted_mean(scored, given) if scored else None
 
-        def answer(name: str, answers: Sequence[Array]) -> Array:
+        def mean(name: str, answers: list[Array]) -> Array:
             if task == "classification" and name in _LABELS:
-                return _labels(answers, given, scores, first.own_threshold, known, pos_label)
+                if scores is None:
+                    there = np.unique(np.concatenate(answers)) if known is None else known
+                    return weighted_majority(answers, given, there)
+                if known is None:
+                    raise InvalidInputError(
+                        "labels are decided again by the averaged scores; pass ",
+                        Argument("classes"),
+                        ", which the predictions do not hold.",
+                        argument="classes",
+                    )
+                return own_decisions(scores, first.own_threshold, known, pos_label)
             if name == "predict_log_proba":
                 with np.errstate(divide="ignore"):
                     return np.asarray(np.log(weighted_mean([np.exp(part) for part in answers], given)))
             return weighted_mean(answers, given)
 
-        arrays = {name: answer(name, [part.arrays[name] for part in parts]) for name in first.arrays}
-        further = {name: answer(name, [part.further[name] for part in parts]) for name in first.further}
-        return replace(first, arrays=arrays, scores=scores, further=further)
+        return replace(first, scores=scores, **_by_name(parts, mean))
 
     def packed(self) -> bytes:
         """The predictions as few bytes, for a study's storage; see `unpacked`."""
@@ -249,49 +419,9 @@ def _following(labels: Array, above: BoolArray | None) -> tuple[dict[str, Any], 
     return {"dtype": labels.dtype.newbyteorder("<").str, _FOLLOWS: pair.tolist()}, b""
 
 
-def _check_alike(first: Predictions, other: Predictions) -> None:
-    """Raise unless the predictions are of the same kind on as many rows."""
-    if (
-        other.arrays.keys() != first.arrays.keys()
-        or other.further.keys() != first.further.keys()
-        or not np.array_equal(_or_empty(other.classes), _or_empty(first.classes))
-        or (other.scores is None) != (first.scores is None)
-        or other.own_threshold != first.own_threshold
-        or len(other) != len(first)
-    ):
-        raise InvalidInputError(
-            "the models of an ensemble do not answer alike (other rows, classes or methods, or one decides "
-            "by a decision function and another by probabilities), so their predictions have no mean.",
-            argument="models",
-        )
-
-
-def _mean(scores: Sequence[FloatArray], votes: FloatArray) -> FloatArray | None:
-    return weighted_mean(scores, votes) if scores else None
-
-
-def _labels(
-    labels: Sequence[Array],
-    votes: FloatArray,
-    scores: FloatArray | None,
-    threshold: float,
-    classes: Array | None,
-    pos_label: Any,
-) -> Array:
-    """The labels (n,) of an ensemble, by its scores or by the majority of its models' labels."""
-    if scores is None:
-        there = np.unique(np.concatenate(labels)) if classes is None else classes
-        return weighted_majority(labels, votes, there)
-    if classes is None:
-        raise InvalidInputError(
-            "labels are decided again by the averaged scores, but the predictions do not hold the models' "
-            "classes; pass ",
-            Argument("classes"),
-            ".",
-            argument="classes",
-        )
-    return own_decisions(scores, threshold, classes, pos_label)
-
-
-def _or_empty(classes: Array | None) -> Array:
-    return np.empty(0) if classes is None else classes
+def _by_name(parts: Sequence[Predictions], made: Callable[[str, list[Array]], Array]) -> dict[str, Any]:
+    """`arrays` and `further`, each array made of those of its name in the parts."""
+    return {
+        kind: {name: made(name, [getattr(part, kind)[name] for part in parts]) for name in named}
+        for kind, named in (("arrays", parts[0].arrays), ("further", parts[0].further))
+    }

@@ -1,29 +1,25 @@
-"""Turn what the user passed as `metric` into a metric."""
+"""Turn what the user passed as metrics, and as bounds of them, into metrics and constraints."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any
 
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
+from moew._util.numbers import number
 from moew.exceptions import Argument, InPython, InvalidInputError
 from moew.metrics._fast import FAST_FORMS
-from moew.metrics._metric import FunctionMetric, make_metric
+from moew.metrics._metric import BY_POSITION, FunctionMetric, make_metric, parameters_of
+from moew.metrics._own import METRICS, accuracy, r_squared
 from moew.metrics._scorer import ScorerMetric
-from moew.types import Metric
-
-
-class MetricFactory(NamedTuple):
-    """A function that makes a metric, and an example of the numbers that can follow its name and "="."""
-
-    make: Callable[..., FunctionMetric]
-    example: str = ""
-
+from moew.types import Metric, Task
 
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
            "roc_auc", "average_precision")  # fmt: skip
@@ -38,7 +34,6 @@ _ARGUMENTS = {  # names of a function's second argument that say what it takes
     "score": ("score", "scores", "y_score", "y_scores"),
     "proba": ("proba", "probas", "y_proba", "y_prob", "probability", "probabilities"),
 }
-_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _MODEL_NAMES = ("estimator", "est", "model", "clf", "reg")
 
 
@@ -58,15 +53,16 @@ def resolve_metric(metric: Any) -> Metric:
             Argument("metric"),
             " must be a function (y_true, decision, …), a scikit-learn scorer or its name, or one of "
             f"moew.metrics, got {metric!r}.",
-            argument="metric",
         )
-    if isinstance(metric, partial) and metric.func is make_metric:
+    if isinstance(metric, partial) and metric.func is FunctionMetric:
         raise InvalidInputError(
             "make_metric(…) without a function is a decorator; give it the function too.", argument="metric"
         )
     if _takes_a_model(metric):
-        return ScorerMetric(metric, getattr(metric, "__name__", None) or repr(metric))
-    if any(metric is factory.make for factory in _metrics().values()):
+        known = _name_of(metric)  # so that the same scorer gives the same bits by name and as an object
+        name = getattr(metric, "__name__", None) or repr(metric)
+        return ScorerMetric(metric, name, FAST_FORMS.get(known), _bounds_of(known))
+    if any(metric is factory.make for factory in METRICS.values()):
         raise InvalidInputError(
             f"{metric.__name__} makes a metric: pass {metric.__name__}(…), not itself.", argument="metric"
         )
@@ -74,10 +70,27 @@ def resolve_metric(metric: Any) -> Metric:
     return make_metric(metric)
 
 
-def _metrics() -> dict[str, MetricFactory]:
-    from moew.metrics import METRICS  # imported late: the registry imports this module
+def is_vectorised(metric: Metric) -> bool:
+    """Whether the metric is known to compute in NumPy: one of moew's, or a scorer with a fast form."""
+    if isinstance(metric, ScorerMetric):
+        return metric.fast is not None
+    return metric.takes_many or (isinstance(metric, FunctionMetric) and metric.registry_name != "")
 
-    return METRICS
+
+def _name_of(scorer: Any) -> str:
+    """The name of the scikit-learn scorer that this one is equal to; empty if there is none, or if it has
+    requests of metadata routing, which named ones have not."""
+    function = getattr(scorer, "_score_func", None)
+    if function is None or getattr(scorer, "_metadata_request", None) is not None:
+        return ""
+    alike = (name for name in get_scorer_names() if get_scorer(name)._score_func is function)
+    return next((name for name in alike if _parts_of(get_scorer(name)) == _parts_of(scorer)), "")
+
+
+def _parts_of(scorer: Any) -> tuple[Any, ...]:
+    """What a scorer of scikit-learn's is made of, with the defaults of its function."""
+    defaults = {p.name: p.default for p in signature(scorer._score_func).parameters.values()}
+    return type(scorer), scorer._sign, {**defaults, **scorer._kwargs}, scorer._response_method
 
 
 def named_metric(text: str, pos_label: Any = None) -> Metric:
@@ -87,9 +100,9 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
     """
     name, _, numbers = text.partition("=")
     if text not in get_scorer_names():  # for "accuracy", which is both, the scorer
-        if name in _metrics():
+        if name in METRICS:
             return _ours(name, numbers, pos_label)
-        known = {**_metrics(), **dict.fromkeys(get_scorer_names())}
+        known = {**METRICS, **dict.fromkeys(get_scorer_names())}
         near = get_close_matches(name, known, n=4, cutoff=0.5) or ["accuracy", "roc_auc", "f1_macro", "r2"]
         raise InvalidInputError(
             Argument("metric", text),
@@ -97,7 +110,6 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
             "listed by `moew metrics`",
             InPython(", or by moew.metrics.METRICS and sklearn.metrics.get_scorer_names()"),
             ".",
-            argument="metric",
         )
     scorer = get_scorer(text)
     if pos_label is None:
@@ -114,11 +126,9 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
 
 
 def _ours(name: str, numbers: str, pos_label: Any) -> FunctionMetric:
-    factory = _metrics()[name]
+    factory = METRICS[name]
     if numbers and not factory.example:
-        raise InvalidInputError(
-            Argument("metric", name), f" takes no number, got {name}={numbers}.", argument="metric"
-        )
+        raise InvalidInputError(Argument("metric", name), f" takes no number, got {name}={numbers}.")
     given: dict[str, Any] = {}
     if pos_label is not None:
         _check_takes_label(name, factory.make)
@@ -127,9 +137,7 @@ def _ours(name: str, numbers: str, pos_label: Any) -> FunctionMetric:
         values = [float(part) for part in numbers.split(",")] if numbers else []
     except ValueError:
         raise InvalidInputError(
-            Argument("metric", f"{name}={factory.example}"),
-            f" needs numbers, got {numbers!r}.",
-            argument="metric",
+            Argument("metric", f"{name}={factory.example}"), f" needs numbers, got {numbers!r}."
         ) from None
     if name == "worst_band_relative_error" and values:
         return factory.make(tuple(values), **given)
@@ -160,10 +168,7 @@ def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
 
 def _argument_names(function: Any) -> list[str]:
     """The names of the arguments by position; none if they cannot be seen."""
-    try:
-        return [p.name for p in signature(function).parameters.values() if p.kind in _BY_POSITION]
-    except (TypeError, ValueError):
-        return []
+    return [p.name for p in parameters_of(function) or [] if p.kind in BY_POSITION]
 
 
 def _check_bare(function: Any) -> None:
@@ -173,8 +178,10 @@ def _check_bare(function: Any) -> None:
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__name__", "")
-    taken = next((response for response, names in _ARGUMENTS.items() if second in names), None)
-    if taken is not None and not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
+    if not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
+        taken = next((response for response, names in _ARGUMENTS.items() if second in names), None)
+        if taken is None:
+            return
         raise InvalidInputError(
             f"{name} takes {second!r}, but a bare function gets decisions; pass ",
             InPython(f"make_metric({name}, "),
@@ -183,27 +190,23 @@ def _check_bare(function: Any) -> None:
             ", or call the argument 'decision'.",
             argument="metric",
         )
-    if not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
+    why, wanted = [], []
+    if name.endswith(_SMALLER):
+        why.append("is better when smaller, but a bare function is maximised")
+        wanted.append(Argument("greater_is_better", False))
+    for response, names in _RESPONSES.items():
+        if name in names:
+            why.append(f"takes {_TAKEN[response]}, but a bare function gets decisions")
+            wanted.append(Argument("response", response))
+    if not why:
         return
-    settings = [Argument("greater_is_better", False)] if name.endswith(_SMALLER) else []
-    response = next((r for r, names in _RESPONSES.items() if name in names), None)
-    if response is not None:
-        settings.append(Argument("response", response))
-    if not settings:
-        return
-    why = [
-        *(["is better when smaller, but a bare function is maximised"] if name.endswith(_SMALLER) else []),
-        *([f"takes {_TAKEN[response]}, but a bare function gets decisions"] if response is not None else []),
-    ]
     named = [n for n in get_scorer_names() if getattr(get_scorer(n), "_score_func", None) is function]
-    or_name = (", or the scorer's name: ", Argument("metric", min(named, key=len))) if named else ()
-    wanted = [part for setting in settings for part in (", ", setting)][1:]
     raise InvalidInputError(
         f"{name} {' and '.join(why)}; pass ",
         InPython(f"make_metric({name}, "),
-        *wanted,
+        *[part for setting in wanted for part in (", ", setting)][1:],
         InPython(")"),
-        *or_name,
+        *((", or the scorer's name: ", Argument("metric", min(named, key=len))) if named else ()),
         ".",
         argument="metric",
     )
@@ -213,3 +216,104 @@ def _takes_a_model(function: Any) -> bool:
     """Whether a callable is a scorer: its first argument is a model, or its second is X."""
     names = _argument_names(function)
     return bool(names) and (names[0] in _MODEL_NAMES or names[1:2] == ["X"])
+
+
+_BOUND = re.compile(r"\s*(.+?)\s*(<=|>=)\s*([^<>=\s]+)\s*")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound that the metric called `name` must keep."""
+
+    name: str
+    at_most: bool  # else at least
+    bound: float
+
+    def excess(self, value: float) -> float:
+        """How far a value is beyond the bound, in the metric's units; negative where it keeps it."""
+        return value - self.bound if self.at_most else self.bound - value
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<=' if self.at_most else '>='} {number(self.bound)}"
+
+
+def resolve_metrics(given: Any, task: Task) -> dict[str, Metric]:
+    """The metrics by name, the one to optimise first, for what the user passed as `metric`.
+
+    A list names each by the text that the user gave, by its name in METRICS, or by the metric's own name; a
+    dict has its own names. Anything else is one metric, None the accuracy of a classifier or the R² of a
+    regressor.
+    """
+    if given is None:
+        default = accuracy() if task == "classification" else r_squared()
+        return {default.name: default}
+    if isinstance(given, Mapping):
+        named = [(name, resolve_metric(metric)) for name, metric in given.items()]
+    else:
+        named = [_named(metric) for metric in (given if isinstance(given, list | tuple) else [given])]
+        names = [name for name, _ in named]  # such as precision_at_recall, twice with other numbers
+        named = [(metric.name if names.count(name) > 1 else name, metric) for name, metric in named]
+    if not named:
+        raise InvalidInputError(Argument("metric"), " is empty: give one metric at least.")
+    names = [name for name, _ in named]
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidInputError(f"the name of a metric must be a text, got {name!r}.", argument="metric")
+        if names.count(name) > 1:
+            raise InvalidInputError(
+                f"two metrics are called {name!r}; name them in a dict: {{'first': …, 'second': …}}.",
+                argument="metric",
+            )
+    return dict(named)
+
+
+def _named(metric: Any) -> tuple[str, Metric]:
+    resolved = resolve_metric(metric)
+    return metric if isinstance(metric, str) else _short_name(resolved), resolved
+
+
+def _short_name(metric: Metric) -> str:
+    return getattr(metric, "registry_name", "") or metric.name
+
+
+def resolve_constraints(given: Any, metrics: Mapping[str, Metric]) -> tuple[Constraint, ...]:
+    """The bounds for what the user passed as `constraint`: None, a text such as "fpr_gap <= 0.05", or several
+    in a list. A metric is named as in `metrics`, or by its own name."""
+    texts = [] if given is None else [given] if isinstance(given, str) else given
+    if not isinstance(texts, Sequence):
+        raise _refused(given)
+    return tuple(_constraint(text, metrics) for text in texts)
+
+
+def _constraint(text: Any, metrics: Mapping[str, Metric]) -> Constraint:
+    found = _BOUND.fullmatch(text) if isinstance(text, str) else None
+    try:
+        bound = float(found[3]) if found else math.nan
+    except ValueError:
+        bound = math.nan
+    if found is None or not math.isfinite(bound):
+        raise _refused(text)
+    name = found[1]
+    if name not in metrics:
+        of_that_name = [key for key, one in metrics.items() if name in (one.name, _short_name(one))]
+        if len(of_that_name) != 1:
+            raise InvalidInputError(
+                Argument("constraints"),
+                f" bounds {name!r}, but the metrics are {', '.join(map(repr, metrics))}; name it in ",
+                Argument("metric=[…, …]"),
+                ".",
+            )
+        name = of_that_name[0]
+    return Constraint(name, found[2] == "<=", bound)
+
+
+def _refused(got: Any) -> InvalidInputError:
+    return InvalidInputError(
+        Argument("constraints"),
+        f" must be a text such as 'fpr_gap <= 0.05' or 'recall >= 0.9', or a list of them, got {got!r}.",
+    )
+
+
+def sum_of_excess(excess: Iterable[float]) -> float:
+    """The sum of what is beyond its bound; infinite where a value is undefined."""
+    return sum(math.inf if math.isnan(over) else max(over, 0.0) for over in excess)

@@ -7,41 +7,38 @@ from then on it is called with a stand-in that returns the recorded predictions.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import Parameter, signature
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from moew.data._read_only import read_only
-from moew.data._rows import LabelledRows
+from moew._util.checks import is_regression
+from moew.data import LabelledRows, n_rows, read_only
 from moew.exceptions import InvalidInputError, MoewError
 from moew.metrics._fast import FastForm, fast_value
-from moew.metrics._labels import shown_labels
-from moew.metrics._made_up import made_up_model
 from moew.metrics._metric import (
-    cannot_judge,
-    check_length,
+    cannot_evaluate,
+    check_there,
+    check_values,
     first_line,
-    missing_columns,
+    further_arguments,
     missing_weights,
     one_number,
 )
-from moew.metrics._predictions import Predictions
-from moew.metrics._recorded import METHODS, Recorder, Replay
-from moew.metrics._responses import model_name
-from moew.types import Array, Columns, Labels, Rows
+from moew.metrics._own import shown_labels
+from moew.metrics._predictions import Predictions, model_name, per_row
+from moew.types import Array, Columns, Features, Labels
 
 _NO_COLUMNS: Mapping[str, Any] = {}
-_ABOUT_LABELS = (
-    "not a valid label",
-    "is not specified",
-)  # in scikit-learn's errors about an unknown positive label
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+_UNKNOWN_LABEL = ("not a valid label", "is not specified")  # in errors about the positive label
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class ScorerMetric:
     name: str
     fast: FastForm | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
-    registry_name: str = ""  # of scikit-learn's own: these fail only if they cannot judge the task
+    registry_name: str = ""  # of scikit-learn's own: these fail only if they cannot evaluate the task
     greater_is_better: ClassVar[bool] = True
     slow: ClassVar[bool] = False
     needs_two_classes: ClassVar[bool] = False  # scikit-learn raises by itself
@@ -68,7 +65,6 @@ class ScorerMetric:
     response: ClassVar[None] = None  # the scorer calls the model itself
     uses_features: ClassVar[bool] = True
     required_columns: ClassVar[tuple[str, ...]] = ()
-    known_columns: ClassVar[None] = None  # depends on scikit-learn's metadata routing
     takes_many: ClassVar[bool] = False
 
     @property
@@ -77,19 +73,32 @@ class ScorerMetric:
         return first_line(getattr(self.scorer, "_score_func", self.scorer))
 
     @property
+    def known_columns(self) -> tuple[str, ...]:
+        """Names of the columns that are passed to the scorer where they are given."""
+        return tuple(source for name, source in self._wanted().items() if name != "sample_weight")
+
+    @property
     def requires_sample_weight(self) -> bool:
         """Whether the scorer requires sample weights."""
         return self._named.get("sample_weight") is False
 
+    @property
+    def takes_sample_weight(self) -> bool:
+        """Whether sample weights are passed to the scorer."""
+        return "sample_weight" in self._wanted().values()
+
     @cached_property
     def _named(self) -> dict[str, bool]:
-        return _named_arguments(self.scorer)
+        """Arguments of the scorer that a column can be passed as → whether they have a default."""
+        function = getattr(self.scorer, "_score_func", None)
+        n_taken = 3 if function is None else 2  # (estimator, X, y) or (y_true, y_pred)
+        not_columns = {"pos_label", *(getattr(self.scorer, "_kwargs", None) or {})}
+        return further_arguments(self.scorer if function is None else function, n_taken, not_columns)
 
     def check_columns(
-        self, columns: Columns, n_rows: int, argument: str = "metadata_val", *, weighted: bool = True
+        self, columns: Columns, n_rows: int, argument: str = "validation", *, weighted: bool = True
     ) -> None:
-        """Raise if a column the scorer needs is missing, or one it takes does not have `n_rows` rows;
-        `weighted` says whether the rows have sample weights."""
+        """Raise if a column the scorer needs is missing, or one it takes does not have `n_rows` rows."""
         wanted = self._wanted()
         needed = [name for name, has_default in self._named.items() if not has_default]
         if refused := [name for name in needed if name not in wanted]:
@@ -100,16 +109,14 @@ class ScorerMetric:
             )
         if self.requires_sample_weight and not weighted:
             raise missing_weights(self.name)
-        of_columns = [wanted[name] for name in needed if name != "sample_weight"]
-        if missing := [name for name in of_columns if name not in columns]:
-            raise missing_columns(self.name, missing, columns, argument)
-        for name in self._arguments(columns, None):
-            check_length(columns[wanted[name]], n_rows, wanted[name], self.name)
+        required = [wanted[name] for name in needed if name != "sample_weight"]
+        check_there(self.name, required, columns, argument)
+        check_values(self.name, [wanted[name] for name in self._arguments(columns, None)], columns, n_rows)
 
     def respond(
         self,
         model: Any,
-        X: Rows,
+        X: Features,
         y: Labels,
         columns: Columns = _NO_COLUMNS,
         *,
@@ -117,12 +124,9 @@ class ScorerMetric:
         sample_weight: Any = None,
         decided: Array | None = None,
     ) -> Predictions:
-        """The model's predictions that the scorer asks for; `decided` (n,) replaces those of `predict`.
-
-        The scorer knows its positive class itself, so `pos_label` is ignored.
-        """
+        """The model's predictions that the scorer asks for; `decided` (n,) replaces those of `predict`."""
         self._check_methods(model)
-        recorder = Recorder(model, X, decided)
+        recorder = _Recorder(model, X, decided)
         try:
             self._call(recorder, X, y, columns, sample_weight)
         except Exception:
@@ -136,12 +140,12 @@ class ScorerMetric:
                 "nothing to be evaluated on.",
                 argument="metric",
             )
-        return Predictions(recorder.answers, recorder.classes, recorder.estimator_type)
+        return recorder.recorded
 
     def value(
         self,
         predictions: Predictions,
-        X: Rows,
+        X: Features,
         y: Labels,
         columns: Columns = _NO_COLUMNS,
         *,
@@ -153,14 +157,14 @@ class ScorerMetric:
         answers = dict(predictions.arrays)
         if decided is not None and "predict" in answers:
             answers["predict"] = np.asarray(decided)
+        known = Predictions(answers, predictions.classes, predictions.estimator_type)
         if self.fast is not None:
             arguments = self._arguments(columns, sample_weight)
             weight = arguments.pop("sample_weight", None)
-            known = Predictions(answers, predictions.classes, predictions.estimator_type)
             value = None if arguments else fast_value(self.fast, y, known, weight)
             if value is not None:
                 return value
-        replay = Replay(answers, predictions.classes, predictions.estimator_type)
+        replay = _StandIn(known, answers)
         return one_number(self._call(replay, read_only(X, deep=False), y, columns, sample_weight), self.name)
 
     def rehearse(
@@ -179,7 +183,7 @@ class ScorerMetric:
         If a user's own scorer fails on made-up predictions, that is ignored, unless it returns something
         other than a number.
         """
-        model = made_up_model(estimator, training_labels, classes, rng)
+        model = _made_up_model(estimator, training_labels, classes, rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about made-up predictions
             try:
@@ -191,18 +195,16 @@ class ScorerMetric:
                     raise
             except Exception as error:
                 if self.registry_name:
-                    raise cannot_judge(self.registry_name, training_labels, classes, error) from error
+                    raise cannot_evaluate(self.registry_name, training_labels, classes, error) from error
                 self._check_returns_number(read_only(rows.y), rng.choice(training_labels, len(rows)))
 
     def _check_returns_number(self, y: Labels, predicted: Array) -> None:
         """Raise if the scorer's own function does not return a number for made-up predictions (n,)."""
-        function = getattr(self.scorer, "_score_func", None)
-        if function is None:
-            return
         try:
-            result = function(y, predicted, **getattr(self.scorer, "_kwargs", {}))
+            scorer: Any = self.scorer
+            result = scorer._score_func(y, predicted, **getattr(scorer, "_kwargs", {}))
         except Exception:
-            return  # it needs other predictions than these, or columns
+            return  # it has none, or it needs other predictions than these, or columns
         one_number(result, self.name)
 
     def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> None:
@@ -221,7 +223,7 @@ class ScorerMetric:
                 argument="estimator",
             )
 
-    def _call(self, model: Any, X: Rows, y: Labels, columns: Columns, sample_weight: Any) -> Any:
+    def _call(self, model: Any, X: Features, y: Labels, columns: Columns, sample_weight: Any) -> Any:
         arguments = self._arguments(columns, sample_weight)
         # scikit-learn's scorers refuse columns while routing is off, even if their function takes them.
         routed = bool(arguments) and _is_routed(self.scorer)
@@ -236,9 +238,8 @@ class ScorerMetric:
 
     def _label_advice(self, message: str, y: Labels) -> str:
         """Advice for a scorer that takes 1 as the positive label when the two labels are others; else ""."""
-        if "pos_label" not in message or not any(words in message for words in _ABOUT_LABELS):
-            return ""
-        if len(np.unique(y)) > 2:
+        about_it = "pos_label" in message and any(words in message for words in _UNKNOWN_LABEL)
+        if not about_it or len(np.unique(y)) > 2:
             return ""
         function = getattr(self.scorer, "_score_func", None)
         asked = getattr(self.scorer, "_response_method", "predict")
@@ -255,11 +256,8 @@ class ScorerMetric:
         there = {n: c for n, c in columns.items() if n != "sample_weight"}
         if sample_weight is not None:
             there["sample_weight"] = sample_weight
-        if not there:
-            return {}
-        return {
-            argument: there[source] for argument, source in self._wanted(there).items() if source in there
-        }
+        wanted = self._wanted(there) if there else {}
+        return {argument: there[source] for argument, source in wanted.items() if source in there}
 
     def _wanted(self, there: Mapping[str, Any] = _NO_COLUMNS) -> dict[str, str]:
         """Argument of the scorer → name of the column passed for it; `there` are the columns given."""
@@ -294,18 +292,120 @@ def _is_routed(scorer: Any) -> bool:
     return hasattr(scorer, "get_metadata_routing")
 
 
-def _named_arguments(scorer: Any) -> dict[str, bool]:
-    """Arguments that a column can be passed as → whether they have a default."""
-    function = getattr(scorer, "_score_func", None)
-    n_taken = 3 if function is None else 2  # (estimator, X, y) or (y_true, y_pred)
-    fixed = getattr(scorer, "_kwargs", None) or {}
-    try:
-        parameters = list(signature(scorer if function is None else function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C have no signature
-        return {}
-    keyword = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    return {
-        p.name: p.default is not Parameter.empty
-        for p in parameters[n_taken:]
-        if p.kind in keyword and p.name not in fixed and p.name != "pos_label"
-    }
+class _NotRecordedError(InvalidInputError, AttributeError):
+    """Also an AttributeError, so that `hasattr` works for a scorer."""
+
+
+class _StandIn:
+    """A model as a scorer sees it: prediction methods, which replay, classes and tags, nothing else."""
+
+    def __init__(self, predictions: Predictions, methods: Collection[str]) -> None:
+        self._predictions, self._methods = predictions, methods
+        if predictions.classes is not None:
+            self.classes_ = predictions.classes
+
+    def __getattr__(self, name: str) -> Any:
+        methods = self.__dict__.get("_methods", ())
+        if name not in methods:
+            raise _NotRecordedError(
+                f"a scorer is evaluated on recorded predictions and asked the model for {name!r}; it can "
+                f"have {', '.join(methods)} here, the same on every subset of rows. Write the scorer with "
+                "these, or as a function of (y_true, output) for make_metric."
+            )
+
+        def method(X: Features) -> Array:
+            return read_only(self._answer(name, X))  # type: ignore[no-any-return]
+
+        method.__name__ = name  # scikit-learn reads the name
+        return method
+
+    def _answer(self, method: str, X: Features) -> Array:
+        answer = self._predictions.arrays[method]
+        if len(answer) != n_rows(X):
+            raise InvalidInputError(
+                f"the scorer called {method} on {n_rows(X)} rows, but was given {len(answer)}; it must call "
+                "the model on X itself.",
+                argument="metric",
+            )
+        return answer
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        kind = self._predictions.estimator_type
+        return Tags(
+            estimator_type=kind,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            regressor_tags=RegressorTags() if kind == "regressor" else None,
+        )
+
+
+class _Recorder(_StandIn):
+    """Calls the model and records its predictions, once for each method."""
+
+    def __init__(self, model: Any, X: Features, decided: Array | None) -> None:
+        classes = getattr(model, "classes_", None)
+        if hasattr(model, "__sklearn_tags__"):
+            estimator_type = get_tags(model).estimator_type
+        else:
+            estimator_type = "regressor" if is_regression(model) else "classifier"
+        self.answers: dict[str, Array] = {} if decided is None else {"predict": np.asarray(decided)}
+        self.recorded = Predictions(
+            self.answers, None if classes is None else np.asarray(classes), estimator_type
+        )
+        super().__init__(self.recorded, [name for name in METHODS if hasattr(model, name)])
+        self._model, self._X, self._config = model, X, get_config()
+
+    def _answer(self, method: str, X: Features) -> Array:
+        if not _same_rows(X, self._X):
+            raise InvalidInputError(
+                f"the scorer called {method} on other rows than it was given; predictions are recorded once "
+                "for the validation rows as they are. Change rows in the model (a Pipeline step), or write "
+                "the scorer so that it calls the model on X itself.",
+                argument="metric",
+            )
+        if method not in self.answers:
+            with config_context(**self._config):  # the model predicts under the user's own configuration
+                self.answers[method] = per_row(getattr(self._model, method)(X), X, method)
+        return self.answers[method]
+
+
+def _same_rows(X: Features, given: Features) -> bool:
+    if X is given:
+        return True
+    if hasattr(X, "tocsr") or hasattr(given, "tocsr"):
+        return False
+    first, second = np.asarray(X), np.asarray(given)
+    if first.shape != second.shape:
+        return False
+    return bool(((first == second) | ((first != first) & (second != second))).all())  # NaN equals NaN here
+
+
+def _made_up_model(estimator: Any, labels: Labels, classes: Array | None, rng: np.random.Generator) -> Any:
+    """A model that has the estimator's prediction methods and predicts training labels (n,) at random."""
+    n_classes = 0 if classes is None else len(classes)
+
+    def predict(X: Features) -> Array:
+        if classes is None:  # near the mean: some metrics refuse negative numbers
+            return np.asarray(np.mean(labels) * rng.uniform(0.99, 1.01, n_rows(X)))
+        return rng.choice(labels, n_rows(X))
+
+    def predict_proba(X: Features) -> Array:
+        shares = rng.uniform(0.1, 1, (n_rows(X), n_classes))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def decision_function(X: Features) -> Array:
+        return rng.normal(size=n_rows(X) if n_classes == 2 else (n_rows(X), n_classes))
+
+    steps = getattr(estimator, "steps", None)
+    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
+    kind = RegressorMixin if classes is None else ClassifierMixin
+    made: Any = type(type(last).__name__, (kind, BaseEstimator), {})()  # messages show the type's name
+    if classes is not None:
+        made.classes_ = classes
+    for method in (predict, predict_proba, decision_function):
+        if hasattr(estimator, method.__name__):
+            setattr(made, method.__name__, method)
+    return made

@@ -15,8 +15,8 @@ from scipy.special import expit
 
 from moew._util.state import State, Stateful, has_state
 from moew.exceptions import InvalidInputError, StateError
-from moew.models._votes import class_scores
-from moew.types import Array, FloatArray, Rows
+from moew.models._ensemble import class_scores
+from moew.types import Array, Features, FloatArray
 
 CALIBRATIONS = ("sigmoid", "isotonic")
 
@@ -104,7 +104,7 @@ def can_be_calibrated(estimator: Any) -> bool:
     return any(hasattr(estimator, method) for method in ("decision_function", "predict_proba"))
 
 
-def scores_to_calibrate(model: Any, X: Rows) -> FloatArray:
+def scores_to_calibrate(model: Any, X: Features) -> FloatArray:
     """The scores of a fitted classifier that probabilities are made of: its decision function, or else its
     probabilities; (n,) of the second of two classes, (n, C) of more."""
     n_classes = len(model.classes_)

@@ -1,4 +1,4 @@
-"""Several fitted models that predict as one."""
+"""Several fitted models that predict as one, by weighted means and weighted majorities of their answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from moew._util.estimators import is_regression
+from moew._util.checks import is_regression
 from moew._util.state import State, Stateful, find_object, has_state
 from moew.exceptions import Argument, InvalidInputError, StateError
-from moew.models._votes import checked_votes, class_scores, weighted_majority, weighted_mean
-from moew.types import Array, FloatArray, Labels, Rows
+from moew.types import Array, Features, FloatArray, Labels
 
 
 def _all_have(method: str) -> Callable[[ModelEnsemble], bool]:
@@ -83,7 +82,7 @@ class ModelEnsemble(Stateful, BaseEstimator):
     def feature_names_in_(self) -> Array:
         return self.models[0].feature_names_in_  # type: ignore[no-any-return]
 
-    def fit(self, X: Rows, y: Labels = None, **options: Any) -> Self:
+    def fit(self, X: Features, y: Labels = None, **options: Any) -> Self:
         """Return the ensemble as it is: its models are fitted."""
         return self
 
@@ -93,7 +92,7 @@ class ModelEnsemble(Stateful, BaseEstimator):
         self._check()
         return self
 
-    def predict(self, X: Rows) -> Any:
+    def predict(self, X: Features) -> Any:
         """Classes (n,), or the mean of the models' predictions (n,) in regression."""
         if len(self.models) == 1:
             return self.models[0].predict(X)
@@ -111,24 +110,24 @@ class ModelEnsemble(Stateful, BaseEstimator):
         return weighted_majority(self._answers("predict", X), self._votes, classes)
 
     @available_if(_all_have("decision_function"))
-    def decision_function(self, X: Rows) -> FloatArray:
+    def decision_function(self, X: Features) -> FloatArray:
         """The mean of the models' decision functions: (n,) for two classes, (n, C) for more."""
         return self._mean("decision_function", X)
 
     @available_if(_all_have("predict_proba"))
-    def predict_proba(self, X: Rows) -> FloatArray:
+    def predict_proba(self, X: Features) -> FloatArray:
         """The mean of the models' probabilities (n, C), in the order of `classes_`."""
         return self._mean("predict_proba", X)
 
     @available_if(_all_have("predict_log_proba"))
-    def predict_log_proba(self, X: Rows) -> FloatArray:
+    def predict_log_proba(self, X: Features) -> FloatArray:
         """The logarithms of `predict_proba`."""
         if len(self.models) == 1:
             return np.asarray(self.models[0].predict_log_proba(X))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def score(self, X: Rows, y: Labels, sample_weight: Any = None) -> float:
+    def score(self, X: Features, y: Labels, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, R² of a regressor."""
         kind = RegressorMixin if self._is_regressor else ClassifierMixin
         return float(kind.score(self, X, y, sample_weight))
@@ -145,50 +144,43 @@ class ModelEnsemble(Stateful, BaseEstimator):
     def _votes(self) -> FloatArray:
         return checked_votes(self.votes, len(self.models))
 
-    def _answers(self, method: str, X: Rows) -> list[Array]:
+    def _answers(self, method: str, X: Features) -> list[Array]:
         return [np.asarray(getattr(model, method)(X)) for model in self.models]
 
-    def _mean(self, method: str, X: Rows) -> Array:
+    def _mean(self, method: str, X: Features) -> Array:
         return weighted_mean(self._answers(method, X), self._votes)
 
     def _check(self) -> None:
         if not isinstance(self.models, Sequence) or not len(self.models):
             raise InvalidInputError(
-                Argument("models"),
-                f" must be a list of at least one fitted model, got {self.models!r}.",
-                argument="models",
+                Argument("models"), f" must be a list of at least one fitted model, got {self.models!r}."
             )
         _ = self._votes
-        kinds = ["a regressor" if _is_regressor(model) else "a classifier" for model in self.models]
-        for k, model in enumerate(self.models):
-            if not hasattr(model, "predict"):
-                raise InvalidInputError(
-                    f"model {k} of the ensemble, {type(model).__name__}, has no predict.", argument="models"
-                )
-            if kinds[k] != kinds[0]:
-                raise InvalidInputError(
-                    f"an ensemble is of classifiers or of regressors: model 0 is {kinds[0]}, model {k} "
-                    f"{kinds[k]}.",
-                    argument="models",
-                )
-        if not self._is_regressor:
-            self._check_classes()
+        for k in range(len(self.models)):
+            if (problem := self._problem_of(k)) is not None:
+                raise InvalidInputError(problem, argument="models")
 
-    def _check_classes(self) -> None:
-        for k, model in enumerate(self.models):
-            if not hasattr(model, "classes_"):
-                raise InvalidInputError(
-                    f"model {k} of the ensemble, {type(model).__name__}, has no classes_; it is not fitted, "
-                    "or which column is which class is unknown.",
-                    argument="models",
-                )
-            own, first = np.asarray(model.classes_).tolist(), self.classes_.tolist()
-            if own != first:
-                raise InvalidInputError(
-                    "the models of an ensemble must have the same classes in the same order: model 0 has "
-                    f"{first!r}, model {k} has {own!r}.",
-                    argument="models",
-                )
+    def _problem_of(self, k: int) -> str | None:
+        """Why model k cannot answer with the first one."""
+        first, model = self.models[0], self.models[k]
+        named = f"model {k} of the ensemble, {type(model).__name__},"
+        if not hasattr(model, "predict"):
+            return f"{named} has no predict."
+        kinds = ["a regressor" if _is_regressor(one) else "a classifier" for one in (first, model)]
+        if kinds[0] != kinds[1]:
+            said = "an ensemble is of classifiers or of regressors"
+            return f"{said}: model 0 is {kinds[0]}, model {k} {kinds[1]}."
+        if self._is_regressor:
+            return None
+        if not hasattr(model, "classes_"):
+            return f"{named} has no classes_; it is not fitted, or which column is which class is unknown."
+        of_first, own = (np.asarray(one.classes_).tolist() for one in (first, model))
+        if own != of_first:
+            return (
+                "the models of an ensemble must have the same classes in the same order: model 0 has "
+                f"{of_first!r}, model {k} has {own!r}."
+            )
+        return None
 
     def _content(self) -> State:
         return {"members": len(self.models), "votes": self._votes.tolist()}
@@ -235,3 +227,65 @@ def _is_regressor(model: Any) -> bool:
     if hasattr(model, "__sklearn_tags__") and get_tags(model).estimator_type is None:
         return not hasattr(model, "classes_")
     return is_regression(model)
+
+
+def checked_votes(votes: Any, n_models: int) -> FloatArray:
+    """The votes (n_models,) as float64, not normalised; raise unless each is a positive number."""
+    try:
+        given = np.asarray(votes)
+    except ValueError:  # lists of different lengths
+        given = np.empty(0)
+    given = given.astype(np.float64) if given.dtype.kind in "iuf" else np.empty(0)  # texts are no numbers
+    if not n_models or given.shape != (n_models,) or not np.isfinite(given.sum()) or not (given > 0).all():
+        raise InvalidInputError(
+            Argument("votes"),
+            f" must be one positive number for each of the {n_models} models, got {votes!r}; leave out "
+            "models that have no vote.",
+        )
+    return given
+
+
+def weighted_mean(answers: Sequence[Array], votes: FloatArray) -> Array:
+    """The mean of the models' numbers, each (n,) or (n, C); a single model's are given back as they are."""
+    if len(answers) == 1:
+        return answers[0]
+    check_same_shape(answers)
+    shares = votes / votes.sum()
+    # Model after model, so that a row's mean does not depend on which rows stand beside it.
+    total = shares[0] * np.asarray(answers[0], dtype=np.float64)
+    for share, answer in zip(shares[1:], answers[1:], strict=True):
+        total += share * np.asarray(answer, dtype=np.float64)
+    return np.asarray(total)
+
+
+def weighted_majority(labels: Sequence[Array], votes: FloatArray, classes: Array) -> Array:
+    """The label (n,) with most votes for each row; among equals, the one that comes first in `classes`."""
+    check_same_shape(labels)
+    # The votes as they were given: sums of whole numbers are exact, so that ties are found.
+    counts = np.zeros((len(labels[0]), len(classes)))
+    for of_model, vote in zip(labels, votes, strict=True):
+        counts += vote * (np.asarray(of_model)[:, None] == classes)
+    return np.asarray(classes[counts.argmax(axis=1)])
+
+
+def class_scores(decision: Array, n_classes: int) -> FloatArray | None:
+    """A decision function as (n,), positive for the second of two classes, or as (n, C) for more.
+
+    None if its columns are not the classes, such as one against one.
+    """
+    if n_classes != 2:
+        return decision if decision.shape[1:] == (n_classes,) else None
+    if decision.shape[1:] == (2,):
+        return np.asarray(decision[:, 1] - decision[:, 0])
+    return decision.reshape(len(decision)) if decision.size == len(decision) else None
+
+
+def check_same_shape(answers: Sequence[Array]) -> None:
+    shapes = [np.shape(answer) for answer in answers]
+    for shape in shapes:
+        if shape != shapes[0]:
+            raise InvalidInputError(
+                f"the models do not answer alike: one gave an answer of shape {shapes[0]}, another of shape "
+                f"{shape}, for the same rows.",
+                argument="models",
+            )

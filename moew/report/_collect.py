@@ -1,255 +1,477 @@
-"""Everything the page shows, as plain JSON values."""
+"""Gather what a report shows."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from dataclasses import asdict
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from moew import __version__
-from moew._util.fingerprint import fingerprint
+from moew._util.margins import TWO_SIDED, margin
+from moew._util.state import plain as json_value
+from moew.data import Rows
+from moew.decision import AdjustedPredictions, ClassOffsets, GroupThresholds, TunedThreshold
 from moew.exceptions import InvalidInputError
 from moew.inspection import (
     Landscape,
+    Tested,
+    ThresholdCurve,
     TrainedRows,
     changed_decisions,
     effective_size,
     groups_by_label,
     landscape,
     on_test_rows,
+    reliability,
+    slices_of,
+    table_columns,
+    threshold_curve,
     trace,
     trained_rows,
 )
-from moew.report._decision import decision_of
-from moew.report._more import bound_of, more_of
-from moew.report._plain import clipped, in_words, model_name, plain, setting_text
-from moew.report._rows import example_rows, sliced
-from moew.report._verdict import repeats_of, verdict_of
-from moew.report._ways import ways_of
+from moew.report import _record as record
+from moew.report._plain import cell, clipped, in_words, model_name, setting_text
 from moew.search import (
+    CONSTANT,
+    UNWEIGHTED,
+    WEIGHTS,
     Comparison,
-    ExampleWeightSearch,
     FittedSearch,
+    MetricSearch,
     SearchResult,
     fitted_search,
 )
-from moew.search._ways import UNWEIGHTED
-from moew.types import FloatArray, Labels, Rows
+from moew.storage import fingerprint
+from moew.types import Features, IntArray
 
-FORMAT = 4  # of the dict; a page that needs other entries gets another number
-MOST_GROUPS = 200  # classes that are shown
+_MOST_GROUPS = 200  # classes that are shown
+_MOST_LOOKED_AT = 500  # columns of X; of images and texts no single one means much
+_MOST_SHOWN = 12  # columns that are shown cut into slices
+_MOST_MODELS = 400  # tried models that are shown, those on the front besides
+_EXAMPLES = 10  # rows at either end of the weights
+_CELLS = 6  # columns shown of each
 _GRID = 41  # points of the landscape along each dimension
 _BINS = 24  # of the histogram of weights
-_FEW_ROWS = 100  # judged rows under which scores are hardly worth comparing
+_FEW_ROWS = 100  # evaluation rows under which scores are hardly worth comparing
 _SAME = 1e-9  # weights with a smaller relative difference count as the same
 _LOW_EFFECTIVE = 0.3  # share of the rows under which the effective number of rows is a warning
+NO_ROWS = Rows(None, None)
+
+
+@dataclass(frozen=True)
+class About:
+    """What a page says of the data and the settings."""
+
+    data: str = ""  # the name of the data in the title, such as that of a file
+    date: datetime.date | None = None  # the day in the title; None is today
+    settings: Mapping[str, Any] | None = None  # what to show as settings; None shows the search's own
 
 
 def collect(
-    search: ExampleWeightSearch | FittedSearch,
-    X: Rows,
-    y: Labels,
+    search: MetricSearch | FittedSearch,
+    training: Rows,
+    validation: Rows = NO_ROWS,
+    test: Rows = NO_ROWS,
     *,
-    X_val: Rows = None,
-    y_val: Labels = None,
-    X_test: Rows = None,
-    y_test: Labels = None,
-    sample_weight_test: Any = None,
-    metadata: Mapping[str, Any] | None = None,
-    metadata_val: Mapping[str, Any] | None = None,
-    metadata_test: Mapping[str, Any] | None = None,
-    groups_test: Any = None,
     columns: Mapping[str, Any] | None = None,
     row_ids: Any = None,
     comparison: Comparison | None = None,
-    settings: Mapping[str, Any] | None = None,
-    data_name: str = "",
-    date: datetime.date | None = None,
+    about: About = About(),
 ) -> dict[str, Any]:
-    """What a report shows of a fitted `ExampleWeightSearch`, as values that JSON holds exactly.
+    """What a report shows of a fitted `MetricSearch`, as values that JSON holds exactly.
 
     Parameters
     ----------
-    search : fitted ExampleWeightSearch
-    X, y : the rows and labels that it was fitted with, array or data frame
-    X_val, y_val : the validation rows that it was fitted with, for errors by class
-    X_test, y_test, sample_weight_test : rows that no choice was made on, to judge both models on
-    metadata, metadata_val, metadata_test : columns that the metric or the decision needs
-    groups_test : (n,), the query, patient or customer of each test row, not cut apart for the interval
-    columns : further columns (n,) of the rows by name, to cut the weights by
-    row_ids : (n,), what to call the rows; None is a data frame's index, or numbers from 0
+    search : fitted MetricSearch
+    training : the rows that it was fitted with, with the columns that the metric or the decision needs
+    validation : the validation rows that it was fitted with, for errors by class
+    test : rows that no choice was made on, to evaluate both models on; their groups (the query, patient or
+        customer of each row) are not cut apart for the interval
+    columns : further columns (n,) of the training rows by name, to cut the weights by
+    row_ids : (n,), what to call the training rows; None is a data frame's index, or numbers from 0
     comparison : what `moew.compare` returned, or None
-    settings : what to show as settings; None shows the search's own
-    data_name : what to call the data in the page's title, such as the name of a file
-    date : the day in the page's title; None is today
+    about : what the page says of the data and the settings
     """
-    fitted = fitted_search(search)
-    rows, result, metric = trained_rows(fitted, X, y), fitted.result, fitted.evaluator.metric
-    slices = sliced(rows, len(y), columns)
-    examples = example_rows(X, rows, slices, columns, row_ids, len(y))
+    fitted, X, y = fitted_search(search), training.X, training.y
+    rows, result = trained_rows(fitted, X, y), fitted.result
+    slices = _sliced(rows, len(y), columns)
+    examples = _example_rows(X, rows, slices, columns, row_ids, len(y))
     weights = _weights(fitted, rows)
-    groups = groups_by_label(fitted, X, y, X_val, y_val, metadata=metadata, metadata_val=metadata_val)
-    tested = None
-    if any(given is not None for given in (X_test, y_test, sample_weight_test, metadata_test)):
-        tested = on_test_rows(fitted, X_test, y_test, sample_weight_test, metadata_test, groups_test)
-    changes = changed_decisions(
-        fitted,
-        X,
-        y,
-        X_val,
-        y_val,
-        X_test=X_test,
-        y_test=y_test,
-        metadata=metadata,
-        metadata_val=metadata_val,
-        metadata_test=metadata_test,
+    groups = groups_by_label(fitted, training, validation)
+    is_tested = any(given is not None for given in (test.X, test.y, test.sample_weight, test.columns))
+    tested = on_test_rows(fitted, test) if is_tested else None
+    day = (about.date or datetime.date.today()).isoformat()
+    model = clipped(model_name(fitted.settings.estimator), 120)
+    bound = _bound(result)
+    verdict = verdict_of(result, tested, fitted.study.alpha_zero_repeats)
+    seen = trace(fitted)
+    found = record.Report(
+        format=record.FORMAT,
+        moew=__version__,
+        task=fitted.task,
+        about=record.Title(clipped(str(about.data), 120), model, day),
+        metric=_metric(fitted),
+        selected=record.Selected(
+            result.selected,
+            result.reason,
+            bool(fitted.settings.selects),
+            len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
+        ),
+        verdict=verdict if bound is None else replace(verdict, kind="bound"),
+        repeats=None if comparison is None else _repeats(comparison),
+        strategies=strategies_of(result),
+        scores=_scores(result),
+        tested=tested,
+        comparison=None if comparison is None else comparison.record,
+        search=record.SearchFacts(
+            **vars(seen),
+            winner=result.best_number,
+            batch=fitted.settings.batch_size,
+            n_models=result.n_models or len(result.trials),
+            stopped=result.stopped,
+        ),
+        landscape=_landscape(fitted),
+        labels=record.Labels(
+            groups.groups[:_MOST_GROUPS], groups.is_classes, groups.reason, len(groups.groups)
+        ),
+        slices=slices if weights.learned else None,
+        rows=examples if weights.learned else None,
+        weights=weights,
+        changes=changed_decisions(fitted, training, validation, test),
+        decision=_decision(fitted),
+        notes=list(_notes(result, tested, weights)),
+        settings=_settings(fitted, about.settings),
+        data=_data(result, training, validation, rows),
+        bound=bound,
+        pareto=_front(result),
+        threshold_curve=_threshold_curves(fitted, test),
+        reliability=_probabilities(fitted, test, validation),
     )
-    asked = fitted.settings.honest
-    honest = None if asked is None else "halves" if asked == "halves" else "holdout"
-    return plain(  # type: ignore[no-any-return]
-        {
-            "format": FORMAT,
-            "moew": __version__,
-            "task": fitted.task,
-            "about": {
-                "data": clipped(str(data_name), 120),
-                "model": clipped(model_name(fitted.settings.estimator), 120),
-                "date": (datetime.date.today() if date is None else date).isoformat(),
-            },
-            "metric": {
-                "name": clipped(in_words(result.metric)),
-                "description": clipped(getattr(metric, "description", "")),
-                "greater_is_better": result.greater_is_better,
-                "response": metric.response,
-                "bounds": metric.bounds,
-                "n_validation": result.n_validation,
-                "n_out_of_fold": result.n_out_of_fold,
-                "n_holdout": result.n_holdout,
-                "judged": result.rows_judged,
-                "honest": honest,
-            },
-            "chosen": {
-                "name": result.chosen,
-                "reason": result.reason,
-                "guard": bool(fitted.settings.guard),
-                "members": len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
-            },
-            "verdict": verdict_of(result, tested, fitted.study.alpha_zero_repeats)
-            | ({} if bound_of(result) is None else {"kind": "bound"}),
-            "repeats": None if comparison is None else repeats_of(comparison),
-            "ways": ways_of(result),
-            "scores": _scores(result),
-            "tested": None if tested is None else asdict(tested),
-            "comparison": None if comparison is None else comparison.record,
-            "search": {
-                **asdict(trace(fitted)),
-                "winner": result.best_number,
-                "batch": fitted.settings.batch_size,
-                "n_models": result.n_models or len(result.trials),
-                "stopped": None if result.stopped is None else asdict(result.stopped),
-            },
-            "landscape": _landscape(fitted),
-            "labels": {**asdict(groups), "groups": [asdict(group) for group in groups.groups[:MOST_GROUPS]]}
-            | {"n_groups": len(groups.groups)},
-            "slices": slices if weights["learned"] else None,
-            "rows": examples if weights["learned"] else None,
-            "weights": weights,
-            "changes": None if changes is None else asdict(changes),
-            "decision": decision_of(fitted),
-            **more_of(
-                fitted,
-                {"X": X_test, "y": y_test, "sample_weight": sample_weight_test},
-                metadata_test,
-                {"X": X_val, "y": y_val},
-            ),
-            "notes": [
-                *(clipped(note) for note in result.notes if note != f"judged on {result.rows_judged}."),
-                *([clipped(tested.reason)] if tested is not None and tested.reason else []),
-                *_warnings(result, rows, weights["learned"]),
-            ],
-            "settings": _settings(fitted, settings),
-            "data": {
-                "n_training": len(rows.y),
-                "n_validation": result.n_validation,
-                "n_out_of_fold": result.n_out_of_fold,
-                "n_columns": int(np.shape(rows.X)[1]),
-                "fingerprint": fingerprint(
-                    {},
-                    [np.asarray(y), *([] if y_val is None else [np.asarray(y_val)])],
-                    [X if hasattr(X, "shape") else np.asarray(X), *([] if X_val is None else [X_val])],
-                ),
-            },
-        }
+    return record.to_json(found)
+
+
+def _metric(fitted: FittedSearch) -> record.MetricFacts:
+    result, metric, asked = fitted.result, fitted.evaluator.metric, fitted.settings.honest
+    return record.MetricFacts(
+        name=clipped(in_words(result.metric)),
+        description=clipped(getattr(metric, "description", "")),
+        greater_is_better=result.greater_is_better,
+        response=metric.response,
+        bounds=metric.bounds,
+        n_validation=result.n_validation,
+        n_out_of_fold=result.n_out_of_fold,
+        n_holdout=result.n_holdout,
+        evaluation=result.evaluated_on,
+        honest=None if asked is None else "halves" if asked == "halves" else "holdout",
     )
 
 
-def _scores(result: SearchResult) -> list[dict[str, Any]]:
-    """The models of the result; `key` is what `tested` and a comparison call them."""
-    names = {"moew": result.chosen, "alpha = 0": "shift alone"}
+def strategies_of(result: SearchResult) -> list[record.Strategy]:
+    """Every strategy with its scores, the simplest first."""
+    sign = 1.0 if result.greater_is_better else -1.0
+    selected = next((strategy for strategy in result.strategies if strategy.name == result.selected), None)
     return [
-        {
-            "name": names.get(key, key),
-            "key": key,
-            "best": score.best,
-            "honest": score.value,
-            "error": score.standard_error,
-        }
-        for key, score in result.scores.items()
-        if not (key == "moew" and result.chosen == UNWEIGHTED)
+        record.Strategy(
+            strategy.name,
+            strategy.simple,
+            strategy.apparent,
+            strategy.honest,
+            difference=None if selected is None else sign * (strategy.honest - selected.honest),
+            margin=TWO_SIDED * strategy.error,
+            members=strategy.n_members,
+            selected=strategy is selected,
+            breaks_bounds=result.pareto is not None and result.pareto.breaks_bounds(strategy.name),
+        )
+        for strategy in result.strategies
     ]
 
 
-def _landscape(fitted: FittedSearch) -> dict[str, Any] | None:
+def _scores(result: SearchResult) -> list[record.Score]:
+    names = {"moew": result.selected, "alpha = 0": "shift alone"}
+    return [
+        record.Score(names.get(key, key), key, score.apparent, score.value, score.standard_error)
+        for key, score in result.scores.items()
+        if not (key == "moew" and result.selected == UNWEIGHTED)
+    ]
+
+
+def _landscape(fitted: FittedSearch) -> Landscape | None:
     try:
-        seen: Landscape = landscape(fitted, points=_GRID)
+        return landscape(fitted, points=_GRID)
     except InvalidInputError:  # a single candidate has a value: there is nothing to see
         return None
-    return asdict(seen)
 
 
-def _weights(fitted: FittedSearch, rows: TrainedRows) -> dict[str, Any]:
-    weights: FloatArray = rows.weights
-    weighting = fitted.weighting
-    before = weighting.training_weights(np.zeros((1, weighting.n_dims)))[0]
+def _weights(fitted: FittedSearch, rows: TrainedRows) -> record.Weights:
+    weights, weighting = rows.weights, fitted.weighting
     own = np.ones(len(weights)) if weighting.sample_weight_ is None else weighting.sample_weight_
     counts, edges = np.histogram(weights, bins=_BINS)
-    return {
-        "n": len(weights),
-        "learned": not np.allclose(weights, own, rtol=_SAME, atol=0),
-        "effective": effective_size(weights),
-        "effective_before": effective_size(before),
-        "quantiles": np.quantile(weights, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]),
-        "counts": counts,
-        "edges": edges,
-        "with_own": weighting.sample_weight_ is not None,
-    }
+    return record.Weights(
+        len(weights),
+        learned=not np.allclose(weights, own, rtol=_SAME, atol=0),
+        effective=effective_size(weights),
+        effective_before=effective_size(weighting.training_weights(np.zeros((1, weighting.n_dims)))[0]),
+        quantiles=np.quantile(weights, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]).tolist(),
+        counts=counts.tolist(),
+        edges=edges.tolist(),
+        with_own=weighting.sample_weight_ is not None,
+    )
 
 
-def _warnings(result: SearchResult, rows: TrainedRows, learned: bool) -> list[str]:
-    notes = []
-    share = effective_size(rows.weights) / len(rows.weights)
-    if learned and share < _LOW_EFFECTIVE:
-        notes.append(
-            f"the weights differ so much that the {len(rows.weights):,} training rows tell as much as "
-            f"{effective_size(rows.weights):,.0f} rows of equal weight: the model may vary more from one "
-            "training set to the next."
+def _notes(result: SearchResult, tested: Tested | None, weights: record.Weights) -> Iterator[str]:
+    yield from (clipped(note) for note in result.notes if note != f"evaluated on {result.evaluated_on}.")
+    if tested is not None and tested.reason:
+        yield clipped(tested.reason)
+    if weights.learned and weights.effective / weights.n < _LOW_EFFECTIVE:
+        yield (
+            f"the weights differ so much that the {weights.n:,} training rows tell as much as "
+            f"{weights.effective:,.0f} rows of equal weight: the model may vary more from one training set "
+            "to the next."
         )
     held = result.n_holdout
     if result.n_validation + result.n_out_of_fold < _FEW_ROWS:
-        notes.append(
-            f"there are only {result.rows_judged}{' to search on' if held else ''}: scores on so few rows "
+        yield (
+            f"there are only {result.evaluated_on}{' to search on' if held else ''}: scores on so few rows "
             "vary much by chance, and so does what the search finds."
         )
     if 0 < held < _FEW_ROWS:
-        notes.append(f"only {held} rows were set aside: honest scores on so few rows vary much by chance.")
-    return notes
+        yield f"only {held} rows were set aside: honest scores on so few rows vary much by chance."
 
 
-def _settings(fitted: FittedSearch, settings: Mapping[str, Any] | None) -> list[list[str]]:
+def _settings(fitted: FittedSearch, settings: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if settings is None:
         own = {**vars(fitted.settings), "metric": fitted.result.metric}
-        settings = {name: value for name, value in own.items() if name not in ("show_progress", "callbacks")}
-    return [[clipped(str(name), 120), setting_text(value)] for name, value in settings.items()]
+        settings = {name: value for name, value in own.items() if name not in ("verbose", "callbacks")}
+    return [(clipped(str(name), 120), setting_text(value)) for name, value in settings.items()]
+
+
+def _data(result: SearchResult, training: Rows, validation: Rows, rows: TrainedRows) -> dict[str, Any]:
+    X = training.X
+    given = [training, *([] if validation.X is None else [validation])]
+    labels = [np.asarray(part.y) for part in given]
+    features = [X if hasattr(X, "shape") else np.asarray(X), *(part.X for part in given[1:])]
+    return {
+        "n_training": len(rows.y),
+        "n_validation": result.n_validation,
+        "n_out_of_fold": result.n_out_of_fold,
+        "n_columns": int(np.shape(rows.X)[1]),
+        "fingerprint": fingerprint({}, labels, features),
+    }
+
+
+def verdict_of(result: SearchResult, tested: Tested | None, alpha_zero_repeats: int) -> record.Verdict:
+    """The verdict on the selected model, with the strongest evidence there is on it: test rows, or
+    honest scores on the evaluation rows."""
+    sign = 1.0 if result.greater_is_better else -1.0
+    on_test = tested is not None and math.isfinite(tested.moew - tested.unweighted)
+    if tested is not None and on_test:
+        before, after, error = tested.unweighted, tested.moew, tested.gain_error
+    else:
+        before, after, error = result.unweighted.value, result.honest.value, result.gain_error
+    gain, half = sign * (after - before), TWO_SIDED * error
+    kind = _kind(gain, half)
+    if kind == "worse" and not (on_test or result.n_holdout or result.is_below_unweighted):
+        kind = "no"  # on these rows it did score better: that the correction for luck is larger is no proof
+    if _is_unweighted(result, alpha_zero_repeats):
+        kind = "none"
+    evidence: Any = "test" if on_test else "honest"
+    return record.Verdict(kind, evidence, before, after, gain, low=gain - half, high=gain + half)
+
+
+def _is_unweighted(result: SearchResult, alpha_zero_repeats: int) -> bool:
+    """Whether the selected model is the unweighted model itself."""
+    if result.selected == UNWEIGHTED:
+        return True
+    members = next((one.n_members for one in result.strategies if one.name == result.selected), 1)
+    alone = result.selected == WEIGHTS and members == 1
+    return alone and result.alpha_zero_is_unweighted and result.best_number < alpha_zero_repeats
+
+
+def _kind(gain: float, half: float) -> record.Kind:
+    if not math.isfinite(gain):
+        return "unknown"
+    if math.isfinite(half) and abs(gain) > half:
+        return "better" if gain > 0 else "worse"
+    return "maybe" if gain > 0 else "no"  # also where nobody knows how sure that is
+
+
+def _repeats(comparison: Comparison) -> record.Repeats:
+    sign = 1.0 if comparison.greater_is_better else -1.0
+    moew, unweighted = comparison["moew"].test, comparison["unweighted"].test
+    others = [
+        (row.method, sign * (row.test - moew))
+        for row in comparison.rows
+        if row.method not in ("moew", "unweighted")
+    ]
+    gain, of_seeds = float(comparison.gain.mean()), margin(comparison.gain)
+    half = math.hypot(of_seeds, comparison.test_rows_margin)  # NaN: not known
+    return record.Repeats(
+        _kind(gain, half),
+        gain,
+        half,
+        of_seeds,
+        of_rows=comparison.test_rows_margin,
+        before=float(unweighted.mean()),
+        after=float(moew.mean()),
+        others=[record.Method(name, float(ahead.mean()), margin(ahead)) for name, ahead in others],
+    )
+
+
+def _sliced(rows: TrainedRows, n_given: int, columns: Mapping[str, Any] | None) -> record.Slices:
+    """The columns whose slices differ most in weight; the user's further columns are always among them."""
+    trained = {
+        str(name): _checked(values, n_given, f"the column {str(name)!r}")[rows.numbers]
+        for name, values in _items(columns)
+    }
+    found = []
+    for name, values in table_columns(rows.X, trained, _MOST_LOOKED_AT):
+        if (cut := slices_of(clipped(name, 120), values, rows.weights)) is not None:
+            found.append((name in trained, cut))
+    # A column without an effect on the weight tells something too, if the user asked for it.
+    found.sort(key=lambda item: (not item[0], -item[1].explained))
+    shown = [cut for own, cut in found if own or cut.explained > 0][:_MOST_SHOWN]
+    n_columns = int(np.shape(rows.X)[1])
+    return record.Slices(shown, min(n_columns, _MOST_LOOKED_AT), n_columns)
+
+
+def _example_rows(
+    X: Features,
+    rows: TrainedRows,
+    slices: record.Slices,
+    columns: Mapping[str, Any] | None,
+    row_ids: Any,
+    n_given: int,
+) -> dict[str, Any]:
+    """The rows of most and of least weight, with the columns that the weight depends on most."""
+    if row_ids is None:
+        row_ids = X.index if hasattr(X, "index") and not callable(X.index) else np.arange(n_given)
+    ids = _checked(row_ids, n_given, "row_ids")[rows.numbers]
+    trained = {str(name): np.asarray(values)[rows.numbers] for name, values in _items(columns)}
+    there = {clipped(name, 120): values for name, values in table_columns(rows.X, trained, _MOST_LOOKED_AT)}
+    shown = [cut.column for cut in slices.columns][:_CELLS] or list(there)[:_CELLS]
+
+    def listed(order: IntArray) -> dict[str, Any]:
+        first = [
+            {
+                "id": cell(ids[i]),
+                "label": cell(rows.y[i]),
+                "weight": float(rows.weights[i]),
+                "cells": [cell(there[name][i]) for name in shown],
+            }
+            for i in order[:_EXAMPLES]
+        ]
+        # Where weights depend on the class alone, whole classes have the same.
+        return {"rows": first, "n_alike": int(np.count_nonzero(rows.weights == rows.weights[order[0]]))}
+
+    up, down = (listed(np.argsort(sign * rows.weights, kind="stable")) for sign in (-1, 1))
+    return {"columns": shown, "up": up, "down": down}
+
+
+def _checked(values: Any, n_given: int, what: str) -> np.ndarray[Any, Any]:
+    """The values (n,) of a column; raise unless there is one for each row."""
+    column = np.asarray(values)
+    if column.shape != (n_given,):
+        raise InvalidInputError(
+            f"{what} must have a value for each of the {n_given} rows, got shape {column.shape}.",
+            argument=what,
+        )
+    return column
+
+
+def _items(columns: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+    # A data frame works too: it is gone through by names.
+    return [] if columns is None else [(name, columns[name]) for name in columns]
+
+
+def _decision(fitted: FittedSearch) -> record.Decision:
+    winner, rule = fitted.winner, fitted.winner.rule
+    if fitted.result.selected == CONSTANT:
+        constant = json_value(np.ravel(winner.model.constant)[0])
+        return record.Decision("constant", constant if fitted.task == "regression" else _text(constant))
+    if rule is None:
+        return record.Decision("own")
+    if isinstance(rule, AdjustedPredictions):
+        return record.Decision("adjusted", offset=rule.offset, factor=rule.factor, log=rule.log)
+    if isinstance(rule, ClassOffsets):
+        of_classes = zip(np.asarray(winner.classes).tolist(), rule.offsets, strict=True)
+        offsets = [{"class": _text(c), "offset": o} for c, o in of_classes]
+        return record.Decision("offsets", offsets=offsets)
+    tuned = isinstance(rule, TunedThreshold | GroupThresholds)
+    thresholds = [*rule.thresholds]
+    if isinstance(rule, GroupThresholds):
+        thresholds.append(("all others", rule.common))
+    return record.Decision(
+        "thresholds",
+        tuned=tuned,
+        rule="" if tuned else setting_text(fitted.evaluator.rule),
+        by=clipped(rule.column) if isinstance(rule, GroupThresholds) else None,
+        fit_on=rule.fit_on,
+        of=rule.of,
+        own=(0.0 if hasattr(winner.model, "decision_function") else 0.5) if tuned else None,
+        positive=_text(winner.pos_label),
+        thresholds=[
+            {"group": _text(group), "threshold": t if t is None or np.isfinite(t) else str(t)}
+            for group, t in thresholds
+        ],
+    )
+
+
+def _text(value: Any) -> str:
+    return clipped(str(value))
+
+
+def _bound(result: SearchResult) -> record.Bound | None:
+    """The bounds that the unweighted model does not keep; None where it keeps them, or there are none."""
+    found = result.pareto
+    if found is None or not found.constraints:
+        return None
+    plain = next((m for m in found.models if m.number is None and m.strategy == UNWEIGHTED), None)
+    if plain is not None and plain.keeps:
+        return None
+    return record.Bound(clipped(" and ".join(found.constraints)), bool(found.selected.keeps))
+
+
+def _front(result: SearchResult) -> record.Front | None:
+    found = result.pareto
+    if found is None:
+        return None
+    strategies = [model for model in found.models if model.number is None]
+    others = [model for model in found.models if model.number is not None]
+    front = [model for model in others if model.on_front]
+    rest = [model for model in others if not model.on_front][:_MOST_MODELS]
+    return record.Front(**{**vars(found), "models": (*strategies, *front, *rest)}, n_models=len(found.models))
+
+
+def _threshold_curves(fitted: FittedSearch, test: Rows) -> record.ThresholdCurves | None:
+    curves: list[ThresholdCurve] = []
+    try:
+        curves.append(threshold_curve(fitted))
+        if test.X is not None and test.y is not None:
+            given = (test.X, test.y, test.sample_weight, test.columns)
+            curves.append(threshold_curve(fitted, *given, rows="test rows"))
+    except InvalidInputError:  # no single threshold, or a metric of scores
+        pass
+    return record.ThresholdCurves(curves, _text(fitted.winner.pos_label)) if curves else None
+
+
+def _probabilities(fitted: FittedSearch, test: Rows, validation: Rows) -> record.Probabilities | None:
+    """On the test rows, else on the evaluation rows, else on the validation rows; one that works."""
+    if fitted.task != "classification":
+        return None
+    tried = [] if test.X is None else [(test, "test rows")]
+    if fitted.winner.calibration is not None:
+        tried.append((NO_ROWS, "evaluation rows"))
+    if validation.X is not None:
+        tried.append((validation, "validation rows"))
+    for given, rows in tried:
+        try:
+            found = reliability(fitted, given.X, given.y, given.sample_weight, rows=rows)
+        except InvalidInputError:  # a model without probabilities
+            continue
+        label = None if found.label is None else _text(found.label)
+        return record.Probabilities(**{**vars(found), "label": label}, method=fitted.settings.calibrate)
+    return None

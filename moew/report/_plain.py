@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from moew._util.plain import plain as json_value
+from moew._util.state import plain as json_value
 
 _LONGEST = 400  # characters of a setting
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # where in memory a thing lay: another text each time

@@ -152,9 +152,9 @@ def apart(scale: Scale, about: int) -> list[tuple[float, str]]:
     return ticks[:1]
 
 
-def room_for_ticks(scale: Scale, least: float = 56.0) -> float:
+def room_for_ticks(scale: Scale) -> float:
     """Where a picture begins beside the texts of a vertical scale."""
-    return max(least, 14 + LETTER * max((len(words) for _, words in scale.ticks()), default=0))
+    return max(56.0, 14 + LETTER * max((len(words) for _, words in scale.ticks()), default=0))
 
 
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:

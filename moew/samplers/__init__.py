@@ -1,27 +1,28 @@
 """Where the next alphas come from: pure functions of what is known, and the domains they search."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from moew.samplers._annealing import Annealing as Annealing
-from moew.samplers._cover import CoverSampler as CoverSampler
-from moew.samplers._differential_evolution import DifferentialEvolution as DifferentialEvolution
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from moew.samplers._domains import Ball as Ball
 from moew.samplers._domains import BallAndBox as BallAndBox
 from moew.samplers._domains import Box as Box
 from moew.samplers._gp_bucb import GpBucb as GpBucb
-from moew.samplers._grid import GridSampler as GridSampler
-from moew.samplers._halving import Halving as Halving
-from moew.samplers._random import RandomSampler as RandomSampler
-from moew.samplers._resolve import resolve_sampler as resolve_sampler
-from moew.samplers._swarm import Swarm as Swarm
+from moew.samplers._samplers import Halving as Halving
+from moew.samplers._samplers import RandomSampler as RandomSampler
+from moew.samplers._samplers import check_known as check_known
+from moew.samplers._samplers import resolve_sampler as resolve_sampler
 from moew.types import Sampler
 
-SAMPLERS: dict[str, Callable[[], Sampler]] = {
-    "gp_bucb": GpBucb,
-    "random": RandomSampler,
-    "annealing": Annealing,
-    "swarm": Swarm,
-    "differential_evolution": DifferentialEvolution,
-    "grid": GridSampler,
-    "cover": CoverSampler,
-}
+if TYPE_CHECKING:
+    from moew.samplers._optuna import ask_optuna as ask_optuna
+
+SAMPLERS: dict[str, Callable[[], Sampler]] = {"gp_bucb": GpBucb, "random": RandomSampler}
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ask_optuna":  # which loads Optuna
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("moew.samplers._optuna").ask_optuna

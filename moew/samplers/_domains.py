@@ -8,7 +8,7 @@ import numpy as np
 
 from moew._util.numbers import is_number, is_whole
 from moew.exceptions import InvalidInputError
-from moew.types import FloatArray
+from moew.types import FloatArray, Rng
 
 _SIZES = (1e-100, 1e100)  # beyond these, squares of coordinates are 0 or infinite
 
@@ -48,7 +48,7 @@ class Ball:
         """The radius R, which the paper takes as kernel width."""
         return self.radius
 
-    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+    def sample(self, rng: Rng, n: int) -> FloatArray:
         """`n` points (n, n_dims), uniform in the ball."""
         direction = rng.standard_normal((n, self.n_dims))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
@@ -79,7 +79,7 @@ class Box:
         """The half width, which is taken as kernel width."""
         return self.half_width
 
-    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+    def sample(self, rng: Rng, n: int) -> FloatArray:
         """`n` points (n, n_dims), uniform in the box."""
         return rng.uniform(-self.half_width, self.half_width, (n, self.n_dims))
 
@@ -116,7 +116,7 @@ class BallAndBox:
         """The larger of the radius and the half width."""
         return max(self.ball.radius, self.box.half_width)
 
-    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+    def sample(self, rng: Rng, n: int) -> FloatArray:
         """`n` points (n, n_dims), uniform in both."""
         return np.hstack([self.ball.sample(rng, n), self.box.sample(rng, n)])
 

@@ -7,6 +7,8 @@ Hyper-parameters are fitted by marginal likelihood; an observation can be added 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +58,8 @@ def _factorize(covariance: FloatArray) -> FloatArray:
     """The lower Cholesky factor, with the least jitter (times ten each try) that lets it succeed."""
     scale = float(covariance.diagonal().mean())
     for jitter in (0.0, *10.0 ** np.arange(-14, -3)):
-        factor, failed = lapack.dpotrf(
-            covariance + jitter * scale * np.eye(len(covariance)) if jitter else covariance, lower=1
-        )
+        jittered = covariance + jitter * scale * np.eye(len(covariance)) if jitter else covariance
+        factor, failed = lapack.dpotrf(jittered, lower=1)
         if not failed:
             return factor  # type: ignore[no-any-return]
     raise InvalidInputError(
@@ -111,18 +112,10 @@ def fit_kernel(
 
 def _starts(amplitude: Bounds, width: Bounds, noise: Bounds) -> FloatArray:
     """Logarithms (s, 3) to start from: a grid over the free hyper-parameters, widths from mid-bounds."""
-
-    def inside(bounds: Bounds, wished: tuple[float, ...]) -> list[float]:
-        return sorted({min(max(value, bounds[0]), bounds[1]) for value in wished})
-
-    middle = float(np.sqrt(width[0] * width[1]))
-    grid = [
-        (a, w, s)
-        for a in inside(amplitude, (1.0,))
-        for w in inside(width, (0.5 * middle, middle, 3 * middle))
-        for s in inside(noise, (0.01, 0.3))
-    ]
-    return np.log(grid)
+    middle = np.sqrt(width[0] * width[1])
+    wished = ([1.0], [0.5 * middle, middle, 3 * middle], [0.01, 0.3])
+    inside = [np.unique(np.clip(w, *b)) for w, b in zip(wished, (amplitude, width, noise), strict=True)]
+    return np.log(list(product(*inside)))
 
 
 def _maximize(
@@ -135,20 +128,13 @@ def _maximize(
         return -value, -gradient
 
     first = sorted(starts, key=lambda start: loss(start)[0])[:2] if len(starts) > 1 else list(starts)
-    limits = Limits(bounds[:, 0], bounds[:, 1])
+    limits = Limits(*bounds.T)
+    options: Any = {"maxfun": max_evaluations, "ftol": 1e-7}
     found = [
-        minimize(
-            loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=limits,
-            options={"maxfun": max_evaluations, "ftol": 1e-7},
-        )
-        for start in first
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits, options=options) for start in first
     ]
     best = min(found, key=lambda result: float(result.fun))
-    return np.asarray(np.clip(best.x, bounds[:, 0], bounds[:, 1]))
+    return np.asarray(np.clip(best.x, *bounds.T))
 
 
 @dataclass(frozen=True)

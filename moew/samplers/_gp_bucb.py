@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
+from scipy.linalg import blas
 from scipy.special import ndtri
 
+from moew._util.checks import FRACTION, Wanted, check_parameters, one_of
 from moew._util.numbers import is_number
 from moew._util.threads import one_blas_thread
 from moew.exceptions import InvalidInputError
-from moew.samplers._ascent import Argmax
-from moew.samplers._checks import check_known
-from moew.samplers._gaussian_process import Bounds, Kernel, Posterior, fit_kernel
-from moew.types import Domain, FloatArray, Outlook
+from moew.samplers._gaussian_process import Bounds, Kernel, Posterior, fit_kernel, squared_distances
+from moew.samplers._samplers import check_known
+from moew.types import Domain, FloatArray, Outlook, Rng
 
 # Bounds of what is fitted: the amplitude in units of the targets' spread, the width in units of domain.size,
 # the noise variance in units of the targets' variance. Widths above 20 look like planes and parabolas, and
@@ -30,10 +33,33 @@ _MOST_PERCENT = 99.9999
 _WIDTHS: Bounds = (1e-100, 1e100)
 _DROWNED, _LEAST = 1e6, 5e-324
 
+# The pool is cut into _N_STARTS random groups; the best point of each is a start, so they are spread out.
+# Measured at 25 to 200 observations in 2 to 20 dimensions, also with kernels narrow enough for many local
+# maxima: on average the maximum is 0.0003 (in units of the targets' spread) below that of 300 long ascents.
+_N_POOL, _N_STARTS, _N_LEADERS, _N_STEPS = 1024, 32, 4, 40
+_N_BEST, _N_ASIDE = 16, 64
+_LEAST_GAIN = 1e-4  # in units of the targets, whose spread is one
+_ALMOST_ZERO = 1e-50  # a divisor in place of 0 that does not overflow
+_APART = 1e-3  # least distance between any two points, in units of the domain's size
+
+Bound = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # points (m, d) → values (m,), gradients (m, d)
+
+_PERCENT = Wanted("is in percent, from 0 to 100", lambda value: is_number(value) and 0 <= value <= 100)
+_KERNEL_WIDTH = Wanted(
+    "must be 'domain', 'fit' or a positive number",
+    lambda value: value > 0 if is_number(value) else one_of("domain", "fit").fits(value),
+)
+_NOISE = Wanted(
+    "is a variance and must be 'fit', 'repeats' or a number of at least 0",
+    lambda value: value >= 0 if is_number(value) else one_of("fit", "repeats").fits(value),
+)
+
 
 @dataclass(frozen=True)
 class GpBucb:
     """Proposes alphas by GP-BUCB (Algorithm 2), with the paper's p and q in percent.
+
+    The hyper-parameters are fitted once in each call, on real observations only.
 
     Parameters
     ----------
@@ -43,10 +69,9 @@ class GpBucb:
         g itself, without the noise of an observation, as in the authors' scripts.
     width
         Of the RBF kernel. "domain": the domain's size, the paper's R. "fit": by marginal likelihood, as in
-        the authors' scripts, within 0.05 and 20 times the domain's size. A number: that width. On four
-        kinds of functions (`benchmarks/candidates.py --widths`, 8 seeds) the means differ by less than
-        their error margins; "fit" was higher in 23 of 32 runs in 10 dimensions, in 28 of 64 in 2 and 4, in
-        16 of 32 in 20. It is the default because it needs no well-chosen radius.
+        the authors' scripts, within 0.05 and 20 times the domain's size. A number: that width. "fit" is the
+        default because it needs no well-chosen radius; otherwise the two differ by less than their error
+        margins (`benchmarks/candidates.py --widths`).
     noise
         Variance of the metric between trainings. "fit": by marginal likelihood. "repeats": pooled over
         alphas that were scored more than once (in the paper, the α = 0 models). A number: that variance, in
@@ -54,13 +79,9 @@ class GpBucb:
     noise_floor
         The least noise variance, as a share of the targets' variance (of their mean square if raw).
     targets
-        "standardize": mean 0 and variance 1. "center": mean 0 in the metric's own units; because the
-        amplitude is always fitted and its bounds follow the spread, this gives the same picks. "raw": as
-        they are, with a prior mean of 0, as in the authors' scripts.
-
-    Notes
-    -----
-    The hyper-parameters are fitted once in each call, on real observations only.
+        "standardize": mean 0 and variance 1. "center": mean 0 in the metric's own units, which gives the same
+        picks, as the amplitude is fitted. "raw": as they are, with a prior mean of 0, as in the authors'
+        scripts.
     """
 
     p: float = 68.3
@@ -71,51 +92,22 @@ class GpBucb:
     noise_floor: float = 1e-6
 
     def __post_init__(self) -> None:
-        for name, percent in (("p", self.p), ("q", self.q)):
-            if not (is_number(percent) and 0 <= percent <= 100):
-                raise InvalidInputError(
-                    f"{name} is in percent, from 0 to 100; got {percent!r}.", argument=name
-                )
-        if not isinstance(self.targets, str) or self.targets not in ("standardize", "center", "raw"):
-            raise InvalidInputError(
-                f"targets must be 'standardize', 'center' or 'raw', got {self.targets!r}.", argument="targets"
-            )
-        if isinstance(self.width, str):
-            if self.width not in ("domain", "fit"):
-                raise InvalidInputError(
-                    f"width must be 'domain', 'fit' or a number, got {self.width!r}.", argument="width"
-                )
-        elif not (is_number(self.width) and self.width > 0):
-            raise InvalidInputError(f"width must be a positive number, got {self.width!r}.", argument="width")
-        if isinstance(self.noise, str):
-            if self.noise not in ("fit", "repeats"):
-                raise InvalidInputError(
-                    f"noise must be 'fit', 'repeats' or a number, got {self.noise!r}.", argument="noise"
-                )
-        elif not (is_number(self.noise) and self.noise >= 0):
-            raise InvalidInputError(
-                f"noise is a variance and must be a number of at least 0, got {self.noise!r}.",
-                argument="noise",
-            )
-        if not (is_number(self.noise_floor) and 0 < self.noise_floor <= 1):
-            raise InvalidInputError(
-                f"noise_floor must be a share above 0 and at most 1, got {self.noise_floor!r}.",
-                argument="noise_floor",
-            )
+        check_parameters(
+            self,
+            p=_PERCENT,
+            q=_PERCENT,
+            targets=one_of("standardize", "center", "raw"),
+            width=_KERNEL_WIDTH,
+            noise=_NOISE,
+            noise_floor=FRACTION,
+        )
 
     def check_domain(self, domain: Domain) -> None:
         """Any domain can be searched."""
 
     @one_blas_thread()
     def propose(
-        self,
-        alphas: FloatArray,
-        scores: FloatArray,
-        *,
-        pending: FloatArray,
-        k: int,
-        domain: Domain,
-        rng: np.random.Generator,
+        self, alphas: FloatArray, scores: FloatArray, *, pending: FloatArray, k: int, domain: Domain, rng: Rng
     ) -> FloatArray:
         """The next `k` alphas (k, d), given observed alphas (n, d), their scores (n,), pending (m, d).
 
@@ -139,9 +131,7 @@ class GpBucb:
         return batch
 
     @one_blas_thread()
-    def outlook(
-        self, alphas: FloatArray, scores: FloatArray, *, domain: Domain, rng: np.random.Generator
-    ) -> Outlook | None:
+    def outlook(self, alphas: FloatArray, scores: FloatArray, *, domain: Domain, rng: Rng) -> Outlook | None:
         """How far the upper bound Q_(50 + p/2)%[g(α)] is above the best score anywhere in the domain, and the
         widest p % interval of g; None with fewer than two finite scores.
 
@@ -150,11 +140,8 @@ class GpBucb:
         alphas, scores, _, _ = check_known(alphas, scores, alphas[:0], 1, domain)
         if np.isfinite(scores).sum() < 2:
             return None
-        g, (targets, unit), up = (
-            self.model(alphas, scores, domain),
-            self._targets(scores),
-            _deviations(self.p),
-        )
+        g, up = self.model(alphas, scores, domain), _deviations(self.p)
+        targets, unit = self._targets(scores)
         known = alphas, _without_failures(scores), domain, rng
         highest = Argmax(g, up, *known, n_more=0).highest()
         # Without a mean, the bound is the standard deviation.
@@ -163,17 +150,27 @@ class GpBucb:
         return Outlook(float((highest - targets.max()) * unit), float(width))
 
     @one_blas_thread()
+    def posterior_mean(self, alphas: FloatArray, scores: FloatArray, domain: Domain) -> FloatArray:
+        """The mean of g at the observed alphas (n, d), in units of its targets; NaN where the score (n,) is
+        not finite. With fewer than two finite scores there is no g, and these are returned."""
+        finite = np.isfinite(scores)
+        if finite.sum() < 2:
+            return np.where(finite, scores, np.nan)
+        return np.where(finite, self.model(alphas, scores, domain).predict(alphas)[0], np.nan)
+
+    @one_blas_thread()
     def model(self, alphas: FloatArray, scores: FloatArray, domain: Domain) -> Posterior:
         """g fitted to alphas (n, d) and scores (n,), at least two of them finite; in units of its targets."""
         targets, scale = self._targets(scores)
+        width = domain.size if isinstance(self.width, str) else float(self.width)
+        width = min(max(width, _WIDTHS[0]), _WIDTHS[1])
         if not np.ptp(targets) > 0 and self.targets != "raw":
             # All scores are equal: nothing to fit, so the batch spreads over the domain.
-            width = _FLAT_WIDTH * domain.size if self.width == "fit" else self._given_width(domain)
+            width = _FLAT_WIDTH * domain.size if self.width == "fit" else width
             return Posterior.given(Kernel(1.0, width, max(self.noise_floor, _FLAT_NOISE)), alphas, targets)
+        width_bounds = (width, width)
         if self.width == "fit":
             width_bounds = (_WIDTH[0] * domain.size, _WIDTH[1] * domain.size)
-        else:
-            width_bounds = (self._given_width(domain),) * 2
         if self.noise == "fit":
             noise_bounds = (self.noise_floor, _MOST_NOISE)
         else:
@@ -182,11 +179,6 @@ class GpBucb:
             noise_bounds = (noise, noise)
         kernel = fit_kernel(alphas, targets, amplitude=_AMPLITUDE, width=width_bounds, noise=noise_bounds)
         return Posterior.given(kernel, alphas, targets)
-
-    def _given_width(self, domain: Domain) -> float:
-        """The width where it is not fitted, so that its square is a number."""
-        width = domain.size if isinstance(self.width, str) else float(self.width)
-        return min(max(width, _WIDTHS[0]), _WIDTHS[1])
 
     def _targets(self, scores: FloatArray) -> tuple[FloatArray, float]:
         """The targets (n,) that g is fitted to, and the size of their unit in units of the metric."""
@@ -229,3 +221,141 @@ def repeat_deviation(alphas: FloatArray, scores: FloatArray) -> float:
 def _deviations(percent: float) -> float:
     """Half the width, in standard deviations, of the central interval that holds `percent` of a normal."""
     return float(ndtri(0.5 + min(percent, _MOST_PERCENT) / 200))
+
+
+class Pool:
+    """A posterior at fixed points (m, d); a new observation costs one row, not a new solve."""
+
+    def __init__(self, points: FloatArray, posterior: Posterior, n_more: int) -> None:
+        self.points = points
+        n = len(posterior.points)
+        # Covariances with every observation; room for `n_more` rows to come.
+        self._covariance = np.empty((n + n_more, len(points)))
+        self._covariance[:n] = posterior.kernel(posterior.points, points)
+        # L⁻¹ K(X, pool): half the work of a full product, because L⁻¹ is triangular.
+        half = blas.dtrmm(1.0, posterior.inverse_factor.T, self._covariance[:n].T, side=1)
+        self.mean = half @ posterior.whitened
+        self._variance = posterior.kernel.amplitude**2 - np.einsum("mn,mn->m", half, half)
+
+    def follow(self, posterior: Posterior) -> None:
+        """Update mean and variance with the newest observation of `posterior`."""
+        n = len(posterior.points)
+        self._covariance[n - 1] = posterior.kernel(posterior.points[-1:], self.points)[0]
+        row = posterior.inverse_factor[-1] @ self._covariance[:n]
+        self.mean += row * posterior.whitened[-1]
+        self._variance -= row * row
+
+    def upper_bound(self, z: float) -> FloatArray:
+        """The upper bound mean + z · sd (m,) of the points."""
+        return np.asarray(self.mean + z * np.sqrt(np.maximum(self._variance, 0.0)))
+
+
+def climb(bound: Bound, starts: FloatArray, domain: Domain, n_steps: int) -> tuple[FloatArray, FloatArray]:
+    """Ascend from all starts (m, d) together; return local maxima (l, d) and their values (l,).
+
+    Projected gradient ascent with Barzilai-Borwein step lengths; a step that does not increase the bound is
+    cut to a quarter. Only the domain's `project` is used. After each step the lower half of the points is
+    dropped, until _N_LEADERS are left.
+    """
+    points = domain.project(starts)
+    values, gradients = bound(points)
+    norms = np.sqrt(_dots(gradients, gradients))
+    lengths: FloatArray = 0.2 * domain.size / np.maximum(norms, _ALMOST_ZERO)
+    for step in range(n_steps):
+        if step and len(values) > _N_LEADERS:
+            leaders = np.argsort(-values)[: max(_N_LEADERS, len(values) // 2)]
+            points, values, gradients, lengths = (a[leaders] for a in (points, values, gradients, lengths))
+        trials = domain.project(points + lengths[:, None] * gradients)
+        moves = trials - points
+        # Stop when no point is expected to pass the highest: near a maximum, the product is twice the gain.
+        if (values + _dots(gradients, moves)).max() <= values.max() + _LEAST_GAIN:
+            break
+        trial_values, trial_gradients = bound(trials)
+        rises = trial_values > values
+        curvature = _dots(gradients - trial_gradients, moves)
+        newton = np.where(
+            curvature > 0, _dots(moves, moves) / np.maximum(curvature, _ALMOST_ZERO), 4 * lengths
+        )
+        lengths = np.where(rises, np.minimum(newton, 100 * lengths), 0.25 * lengths)
+        np.copyto(points, trials, where=rises[:, None])
+        np.copyto(gradients, trial_gradients, where=rises[:, None])
+        np.copyto(values, trial_values, where=rises)
+    return points, values
+
+
+def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a_i · b_i (m,) of vectors (m, d)."""
+    return np.asarray(np.einsum("md,md->m", a, b))
+
+
+class Argmax:
+    """Finds the alpha with the highest mean + z · sd of g, away from all known points.
+
+    `alphas` (n, d) and their `scores` (n,) are g's observations; the pool is denser around the best ones.
+    """
+
+    def __init__(
+        self,
+        g: Posterior,
+        z: float,
+        alphas: FloatArray,
+        scores: FloatArray,
+        domain: Domain,
+        rng: Rng,
+        n_more: int,
+    ) -> None:
+        self.g, self._z, self._domain, self._rng = g, z, domain, rng
+        self._pool = Pool(_draw_pool(alphas, scores, domain, rng), g, n_more)
+
+    def add(self, alpha: FloatArray, z: float) -> None:
+        """Add a pretended observation to g: mean + z · sd at `alpha` (d,)."""
+        self.g = self.g.extended(alpha, z)
+        self._pool.follow(self.g)
+
+    def highest(self) -> float:
+        """The highest bound in the domain, also at known points."""
+        return float(self._climbed()[1].max())
+
+    def find(self) -> FloatArray:
+        """The alpha (d,) with the highest bound that is away from all known points."""
+        tops, values = self._climbed()
+        top = tops[values.argmax()]
+        if self._best_new(top[None], values[:1]) is not None:
+            return np.asarray(top)
+        # The maximum is a known point (g considers it noisy, or q is small): try points close to it.
+        aside = self._rng.standard_normal((_N_ASIDE, self._domain.n_dims))
+        aside *= _APART * self._domain.size / np.linalg.norm(aside, axis=1, keepdims=True)
+        aside *= np.geomspace(1.01, 100, _N_ASIDE)[:, None]
+        near = self._domain.project(top + aside)
+        bounds = np.append(values, self.g.upper_bound(near, self._z)[0])
+        found = self._best_new(np.vstack([tops, near]), bounds)
+        if found is None:
+            found = self._best_new(self._pool.points, self._pool.upper_bound(self._z))
+        if found is None:  # the domain is nearly full: take the point farthest from the known ones
+            spare = self._domain.sample(self._rng, len(self._pool.points))
+            found = spare[squared_distances(spare, self.g.points).min(axis=1).argmax()]
+        return np.asarray(found)
+
+    def _climbed(self) -> tuple[FloatArray, FloatArray]:
+        """Local maxima (l, d) of the bound and their values (l,)."""
+        in_groups = self._pool.upper_bound(self._z).reshape(-1, _N_STARTS)
+        best = in_groups.argmax(axis=0) * _N_STARTS + np.arange(_N_STARTS)
+        bound = partial(self.g.upper_bound, z=self._z)
+        return climb(bound, self._pool.points[best], self._domain, _N_STEPS)
+
+    def _best_new(self, points: FloatArray, values: FloatArray) -> FloatArray | None:
+        """The point (d,) of highest value among those of points (m, d) away from the known ones, or None."""
+        for point in points[np.argsort(-values)]:
+            if np.linalg.norm(self.g.points - point, axis=1).min() > _APART * self._domain.size:
+                return np.asarray(point)
+        return None
+
+
+def _draw_pool(alphas: FloatArray, scores: FloatArray, domain: Domain, rng: Rng) -> FloatArray:
+    """Points (_N_POOL, d): three quarters uniform, the rest around the best alphas at several distances."""
+    best = np.argsort(-scores)[:_N_BEST]
+    anywhere = domain.sample(rng, 3 * _N_POOL // 4)
+    steps = rng.standard_normal((_N_POOL // 4, domain.n_dims)) / np.sqrt(domain.n_dims)
+    steps *= domain.size * rng.choice([0.03, 0.1, 0.3], size=(len(steps), 1))
+    near = domain.project(alphas[rng.choice(best, size=len(steps))] + steps)
+    return rng.permutation(np.vstack([anywhere, near]))

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import gammainc, gammaincinv, ndtr, ndtri
 
 from moew.exceptions import InvalidInputError
-from moew.samplers._checks import check_known
-from moew.samplers._cube import from_cube, to_cube
 from moew.samplers._domains import Ball, BallAndBox, Box
-from moew.types import Domain, FloatArray
+from moew.samplers._samplers import check_known
+from moew.types import Domain, FloatArray, Rng
 
 try:
     import optuna
@@ -28,12 +28,16 @@ try:
     from optuna.trial import TrialState, create_trial
 except ImportError as error:
     raise InvalidInputError(
-        "samplers of Optuna's need Optuna, which is not installed: pip install 'moew[storage]'.",
+        "samplers of Optuna's need Optuna, which is not installed: pip install 'moew[optuna]'.",
         argument="sampler",
     ) from error
 
 # These look only at parameters and values, so that known trials can be added without asking for them.
 _WITHOUT_STATE = (TPESampler, GPSampler, RandomSampler)
+_Domain = Ball | Box | BallAndBox
+_TAIL = 1e-15  # nearer to 0 or 1 the normal quantiles would be infinite
+_EDGE = 1e-6  # so much of the volume counts as outside the edge, which would need infinitely long vectors
+_ALMOST_ZERO = 1e-300
 
 
 def is_optuna_sampler(sampler: Any) -> bool:
@@ -49,14 +53,14 @@ class OptunaSampler:
     ----------
     sampler
         TPESampler, CmaEsSampler (needs the package cmaes), QMCSampler, GPSampler (needs PyTorch), … Its own
-        seed is not used, but for the scrambling of QMCSampler: candidates derive from the search's seed.
+        seed is used only by QMCSampler's scrambling: candidates derive from the search's seed.
 
     Notes
     -----
     Optuna sees numbers from 0 to 1, as many as α has entries. A ball gets them by α = R·g/‖g‖·F(‖g‖)^(1/d)
     with g = Φ⁻¹(u), where F is the distribution of the χ with d degrees of freedom; so uniform numbers are
-    uniform alphas. For TPE and Gaussian processes, candidates that failed or are pending count as the worst
-    that was seen; other samplers see them as failed and as running.
+    uniform alphas. TPE and Gaussian processes see candidates that failed or are pending with the worst score
+    there is; other samplers see them as failed and as running.
     """
 
     sampler: BaseSampler
@@ -75,7 +79,7 @@ class OptunaSampler:
 
     def check_domain(self, domain: Domain) -> None:
         """Raise unless the domain is a ball, a box or both, and the sampler can search it."""
-        if not isinstance(domain, Ball | Box | BallAndBox):
+        if not isinstance(domain, _Domain):
             raise InvalidInputError(
                 f"samplers of Optuna's search a Ball, a Box or a BallAndBox; got {domain!r}.",
                 argument="sampler",
@@ -91,35 +95,25 @@ class OptunaSampler:
         try:
             self.propose(known, np.arange(3.0), pending=known[:0], k=1, domain=domain, rng=rng)
         except Exception as error:
-            name = type(self.sampler).__name__
-            if isinstance(error, ImportError):
-                raise InvalidInputError(
-                    f"Optuna's {name} needs a package that cannot be imported: {error}. Install it with "
-                    f"pip install {error.name}.",
-                    argument="sampler",
-                ) from error
+            why = (
+                f"needs a package that cannot be imported: {error}. Install it with pip install {error.name}."
+                if isinstance(error, ImportError)
+                else f"cannot search {domain.n_dims} numbers from 0 to 1: {type(error).__name__}: {error}"
+            )
             raise InvalidInputError(
-                f"Optuna's {name} cannot search {domain.n_dims} numbers from 0 to 1: "
-                f"{type(error).__name__}: {error}",
-                argument="sampler",
+                f"Optuna's {type(self.sampler).__name__} {why}", argument="sampler"
             ) from error
 
     def propose(
-        self,
-        alphas: FloatArray,
-        scores: FloatArray,
-        *,
-        pending: FloatArray,
-        k: int,
-        domain: Domain,
-        rng: np.random.Generator,
+        self, alphas: FloatArray, scores: FloatArray, *, pending: FloatArray, k: int, domain: Domain, rng: Rng
     ) -> FloatArray:
         """The next `k` alphas (k, d); random ones while nothing has a score."""
+        assert isinstance(domain, _Domain)
         alphas, scores, pending, k = check_known(alphas, scores, pending, k, domain)
         if not np.isfinite(scores).any():
             return domain.sample(rng, k)
         names = [f"u{i}" for i in range(domain.n_dims)]
-        shares = np.clip(to_cube(np.concatenate([alphas, pending]), domain), 0.0, 1.0)
+        shares = to_cube(np.concatenate([alphas, pending]), domain)
         asked = ask_optuna(
             reseeded(self.sampler, int(rng.integers(2**31))),
             dict.fromkeys(names, FloatDistribution(0.0, 1.0)),
@@ -128,6 +122,33 @@ class OptunaSampler:
             k,
         )
         return from_cube(np.array([[parameters[name] for name in names] for parameters in asked]), domain)
+
+
+def from_cube(shares: FloatArray, domain: _Domain) -> FloatArray:
+    """The points (n, d) of the domain at shares (n, d) from 0 to 1; uniform if those are."""
+    if isinstance(domain, BallAndBox):
+        d = domain.ball.n_dims
+        return np.hstack([from_cube(shares[:, :d], domain.ball), from_cube(shares[:, d:], domain.box)])
+    if isinstance(domain, Box):
+        return domain.project(domain.half_width * (2 * shares - 1))
+    # Directions of normal vectors are uniform, and F of their lengths is.
+    normal = ndtri(np.clip(shares, _TAIL, 1 - _TAIL))
+    length = np.linalg.norm(normal, axis=1, keepdims=True)
+    inside = gammainc(domain.n_dims / 2, length**2 / 2) ** (1 / domain.n_dims)
+    return domain.project(domain.radius * inside * normal / np.maximum(length, _ALMOST_ZERO))
+
+
+def to_cube(points: FloatArray, domain: _Domain) -> FloatArray:
+    """The shares (n, d) of points (n, d): the inverse of `from_cube`, up to rounding."""
+    if isinstance(domain, BallAndBox):
+        d = domain.ball.n_dims
+        return np.hstack([to_cube(points[:, :d], domain.ball), to_cube(points[:, d:], domain.box)])
+    if isinstance(domain, Box):
+        return np.clip((points / domain.half_width + 1) / 2, 0.0, 1.0)
+    length = np.linalg.norm(points, axis=1, keepdims=True)
+    inside = np.minimum((length / domain.radius) ** domain.n_dims, 1 - _EDGE)
+    normal = np.sqrt(2 * gammaincinv(domain.n_dims / 2, inside)) * points / np.maximum(length, _ALMOST_ZERO)
+    return np.asarray(ndtr(normal))
 
 
 def ask_optuna(
@@ -139,11 +160,10 @@ def ask_optuna(
 ) -> list[dict[str, Any]]:
     """The parameters of the next `k` candidates, given those of known ones, in order. Their scores (n,), at
     least one of them finite, are those of the first n; the others are pending."""
+    ask = _ask_with_worst if isinstance(sampler, _WITHOUT_STATE) else _ask_after_replay
     with _quiet():
         study = optuna.create_study(direction="maximize", sampler=sampler)
-        if isinstance(sampler, _WITHOUT_STATE):
-            return _ask_with_worst(study, dict(distributions), known, scores, k)
-        return _ask_after_replay(study, dict(distributions), known, scores, k)
+        return ask(study, dict(distributions), known, scores, k)
 
 
 def _ask_with_worst(
@@ -173,12 +193,10 @@ def _ask_after_replay(
         study.enqueue_trial(dict(parameters))
         trial = study.ask(distributions)
         _ = trial.relative_params  # makes the sampler go on; Optuna leaves it out for given parameters
-        if number < len(scores):
-            value = float(scores[number])
-            if np.isfinite(value):
-                study.tell(trial, value)
-            else:
-                study.tell(trial, state=TrialState.FAIL)
+        if number < len(scores) and np.isfinite(scores[number]):
+            study.tell(trial, float(scores[number]))
+        elif number < len(scores):
+            study.tell(trial, state=TrialState.FAIL)
     return [dict(study.ask(distributions).params) for _ in range(k)]
 
 
@@ -188,6 +206,9 @@ def reseeded(sampler: BaseSampler, seed: int) -> BaseSampler:
     seeds = np.random.SeedSequence(seed)
     seen: set[int] = set()
 
+    def next_seed() -> int:
+        return int(seeds.spawn(1)[0].generate_state(1)[0])
+
     def reseed(part: Any) -> None:
         if id(part) in seen or not hasattr(part, "__dict__"):
             return
@@ -196,18 +217,14 @@ def reseeded(sampler: BaseSampler, seed: int) -> BaseSampler:
             if isinstance(getattr(value, "rng", value), np.random.RandomState):
                 if id(value) not in seen:
                     seen.add(id(value))
-                    getattr(value, "rng", value).seed(_next_seed(seeds))
+                    getattr(value, "rng", value).seed(next_seed())
             elif isinstance(value, np.random.Generator):
-                setattr(part, name, np.random.default_rng(_next_seed(seeds)))
+                setattr(part, name, np.random.default_rng(next_seed()))
             elif isinstance(value, BaseSampler) or type(value).__module__.startswith("optuna."):
                 reseed(value)
 
     reseed(made)
     return made
-
-
-def _next_seed(seeds: np.random.SeedSequence) -> int:
-    return int(seeds.spawn(1)[0].generate_state(1)[0])
 
 
 def _settings(part: Any) -> str:

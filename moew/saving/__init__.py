@@ -1,8 +1,11 @@
 """Fitted models in files, whose loading executes no code; for run folders and saved searches."""
 
-from moew.saving._damage import in_words as in_words
-from moew.saving._damage import reading as reading
-from moew.saving._damage import using as using
+from moew.saving._files import check_unpacked_size as check_unpacked_size
+from moew.saving._files import in_words as in_words
+from moew.saving._files import reading as reading
+from moew.saving._files import using as using
+from moew.saving._files import versions as versions
+from moew.saving._files import warn_of_other_versions as warn_of_other_versions
 from moew.saving._model_files import MODEL as MODEL
 from moew.saving._model_files import UNWEIGHTED as UNWEIGHTED
 from moew.saving._model_files import import_skops as import_skops
@@ -11,6 +14,3 @@ from moew.saving._model_files import load_model as load_model
 from moew.saving._model_files import model_files as model_files
 from moew.saving._model_files import needs_trust as needs_trust
 from moew.saving._model_files import save_model as save_model
-from moew.saving._sizes import check_unpacked_size as check_unpacked_size
-from moew.saving._versions import versions as versions
-from moew.saving._versions import warn_of_other_versions as warn_of_other_versions

@@ -17,10 +17,8 @@ import numpy as np
 from moew._util.state import State, Stateful, load_state
 from moew._util.whole_files import write_whole
 from moew.exceptions import Argument, InvalidInputError, StateError
-from moew.models import ModelEnsemble
-from moew.models._ensemble import member_name, member_names
-from moew.saving._damage import damaged, reading
-from moew.saving._sizes import check_unpacked_size
+from moew.models import ModelEnsemble, member_name, member_names
+from moew.saving._files import check_unpacked_size, damaged, reading
 from moew.saving._trees import check_trees
 
 MODEL, UNWEIGHTED = "model", "unweighted"  # the winner, and the one without learned weights
@@ -70,21 +68,18 @@ def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
         for k, member in enumerate(model.models_):
             save_model(member, folder, X, _of_member(name, member_name(k)))
     if isinstance(model, Stateful):
-        state = json.dumps(model.state())
-        write_whole(
-            folder / f"{name}{JSON}", lambda new: new.write_text(state, encoding="utf-8"), private=True
-        )
-        return f"{name}{JSON}"
-    content = _skops(model, X)
-    if content is not None:
-        write_whole(folder / f"{name}{SKOPS}", lambda new: new.write_bytes(content), private=True)
-        return f"{name}{SKOPS}"
-    try:
-        pickled = pickle.dumps(model)
-    except Exception as error:
-        raise StateError(f"{type(model).__name__} cannot be saved, not even as a pickle: {error}") from error
-    write_whole(folder / f"{name}{PICKLE}", lambda new: new.write_bytes(pickled), private=True)
-    return f"{name}{PICKLE}"
+        ending, content = JSON, json.dumps(model.state()).encode("utf-8")
+    elif (packed := _skops(model, X)) is not None:
+        ending, content = SKOPS, packed
+    else:
+        try:
+            ending, content = PICKLE, pickle.dumps(model)
+        except Exception as error:
+            raise StateError(
+                f"{type(model).__name__} cannot be saved, not even as a pickle: {error}"
+            ) from error
+    write_whole(folder / f"{name}{ending}", lambda new: new.write_bytes(content), private=True)
+    return f"{name}{ending}"
 
 
 def load_model(folder: Place, trust: bool = False, name: str = MODEL) -> Any:
@@ -101,13 +96,7 @@ def load_model(folder: Place, trust: bool = False, name: str = MODEL) -> Any:
     if not as_pickle.exists():
         raise _missing(folder, name)
     if not trust:
-        raise InvalidInputError(
-            f"{as_pickle} is a pickle: loading it runs whatever code its maker put in. If you made it "
-            "yourself, or trust who did, add ",
-            Argument("trusted", True),
-            ".",
-            argument="trusted",
-        )
+        raise _needs_trust(f"{as_pickle} is a pickle: loading it runs whatever code its maker put in")
     with reading(as_pickle):
         return pickle.loads(as_pickle.read_bytes())
 
@@ -136,6 +125,15 @@ def _read_state(path: Place) -> tuple[State, list[str]]:
         return state, member_names(state)
 
 
+def _needs_trust(what: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{what}. If you made it yourself, or trust who did, add ",
+        Argument("trusted", True),
+        ".",
+        argument="trusted",
+    )
+
+
 def _missing(folder: Place, name: str) -> InvalidInputError:
     if name not in (MODEL, UNWEIGHTED):
         files = ", ".join(f"{name}{ending}" for ending in _ENDINGS)
@@ -148,12 +146,10 @@ def _missing(folder: Place, name: str) -> InvalidInputError:
 
 def _skops(model: Any, X: Any) -> bytes | None:
     """The model in skops' format, None where that cannot hold it."""
-    import_skops()
-    import skops.io
-
+    skops_io = import_skops()
     try:
-        content: bytes = skops.io.dumps(model)
-        again = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+        content: bytes = skops_io.dumps(model)
+        again = skops_io.loads(content, trusted=skops_io.get_untrusted_types(data=content))
         alike = X is None or all(
             np.array_equal(getattr(again, ask)(X), getattr(model, ask)(X))
             for ask in ("predict", "predict_proba", "decision_function")
@@ -164,33 +160,27 @@ def _skops(model: Any, X: Any) -> bytes | None:
     return content if alike else None
 
 
-def import_skops() -> None:
-    """Raise an error that says how to install skops if it is not there."""
+def import_skops() -> Any:
+    """The module skops.io, or an error that says how to install it."""
     try:
-        import skops.io  # noqa: F401
+        import skops.io
     except ImportError as error:
         raise InvalidInputError("files of models need skops: pip install 'moew[cli]'.") from error
+    return skops.io
 
 
 def _load_skops(path: Place, trust: bool) -> Any:
-    import_skops()
-    import skops.io
-
+    skops_io = import_skops()
     with reading(path):  # in a saved search, it is unpacked here
         content = path.read_bytes()
     if not trust:
         check_unpacked_size(content, path)
     unknown = _untrusted(content, path)
     if unknown and not trust:
-        raise InvalidInputError(
-            f"{path} holds {', '.join(unknown[:4])}{' …' if len(unknown) > 4 else ''}: loading it imports "
-            "and runs that code. If you made it yourself, or trust who did, add ",
-            Argument("trusted", True),
-            ".",
-            argument="trusted",
-        )
+        named = f"{', '.join(unknown[:4])}{' …' if len(unknown) > 4 else ''}"
+        raise _needs_trust(f"{path} holds {named}: loading it imports and runs that code")
     try:
-        model = skops.io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
+        model = skops_io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
         if not trust:
             check_trees(model)
         return model
@@ -203,9 +193,8 @@ def _load_skops(path: Place, trust: bool) -> Any:
 
 
 def _untrusted(content: bytes, path: Place) -> list[str]:
-    import skops.io
-
+    types_in = import_skops().get_untrusted_types
     try:
-        return [name for name in skops.io.get_untrusted_types(data=content) if name not in _READ_AS_DATA]
+        return [name for name in types_in(data=content) if name not in _READ_AS_DATA]
     except Exception as error:
         raise damaged(path, error) from error

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from moew._printable import shortened
-from moew.data import UserRows
+from moew.data import Rows
 from moew.exceptions import MoewWarning
 from moew.types import Metric
 
 if TYPE_CHECKING:
+    from moew.search._loop import OnTold
     from moew.search._result import FittedSearch
     from moew.search._settings import SearchSettings
     from moew.search._study import Trial
@@ -30,14 +31,14 @@ class SearchCallback:
         An error here ends the fit.
         """
 
-    def on_trial(self, way: str, trial: Trial) -> None:
-        """Called for each candidate that this process trained: its way, such as "example weights", and the
-        candidate with its number in this way and its value, or its error.
+    def on_trial(self, strategy: str, trial: Trial) -> None:
+        """Called for each candidate that this process trained: its strategy, such as "example weights", and
+        the candidate with its number in this way and its value, or its error.
 
         An error here becomes a warning, and this fit calls `on_trial` no more.
         """
 
-    def on_end(self, fitted: FittedSearch | None, training: UserRows, validation: UserRows) -> None:
+    def on_end(self, fitted: FittedSearch | None, training: Rows, validation: Rows) -> None:
         """Called at the end, with the finished search and the rows that `fit` got.
 
         `fitted` is None if the fit ended with an error or was interrupted; `validation.X` is None if no
@@ -46,65 +47,44 @@ class SearchCallback:
 
 
 def call_at_begin(settings: SearchSettings, metric: Metric) -> None:
-    """Tell all callbacks that the search begins; what they raise ends it.
-
-    Those that were told before are then told that there is no result.
-    """
+    """Tell all callbacks that the search begins. An error of one ends it, and those before are told so."""
     begun: list[SearchCallback] = []
     try:
         for callback in settings.callbacks or ():
             callback.on_begin(settings, metric)
             begun.append(callback)
     except BaseException:
-        nothing = UserRows(None, None)
-        _end(begun, None, nothing, nothing)
+        call_at_end(begun, None, Rows(None, None), Rows(None, None))
         raise
 
 
-def trial_caller(
-    callbacks: Sequence[SearchCallback] | None, ways: Sequence[str]
-) -> Callable[[int, Trial], None] | None:
-    """The function that tells all callbacks of a trial of the search for `ways[place]`; None without any."""
-    if not callbacks:
-        return None
+def trial_caller(callbacks: Sequence[SearchCallback], strategies: Sequence[str]) -> OnTold:
+    """The function that tells all callbacks of a trial of the search for `strategies[place]`."""
     working = list(callbacks)
 
-    def tell(place: int, trial: Trial) -> None:
+    def tell(place: int, trial: Trial, *_: object) -> None:
         for callback in tuple(working):
             try:
-                callback.on_trial(ways[place], trial)
+                callback.on_trial(strategies[place], trial)
             except Exception as error:
                 working.remove(callback)
-                _warn(callback, "on_trial", error, "It is told of no further candidates")
+                _warn(callback, "on_trial", error, " It is told of no further candidates.")
 
     return tell
 
 
 def call_at_end(
-    settings: SearchSettings, fitted: FittedSearch | None, training: UserRows, validation: UserRows
+    callbacks: Sequence[SearchCallback], fitted: FittedSearch | None, training: Rows, validation: Rows
 ) -> None:
     """Tell all callbacks that the search has ended, with a result or without."""
-    _end(settings.callbacks or (), fitted, training, validation)
-
-
-def _end(
-    callbacks: Sequence[SearchCallback],
-    fitted: FittedSearch | None,
-    training: UserRows,
-    validation: UserRows,
-) -> None:
     for callback in callbacks:
         try:
             callback.on_end(fitted, training, validation)
         except Exception as error:
-            _warn(callback, "on_end", error, "The search itself is complete" if fitted else "")
+            _warn(callback, "on_end", error, " The search itself is complete." if fitted else "")
 
 
 def _warn(callback: SearchCallback, method: str, error: Exception, then: str) -> None:
-    words = shortened(f"{type(error).__name__}: {error}", 500)
-    warnings.warn(
-        f"the callback {type(callback).__name__} failed in {method}: {words.rstrip('.')}. "
-        + (f"{then}." if then else ""),
-        MoewWarning,
-        stacklevel=2,
-    )
+    why = shortened(f"{type(error).__name__}: {error}", 500).rstrip(".")
+    told = f"the callback {type(callback).__name__} failed in {method}: {why}.{then}"
+    warnings.warn(told, MoewWarning, stacklevel=2)

@@ -1,58 +1,167 @@
-"""Compare the ways to the metric at the same number of trained models: uniform, random and importance
-weights, as the paper does, tuned decisions, class weights, and moew."""
+"""Compare the strategies at the same number of trained models, each alone, and the whole search: as the paper
+does with uniform, random and importance weights."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from moew._printable import printable
+from moew._util.checks import Wanted
 from moew._util.margins import TWO_SIDED, margin
-from moew._util.numbers import alike, number, with_margin
+from moew._util.numbers import alike, is_whole, number, with_margin
+from moew._util.progress import progress
 from moew._util.seeds import generator, integer_seed
-from moew.data import LabelledRows, UserRows, two_dimensional
-from moew.data._groups import columns_of_names, copies_apart, count_groups
-from moew.data._splits import bootstrap_rows
+from moew.data import (
+    LabelledRows,
+    Rows,
+    as_rows,
+    bootstrap_samples,
+    two_dimensional,
+)
 from moew.exceptions import Argument, InvalidInputError, MoewError
 from moew.metrics import Predictions
+from moew.samplers import Ball
+from moew.search._candidates import train_folds
 from moew.search._conclude import conclude, conclude_alone
-from moew.search._estimator import ExampleWeightSearch
+from moew.search._estimator import MetricSearch
 from moew.search._evaluate import FinalModel
-from moew.search._loop import Outcome, Search, search_side_by_side, train_folds
-from moew.search._prepare import Prepared, fit_weighting, make_study, prepare
-from moew.search._searches import list_searches, parameters_search, simple_search
+from moew.search._honest_score import HonestScore, look_at_unweighted
+from moew.search._ledger import Budget, Outcome, Search
+from moew.search._loop import search_side_by_side
+from moew.search._prepare import Prepared, make_study, prepare
+from moew.search._result import data_frame, html_table
 from moew.search._settings import SearchSettings
-from moew.search._tables import data_frame, html_table
-from moew.search._ways import AND_TUNED, CLASS_WEIGHTS, PARAMETERS, POWERS, TUNED
-from moew.types import FloatArray, Labels, Rows, Weighting
-from moew.weighting import CovariateShift, FixedWeighting, RandomWeighting
+from moew.search._strategies import (
+    ALL_CANDIDATES,
+    AND_TUNED,
+    COMPARED,
+    TUNED,
+    UNWEIGHTED,
+    Strategy,
+    list_searches,
+)
+from moew.types import Features, FloatArray, Labels, Training
+from moew.weighting import ListedWeighting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-UNIFORM, RANDOM, MOEW = "uniform", "random", "moew"
 _MOST_REPEATS = 100_000  # more are a mistake, and their seeds alone would take the memory
-METHODS = (
-    UNIFORM,
-    RANDOM,
-    "importance",
-    TUNED,
-    CLASS_WEIGHTS,
-    CLASS_WEIGHTS + AND_TUNED,
-    POWERS,
-    POWERS + AND_TUNED,
-    PARAMETERS,
-    PARAMETERS + AND_TUNED,
-    MOEW,
+_REPEATS = Wanted(
+    "must be a whole number, and an error margin needs at least 2 repeats", lambda value: is_whole(value, 2)
 )
-"""All methods; powers of the target are for regression, class weights for classification, hyper-parameters
-for a search space, and decisions are tuned where the metric looks at nothing else."""
+_FEW = Wanted(
+    f"must be at most {_MOST_REPEATS:,}, since each trains many models", lambda value: value <= _MOST_REPEATS
+)
+_SEED = Wanted(
+    "must be a whole number of 0 or more", lambda value: isinstance(value, Integral) and int(value) >= 0
+)
 _BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
+
+
+def compare(  # noqa: PLR0913 (the public face)
+    search: MetricSearch,
+    X: Features,
+    y: Labels,
+    sample_weight: Any = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    groups: Any = None,
+    validation: Any = None,
+    test: Any,
+    fit_params: Mapping[str, Any] | None = None,
+    repeats: int = 10,
+    random_state: int = 0,
+) -> Comparison:
+    """Compare the strategies at equal budget, each alone, with random weights and with the whole search.
+
+    Every one trains as many models as `search`, a `MetricSearch` that is not fitted here,
+    picks the one that is best on the validation rows, and is then evaluated once on the test rows. The
+    data are the same in all repeats; seeds differ. The searches of all repeats run side by side, so that a
+    model that trains many weightings at once trains those of all repeats together.
+
+    Rows are given as in `MetricSearch.fit`: `validation` and `test` are (X, y) or `Rows(X, y, …)`. If the
+    test rows have groups, the margin over the choice of test rows is one over groups. `fit_params` are what
+    the model's `fit` takes besides weights, as there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from moew import ExampleWeights, MetricSearch
+    >>> X, y = make_classification(600, weights=[0.9], flip_y=0.05, random_state=0)
+    >>> search = MetricSearch(
+    ...     LogisticRegression(),
+    ...     metric="balanced_accuracy",
+    ...     strategies=["auto", ExampleWeights(embedding="label", batch_size=4)],
+    ...     n_candidates=4,
+    ... )
+    >>> rows = {"validation": (X[200:400], y[200:400]), "test": (X[400:], y[400:])}
+    >>> table = compare(search, X[:200], y[:200], **rows, repeats=2)
+    >>> [(row.method, row.n_models) for row in table.rows]  # doctest: +NORMALIZE_WHITESPACE
+    [('unweighted', 1), ('tuned decisions', 1), ('importance weights', 3), ('class weights', 5),
+     ('class weights, tuned', 5), ('random weights', 5), ('moew', 5)]
+    >>> table.gain.shape
+    (2,)
+    """
+    _REPEATS.check(Argument("repeats"), repeats)
+    _SEED.check(Argument("random_state"), random_state)
+    if not isinstance(search, MetricSearch):
+        raise InvalidInputError(
+            f"compare needs a MetricSearch, got {type(search).__name__}.", argument="search"
+        )
+    if search.settings.storage is not None:
+        raise InvalidInputError(
+            "compare runs many searches of its own: pass a search without a ",
+            Argument("storage"),
+            ".",
+            argument="storage",
+        )
+    training = Rows(None if X is None else two_dimensional(X), y, sample_weight, columns, groups)
+    given, held = as_rows(validation, "validation"), as_rows(test, "test")
+    return compare_settings(search.settings, training, given, held, repeats, random_state, fit_params)
+
+
+def compare_settings(
+    settings: SearchSettings,
+    training: Rows,
+    validation: Rows,
+    test: Rows,
+    repeats: int,
+    random_state: int = 0,
+    fit_params: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """As `compare`, from the settings of a search and records of rows."""
+    _FEW.check(Argument("repeats"), repeats)
+    if settings.timeout is not None:
+        raise InvalidInputError(
+            "a comparison trains equally many models with every method, however long it takes: leave out ",
+            Argument("timeout"),
+            ".",
+            argument="timeout",
+        )
+    seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
+    prepared = _prepare_repeats(settings, training, validation, test, seeds, fit_params)
+    choices = choices_of_all(prepared)
+    evaluator, rows = prepared[0].evaluator, _test(prepared[0])
+    return Comparison(
+        evaluator.metric.name,
+        evaluator.metric.greater_is_better,
+        tuple(_row(method, made) for method, made in choices.items()),
+        repeats,
+        len(rows),
+        _bootstrap_margin(prepared[0], choices, generator(random_state, "bootstrap")),
+    )
+
+
+MOEW = "moew"  # the row of whole searches
 
 
 @dataclass(frozen=True)
@@ -61,7 +170,7 @@ class Row:
 
     method: str
     n_models: int  # trained in each repeat; the mean where searches stop early
-    best: FloatArray
+    apparent: FloatArray
     honest: FloatArray
     test: FloatArray
     note: str = ""
@@ -81,18 +190,18 @@ class Comparison:
     rows: tuple[Row, ...]
     repeats: int
     n_test: int
-    test_rows_margin: float  # of the mean moew − uniform on test, from resampling the test rows
+    test_rows_margin: float  # of the mean moew − unweighted on test, from resampling the test rows
 
     def __getitem__(self, method: str) -> Row:
         for row in self.rows:
             if row.method == method:
                 return row
-        raise KeyError(f"{method!r} is not one of {', '.join(METHODS)}")
+        raise KeyError(f"{method!r} is not one of {', '.join(row.method for row in self.rows)}")
 
     @property
     def difference(self) -> FloatArray:
-        """moew − uniform on the test rows in each repeat (repeats,)."""
-        return np.asarray(self["moew"].test - self["uniform"].test)
+        """moew − unweighted on the test rows in each repeat (repeats,)."""
+        return np.asarray(self[MOEW].test - self[UNWEIGHTED].test)
 
     @property
     def gain(self) -> FloatArray:
@@ -102,20 +211,16 @@ class Comparison:
     @property
     def record(self) -> dict[str, Any]:
         """The whole comparison as a JSON-able dict, with scores and gains for each repeat."""
+        scores = ("apparent", "honest", "test")
         return {
-            "metric": self.metric,
-            "greater_is_better": self.greater_is_better,
-            "repeats": self.repeats,
-            "n_test": self.n_test,
+            **{name: getattr(self, name) for name in ("metric", "greater_is_better", "repeats", "n_test")},
             "gain": self.gain.tolist(),
             "gain_margin": margin(self.gain),
             "test_rows_margin": self.test_rows_margin,
             "methods": {
                 row.method: {
                     "models": row.n_models,
-                    "best": row.best.tolist(),
-                    "honest": row.honest.tolist(),
-                    "test": row.test.tolist(),
+                    **{name: getattr(row, name).tolist() for name in scores},
                     "margin": row.margin,
                     "note": row.note,
                 }
@@ -130,28 +235,23 @@ class Comparison:
         and `test`; `margin`, half the width of the 95 % interval of `test`; and `note`. The scores of each
         repeat are in `rows`.
         """
-        columns = {
-            "method": [row.method for row in self.rows],
-            "n_models": [row.n_models for row in self.rows],
-            **{
-                name: [float(getattr(row, name).mean()) for row in self.rows]
-                for name in ("best", "honest", "test")
-            },
-            "margin": [row.margin for row in self.rows],
-            "note": [row.note for row in self.rows],
-        }
+        names = ("method", "n_models", "apparent", "honest", "test", "margin", "note")
+        columns = {name: [getattr(row, name) for row in self.rows] for name in names}
+        for name in ("apparent", "honest", "test"):
+            columns[name] = [float(scores.mean()) for scores in columns[name]]
         return data_frame(columns, "a comparison")
 
     @property
     def texts(self) -> list[tuple[str, str, str, str]]:
         """For each method its mean best, honest and test score and the latter's margin, as a person reads
         them."""
+        margins = [row.margin for row in self.rows]
         scores = [
             float(value)
             for row in self.rows
-            for value in (row.best.mean(), row.honest.mean(), row.test.mean(), row.margin)
+            for value in (row.apparent.mean(), row.honest.mean(), row.test.mean(), row.margin)
         ]
-        shown = alike(scores, errors=[row.margin for row in self.rows])
+        shown = alike(scores, errors=margins)
         return [(shown[k], shown[k + 1], shown[k + 2], shown[k + 3]) for k in range(0, len(shown), 4)]
 
     @property
@@ -170,151 +270,32 @@ class Comparison:
 
     @property
     def _gain_words(self) -> str:
-        return f"moew − uniform on test: {self.difference_in_words}."
+        return f"moew − unweighted on test: {self.difference_in_words}."
 
     def __repr__(self) -> str:
         return printable(f"<Comparison: {self._caption}\n {self._gain_words}") + ">"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (row.method, str(row.n_models), *texts) for row, texts in zip(self.rows, self.texts, strict=True)
-        ]
-        below = [self._gain_words, *(f"{row.method}: {row.note}" for row in self.rows if row.note)]
-        return html_table(
-            self._caption, ("method", "models", "best", "honest", "test", "± 95 %"), rows, below
-        )
+        rows = [(row.method, str(row.n_models), *texts) for row, texts in self._shown]
+        heads = ("method", "models", "apparent", "honest", "test", "± 95 %")
+        return html_table(self._caption, heads, rows, [self._gain_words, *self._notes])
 
     def __str__(self) -> str:
-        lines = [
-            self._caption,
-            f"{'':28}{'models':>8}{'best':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}",
-        ]
-        lines += [
+        rows = [
             f"{row.method:28}{row.n_models:>8}{''.join(f'{text:>11}' for text in texts)}"
-            for row, texts in zip(self.rows, self.texts, strict=True)
+            for row, texts in self._shown
         ]
-        lines.append(self._gain_words)
-        lines.append("best and honest are validation scores: as chosen, and corrected for the choice.")
-        return "\n".join([*lines, *(f"{row.method}: {row.note}" for row in self.rows if row.note)])
+        heads = f"{'':28}{'models':>8}{'apparent':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}"
+        what = "apparent and honest are validation scores: as chosen, and corrected for the choice."
+        return "\n".join([self._caption, heads, *rows, self._gain_words, what, *self._notes])
 
+    @property
+    def _shown(self) -> list[tuple[Row, tuple[str, ...]]]:
+        return list(zip(self.rows, self.texts, strict=True))
 
-def compare(
-    search: ExampleWeightSearch,
-    X: Rows,
-    y: Labels,
-    sample_weight: Any = None,
-    *,
-    X_val: Rows = None,
-    y_val: Labels = None,
-    X_test: Rows,
-    y_test: Labels,
-    sample_weight_val: Any = None,
-    sample_weight_test: Any = None,
-    metadata: Mapping[str, Any] | None = None,
-    metadata_val: Mapping[str, Any] | None = None,
-    metadata_test: Mapping[str, Any] | None = None,
-    groups: Any = None,
-    groups_val: Any = None,
-    groups_test: Any = None,
-    fit_params: Mapping[str, Any] | None = None,
-    repeats: int = 10,
-    random_state: int = 0,
-) -> Comparison:
-    """Compare uniform, random, importance and metric-optimized weights at equal budget.
-
-    Every method trains as many models as `search`, an `ExampleWeightSearch` that is not fitted here,
-    picks the one that is best on the validation rows, and is then evaluated once on the test rows. The
-    data are the same in all repeats; seeds differ. The searches of all repeats run side by side, so that a
-    model that trains many weightings at once trains those of all repeats together.
-
-    `groups`, `groups_val` and `groups_test` name the query, patient or customer of each row, as in
-    `ExampleWeightSearch.fit`; with `groups_test` the margin over the choice of test rows is one over groups.
-    `fit_params` are what the model's `fit` takes besides weights, as there.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from moew import ExampleWeightSearch
-    >>> X, y = make_classification(600, weights=[0.9], flip_y=0.05, random_state=0)
-    >>> search = ExampleWeightSearch(
-    ...     LogisticRegression(), metric="balanced_accuracy", embedding="label", n_batches=1, batch_size=4
-    ... )
-    >>> table = compare(
-    ...     search, X[:200], y[:200], X_val=X[200:400], y_val=y[200:400],
-    ...     X_test=X[400:], y_test=y[400:], repeats=2,
-    ... )
-    >>> [(row.method, row.n_models) for row in table.rows]  # doctest: +NORMALIZE_WHITESPACE
-    [('uniform', 1), ('random', 5), ('importance', 1), ('tuned decisions', 1), ('class weights', 5),
-     ('class weights, tuned', 5), ('moew', 5)]
-    >>> table.gain.shape
-    (2,)
-    """
-    if not isinstance(repeats, Integral) or isinstance(repeats, bool) or repeats < 2:
-        raise InvalidInputError(
-            Argument("repeats"),
-            f" must be a whole number, and an error margin needs at least 2 repeats, got {repeats!r}.",
-            argument="repeats",
-        )
-    if not isinstance(random_state, Integral) or random_state < 0:
-        raise InvalidInputError(
-            Argument("random_state"),
-            f" must be a whole number of 0 or more, got {random_state!r}.",
-            argument="random_state",
-        )
-    if not isinstance(search, ExampleWeightSearch):
-        raise InvalidInputError(
-            f"compare needs an ExampleWeightSearch, got {type(search).__name__}.", argument="search"
-        )
-    if search.storage is not None:
-        raise InvalidInputError(
-            "compare runs many searches of its own: pass a search without a ",
-            Argument("storage"),
-            ".",
-            argument="storage",
-        )
-    X, X_val, X_test = (None if rows is None else two_dimensional(rows) for rows in (X, X_val, X_test))
-    training = UserRows(X, y, sample_weight, metadata, groups)
-    validation = UserRows(X_val, y_val, sample_weight_val, metadata_val, groups_val)
-    test = UserRows(X_test, y_test, sample_weight_test, metadata_test, groups_test)
-    return compare_settings(search.settings, training, validation, test, repeats, random_state, fit_params)
-
-
-def compare_settings(
-    settings: SearchSettings,
-    training: UserRows,
-    validation: UserRows,
-    test: UserRows,
-    repeats: int,
-    random_state: int = 0,
-    fit_params: Mapping[str, Any] | None = None,
-) -> Comparison:
-    """As `compare`, from the settings of a search and records of rows."""
-    if repeats > _MOST_REPEATS:
-        raise InvalidInputError(
-            Argument("repeats"),
-            f" must be at most {_MOST_REPEATS:,}, since each trains many models, got {repeats!r}.",
-            argument="repeats",
-        )
-    if settings.timeout is not None:
-        raise InvalidInputError(
-            "a comparison trains equally many models with every method, however long it takes: leave out ",
-            Argument("timeout"),
-            ".",
-            argument="timeout",
-        )
-    seeds = [integer_seed(random_state, "repeat", repeat) for repeat in range(repeats)]
-    prepared = _prepare_repeats(settings, training, validation, test, seeds, fit_params)
-    choices = choices_of_all(METHODS, prepared)
-    evaluator, rows = prepared[0].evaluator, _test(prepared[0])
-    return Comparison(
-        evaluator.metric.name,
-        evaluator.metric.greater_is_better,
-        tuple(_row(method, made) for method, made in choices.items()),
-        repeats,
-        len(rows),
-        _bootstrap_margin(prepared[0], choices, generator(random_state, "bootstrap")),
-    )
+    @property
+    def _notes(self) -> list[str]:
+        return [f"{row.method}: {row.note}" for row in self.rows if row.note]
 
 
 @dataclass(frozen=True)
@@ -322,7 +303,7 @@ class Choice:
     """What a method chose in one repeat: its scores, how it came about, and what its model predicts on the
     test rows."""
 
-    best: float
+    apparent: float
     honest: float
     n_models: int
     test: float
@@ -341,201 +322,166 @@ class _Runs:
     note: str = ""
 
 
-def choices_of_all(methods: Sequence[str], prepared: Sequence[Prepared]) -> dict[str, list[Choice]]:
-    """What each of the methods chooses in each repeat; those that do not exist here are left out."""
-    trained: dict[str, _Runs] = {}
-    choices = {}
-    for method in methods:
-        if method == MOEW:
-            choices[method] = _moew(prepared)
+def choices_of_all(
+    prepared: Sequence[Prepared], methods: Sequence[str] | None = None
+) -> dict[str, list[Choice]]:
+    """What each strategy alone, tuned or not, and the whole search choose in each repeat; only those of
+    `methods`, if they are given."""
+    choices: dict[str, list[Choice]] = {}
+    for strategy in COMPARED:
+        names = _names(strategy)
+        wanted = {name: tuned for name, tuned in names.items() if methods is None or name in methods}
+        if not wanted or not strategy.is_for(prepared[0]) or (runs := _runs(strategy, prepared)) is None:
             continue
-        base = {TUNED: UNIFORM}.get(method, method.removesuffix(AND_TUNED))
-        if base in _not_here(prepared[0]):
-            continue
-        tuned = base != method
-        if tuned and not _can_tune(prepared[0], trained, base):
-            continue
-        if base not in trained:
-            trained[base] = _trained(base, prepared)
-        choices[method] = _choices(prepared, trained[base], tuned)
+        evaluator, first = prepared[0].evaluator, next(iter(runs.outcomes[0].predictions.values()))
+        can_tune = not evaluator.always_tuned and evaluator.can_tune(first)
+        for name, tuned in wanted.items():
+            if can_tune or not tuned:
+                choices[name] = _choices(prepared, runs, tuned)
+    if methods is None or MOEW in methods:
+        choices[MOEW] = _moew(prepared)
     return choices
+
+
+def _names(strategy: Strategy) -> dict[str, bool]:
+    """What a strategy is called in a comparison, and whether its decisions are tuned then."""
+    if strategy.name == UNWEIGHTED:
+        return {UNWEIGHTED: False, TUNED: True}
+    return {strategy.name: False, **({strategy.name + AND_TUNED: True} if strategy.can_be_tuned else {})}
+
+
+def _runs(strategy: Strategy, prepared: Sequence[Prepared]) -> _Runs | None:
+    """The finished searches of one strategy in all repeats; None if it trains nothing by itself."""
+    if (listed := [strategy.fixed(one) for one in prepared])[0] is not None:
+        weights, notes = zip(*(one for one in listed if one is not None), strict=True)
+        return _with_weights(prepared, weights, strategy.name, notes[0])
+    searches = [search for one in prepared for search in strategy.searches(one, ALL_CANDIDATES, alone=True)]
+    return _run(prepared, searches, strategy.name) if searches else None
 
 
 def choices_with_weights(
     prepared: Sequence[Prepared], weights: Sequence[FloatArray], note: str = ""
 ) -> list[Choice]:
     """In each repeat the best of as many models as a search trains, all with the same weights (n,)."""
-    return _choices(prepared, _with_weights(prepared, weights, "given weights", note), tuned=False)
+    runs = _with_weights(prepared, [one[None] for one in weights], "given weights", note)
+    return _choices(prepared, runs, tuned=False)
 
 
-def _not_here(prepared: Prepared) -> tuple[str, ...]:
-    other = POWERS if prepared.data.task == "classification" else CLASS_WEIGHTS
-    return (other, PARAMETERS) if prepared.space is None else (other,)
-
-
-def _can_tune(prepared: Prepared, trained: Mapping[str, _Runs], base: str) -> bool:
-    evaluator = prepared.evaluator
-    if evaluator.always_tuned or evaluator.rule is not None or base not in trained:
-        return False
-    predictions = next(iter(trained[base].outcomes[0].predictions.values()))
-    return evaluator.can_tune(predictions)
-
-
-def _trained(method: str, prepared: Sequence[Prepared]) -> _Runs:
-    """Run the searches of a method in all repeats."""
-    if method in (CLASS_WEIGHTS, POWERS):
-        return _search(prepared, [simple_search(one) for one in prepared], method)
-    if method == PARAMETERS:
-        return _search(prepared, [parameters_search(one) for one in prepared], method)
-    if method == RANDOM:
-        own = [one.data.training for one in prepared]
-        weightings = [
-            RandomWeighting(len(rows), rows.sample_weight, one.seed)
-            for rows, one in zip(own, prepared, strict=True)
-        ]
-        return _search(prepared, _plain_searches(prepared, weightings), method)
-    note, data = "", prepared[0].data
-    weights: list[FloatArray] = [np.ones(len(one.data.training)) for one in prepared]
-    if method == "importance" and not data.given_validation:
-        note = "no validation rows were given, so there is no shift to weight for: uniform."
-    elif method == "importance" and hasattr(data.training.X, "tocsr"):
-        note = "a shift of sparse rows is not estimated: uniform."
-    elif method == "importance":
-        weights = [_importance(one) for one in prepared]
-    return _with_weights(prepared, weights, method, note)
-
-
-def _with_weights(prepared: Sequence[Prepared], weights: Sequence[FloatArray], name: str, note: str) -> _Runs:
-    weightings = [
-        FixedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
+def _with_weights(
+    prepared: Sequence[Prepared], weights: Sequence[FloatArray], name: str, note: str = ""
+) -> _Runs:
+    """The searches of all repeats with the weights (K, n) of each: as many models as a search trains, or one
+    with each of the weights if the model is deterministic."""
+    n_weights = len(weights[0])
+    listed = [
+        ListedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
     ]
-    if not all(_is_deterministic(one, fixed) for one, fixed in zip(prepared, weightings, strict=True)):
-        return _search(prepared, _plain_searches(prepared, weightings), name, note)
-    note = " ".join([note, "the model is deterministic, so one stands for all."]).strip()
-    one_model: dict[str, Any] = {"n_batches": 1, "batch_size": 1, "n_candidates": None}
-    short = [replace(one, settings=replace(one.settings, **one_model)) for one in prepared]
-    return replace(_search(short, _plain_searches(short, weightings), name, note), n_models=1)
+    if all(map(_is_deterministic, prepared, listed)):
+        models = "one" if n_weights == 1 else "one of each"
+        all_alike = f"the model is deterministic, so {models} stands for all."
+        note = f"{note.removesuffix('.')}; {all_alike}" if note else all_alike
+        few: dict[str, Any] = dict.fromkeys(("n_candidates", "batch_size"), max(1, n_weights - 1))
+        prepared = [replace(one, settings=replace(one.settings, **few)) for one in prepared]
+        runs = _run(prepared, list(map(_listed_search, prepared, listed)), name, note)
+        return replace(runs, n_models=n_weights)
+    return _run(prepared, list(map(_listed_search, prepared, listed)), name, note)
+
+
+def _listed_search(prepared: Prepared, weighting: ListedWeighting) -> Search:
+    """A search that begins with each of the listed weights."""
+    n_weights = len(weighting.weights)
+    study = make_study(prepared, weighting, domain=Ball(1, max(1.0, n_weights - 1.0)))
+    study.suggest(study.alpha_zero_repeats, np.arange(1.0, n_weights)[:, None])
+    return Search(study, prepared.data, prepared.trainer, weighting, prepared.evaluator)
 
 
 def _prepare_repeats(
     settings: SearchSettings,
-    training: UserRows,
-    validation: UserRows,
-    test: UserRows,
+    training: Rows,
+    validation: Rows,
+    test: Rows,
     seeds: Sequence[int],
     fit_params: Mapping[str, Any] | None = None,
 ) -> list[Prepared]:
-    """Prepare the search with each seed; repeats with the same rows share them and their trainer, so that
-    they can be trained together."""
+    """Prepare the search with each seed. Where candidates are evaluated on the given validation rows alone,
+    the repeats share them and their trainer, so that they can be trained together."""
     prepared = [
         prepare(replace(settings, random_state=seed, calibrate=None), training, validation, test, fit_params)
         for seed in seeds
     ]
-    first = prepared[0]
-    if not first.data.given_validation or first.data.holdout is not None:
-        return prepared  # every seed splits the rows in its own way
-    return [replace(one, data=first.data, trainer=first.trainer, test=first.test) for one in prepared]
+    data = prepared[0].data
+    if data.n_given_rows < len(data.validation) or data.holdout is not None:
+        return [look_at_unweighted(one) for one in prepared]  # every seed draws and splits its own way
+    first = look_at_unweighted(prepared[0])
+    return [replace(first, settings=one.settings, seed=one.seed) for one in prepared]
 
 
-def _plain_searches(prepared: Sequence[Prepared], weightings: Sequence[Weighting]) -> list[Search]:
-    return [
-        Search(make_study(one, weighting), one.data, one.trainer, weighting, one.evaluator)
-        for one, weighting in zip(prepared, weightings, strict=True)
-    ]
-
-
-def _search(prepared: Sequence[Prepared], searches: list[Search], method: str, note: str = "") -> _Runs:
+def _run(prepared: Sequence[Prepared], searches: list[Search], method: str, note: str = "") -> _Runs:
     """Run the searches of one method in all repeats side by side."""
-    outcomes = search_side_by_side(searches, **_how(prepared, method))
+    outcomes = _side_by_side(prepared, searches, method)
     return _Runs(searches, outcomes, len(outcomes[0].trials), note)
 
 
-def _how(prepared: Sequence[Prepared], method: str) -> dict[str, Any]:
-    """The arguments of `search_side_by_side` for all repeats of a method."""
+def _side_by_side(prepared: Sequence[Prepared], searches: list[Search], method: str) -> list[Outcome]:
+    """Run the searches of all repeats of a method."""
     settings = prepared[0].settings
-    return {
-        "n_batches": settings.n_batches,
-        "batch_size": settings.batch_size,
-        "n_candidates": settings.n_candidates,
-        "show_progress": settings.show_progress,
-        "progress_name": method,
-        "most_failures": settings.most_failures,
-    }
+    budget = Budget(settings.n_candidates, settings.batch_size, most_failures=settings.most_failures)
+    show = partial(progress, enabled=settings.verbose, name=method)
+    return search_side_by_side(searches, budget, show=show)
 
 
 def _choices(prepared: Sequence[Prepared], runs: _Runs, tuned: bool) -> list[Choice]:
     """The best model of each search, with its decisions tuned if `tuned`, evaluated on the test rows."""
     made = []
     for one, search, outcome in zip(prepared, runs.searches, runs.outcomes, strict=True):
-        alone = conclude_alone(one, search, outcome, tuned=tuned)
-        made.append(_choice(one, alone.best, alone.honest, alone.model, None, runs.n_models, runs.note))
+        honest, model = conclude_alone(one, search, outcome, tuned=tuned)
+        made.append(_choice(one, honest, model, None, runs.n_models, runs.note))
     return made
 
 
 def _moew(prepared: Sequence[Prepared]) -> list[Choice]:
-    """What the whole search hands out in each repeat; the searches of all repeats run side by side."""
-    listed = [list_searches(one, fit_weighting(one)) for one in prepared]
+    """What the whole search selects in each repeat; the searches of all repeats run side by side."""
+    listed = [list_searches(one) for one in prepared]
     every = [search for searches in listed for search in searches.values()]
-    outcomes = iter(search_side_by_side(every, **_how(prepared, MOEW)))
+    outcomes = iter(_side_by_side(prepared, every, MOEW))
     made = []
     for one, searches in zip(prepared, listed, strict=True):
         fitted = conclude(one, searches, {name: next(outcomes) for name in searches})
-        result = fitted.result
-        made.append(
-            _choice(
-                one,
-                result.best_score,
-                result.honest_score,
-                fitted.winner,
-                fitted.weight_function,
-                result.n_models,
-                "" if result.stopped is None else "stopped early, with fewer models than the others.",
-            )
-        )
+        result, function = fitted.result, fitted.weight_function
+        note = "" if result.stopped is None else "stopped early, with fewer models than the others."
+        made.append(_choice(one, result.honest, fitted.winner, function, result.n_models, note))
     return made
 
 
 def _choice(
-    prepared: Prepared,
-    best: float,
-    honest: float,
-    model: FinalModel,
-    weight_function: Any,
-    n_models: int,
-    note: str,
+    prepared: Prepared, honest: HonestScore, model: FinalModel, weight_function: Any, n_models: int, note: str
 ) -> Choice:
+    """What a model of this score is worth on the test rows."""
     try:
         on_test = prepared.evaluator.predictions_on(model, _test(prepared))
     except MoewError:
         raise
     except (ValueError, TypeError) as error:  # the model's own, of rows that it does not take
         raise InvalidInputError(
-            f"the model cannot predict the test rows: {error}", argument="X_test"
+            f"the model cannot predict the test rows: {error}", argument="test"
         ) from error
     value = prepared.evaluator.value_as_decided(on_test, _test(prepared))
-    return Choice(best, honest, n_models, value, on_test, weight_function, note)
+    return Choice(honest.apparent, honest.value, n_models, value, on_test, weight_function, note)
 
 
 def _test(prepared: Prepared) -> LabelledRows:
     if prepared.test is None:
-        raise InvalidInputError("a comparison needs test rows.", argument="X_test")
+        raise InvalidInputError("a comparison needs test rows.", argument="test")
     return prepared.test
 
 
-def _importance(prepared: Prepared) -> FloatArray:
-    """The estimated density ratio p_V(x) / p_T(x) of the training rows, with mean one."""
-    shift = CovariateShift(random_state=integer_seed(prepared.seed, "baseline"))
-    training, validation = prepared.data.training, prepared.data.given
-    weights = shift.fit_weights(training.X, training.y, validation.X, validation.y, task=prepared.data.task)
-    return np.asarray(weights / weights.mean())
-
-
-def _is_deterministic(prepared: Prepared, fixed: FixedWeighting) -> bool:
+def _is_deterministic(prepared: Prepared, fixed: ListedWeighting) -> bool:
     """Whether two seeds give the same predictions, so that training more models is of no use."""
     seeds = [integer_seed(prepared.seed, "twin", k) for k in (0, 1)]
-    twins = train_folds(prepared.trainer, prepared.data, fixed.training_weights(np.zeros((2, 1))), seeds)
+    twins = Training.each(fixed.training_weights(np.zeros((2, 1))), seeds)
     evaluator, data = prepared.evaluator, prepared.data
-    trained = [models for _, models in twins if not isinstance(models, Exception)]
+    found = train_folds(prepared.trainer, prepared.data, twins)
+    trained = [models for _, models in found if not isinstance(models, Exception)]
     try:
         made = [evaluator.predictions(models, data) for models in trained]
     except Exception:  # the search records why a model cannot predict
@@ -544,44 +490,30 @@ def _is_deterministic(prepared: Prepared, fixed: FixedWeighting) -> bool:
 
 
 def _row(method: str, choices: Sequence[Choice]) -> Row:
-    notes = [choice.note for choice in choices if choice.note]
-    return Row(
-        method,
-        round(np.mean([choice.n_models for choice in choices])),
-        np.array([choice.best for choice in choices]),
-        np.array([choice.honest for choice in choices]),
-        np.array([choice.test for choice in choices]),
-        notes[0] if notes else "",
+    apparent, honest, test, n_models = (
+        np.array([getattr(choice, name) for choice in choices])
+        for name in ("apparent", "honest", "test", "n_models")
     )
+    note = next((choice.note for choice in choices if choice.note), "")
+    return Row(method, round(n_models.mean()), apparent, honest, test, note)
 
 
 def _bootstrap_margin(
     prepared: Prepared, choices: Mapping[str, list[Choice]], rng: np.random.Generator
 ) -> float:
-    """Half the width of the 95 % interval of mean(moew − uniform), from resampling the test rows."""
-    evaluator, test = prepared.evaluator, _test(prepared)
-    if test.groups is not None and count_groups(test.groups) < 2:
-        return math.nan
-    names = [] if test.groups is None else columns_of_names(test.columns, test.groups)
-    gains = []
+    """Half the width of the 95 % interval of mean(moew − unweighted), from resampling the test rows."""
+    evaluator, gains = prepared.evaluator, []
     n_draws = _SLOW_BOOTSTRAPS if evaluator.metric.slow else _BOOTSTRAPS
-    for _ in range(n_draws):
-        numbers = bootstrap_rows(len(test), rng, test.groups)
-        rows = test.take(numbers)
-        if names:
-            rows = replace(rows, columns={**rows.columns, **copies_apart(test.columns, names, numbers)})
+    for numbers, rows in bootstrap_samples(_test(prepared), n_draws, rng):
         try:
-            moew, uniform = (
+            moew, unweighted = (
                 np.mean(
-                    [
-                        evaluator.value_as_decided(choice.on_test.take(numbers), rows)
-                        for choice in choices[method]
-                    ]
+                    [evaluator.value_as_decided(one.on_test.take(numbers), rows) for one in choices[name]]
                 )
-                for method in ("moew", "uniform")
+                for name in (MOEW, UNWEIGHTED)
             )
         except Exception:  # undefined on these rows, such as a group without negatives
             continue
-        gains.append(moew - uniform)
+        gains.append(moew - unweighted)
     finite = np.isfinite(gains)
     return float(TWO_SIDED * np.std(np.array(gains)[finite])) if finite.sum() > n_draws / 2 else math.nan

@@ -1,280 +1,476 @@
-"""The end of a search: every way chooses, the guard decides which is handed out, and its models are trained
-on all training rows."""
+"""The end of a search: every strategy chooses, one is selected, and its models are trained on all training
+rows."""
 
 from __future__ import annotations
 
 import math
-import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from moew._util.numbers import number
+from moew._printable import shortened
 from moew._util.seeds import generator
-from moew.data import LabelledRows
-from moew.data._splits import strata_of
+from moew.data import strata_of
 from moew.exceptions import MoewWarning, SearchFailedError
 from moew.metrics import Predictions
-from moew.search._all_metrics import pareto_of, tried_by_all_metrics, undefined_metrics
-from moew.search._constrained import judge_of
-from moew.search._evaluate import FinalModel
-from moew.search._finalists import Finalists
-from moew.search._guard import Verdict, WayScore, decide, keeping_constraints, score_ways
-from moew.search._handed_out import hand_out, hand_out_constant, with_probabilities
-from moew.search._judge import EFFORTS, Choice, Effort, Judge
-from moew.search._loop import Outcome, Search
-from moew.search._pool import Candidate, main_parameters, pool_of, unweighted_error
+from moew.models import ModelEnsemble
+from moew.samplers import GpBucb
+from moew.search._calibrate import calibrate
+from moew.search._candidates import Members, train_folds, trained_models, trainings_of
+from moew.search._choices import Choice, Chooser, Effort, effort_of
+from moew.search._evaluate import FinalModel, constant_model
+from moew.search._front import ParetoFront, front_of, undefined_metrics
+from moew.search._honest_score import (
+    HonestScore,
+    StrategyScore,
+    gain_error,
+    honest_of,
+    honest_scores,
+    no_honest_score,
+    score_strategies,
+    without_contradicted_rows,
+)
+from moew.search._ledger import Outcome, Search
 from moew.search._prepare import Prepared
-from moew.search._reported_scores import alpha_zero, honest_of, honest_scores, on_holdout, way_result
-from moew.search._result import FittedSearch, JudgedDecisions, SearchResult
-from moew.search._searches import zero_is_unweighted
-from moew.search._select import select
-from moew.search._study import WeightStudy
-from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED, WEIGHTS, best_way, list_ways
+from moew.search._result import (
+    EvaluationDecisions,
+    EvaluationPredictions,
+    FittedSearch,
+    SearchResult,
+    StrategyResult,
+)
+from moew.search._selection import Verdict, select, select_best
+from moew.search._strategies import (
+    CONSTANT,
+    TUNED,
+    UNWEIGHTED,
+    WEIGHTS,
+    Choose,
+    Variant,
+    best_variant,
+    list_variants,
+    strategy_names,
+    unweighted_function,
+    zero_is_unweighted,
+)
+from moew.search._study import Trial, WeightStudy
+from moew.types import FloatArray, Training
+from moew.weighting import AveragedWeights
 
-_TIMING = 0.5  # seconds of calls of the metric that show how slow it is
-_SLOW = (0.003, 0.015, 0.06)  # seconds of a call of the metric from which on the next of EFFORTS is made
-_EXAMPLE_ROWS = 200  # that stay with the result
+_EXAMPLE_ROWS = 200  # that stay with the result when the rest is forgotten
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Finished searches, and the scores of the strategies that chose among their candidates."""
+
+    searches: Mapping[str, Search]
+    outcomes: Mapping[str, Outcome]
+    pool: Pool  # perhaps with the validation rows alone
+    chooser: Chooser
+    scores: Mapping[str, StrategyScore]
+    notes: list[str]
+
+    @property
+    def prepared(self) -> Prepared:
+        """The search that was finished."""
+        return self.pool.prepared
 
 
 def conclude(
     prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
 ) -> FittedSearch:
-    """The record of finished searches: what is handed out, what it is worth, and what else was possible."""
-    main, study = outcomes[WEIGHTS], searches[WEIGHTS].study
-    best = select(main)
-    pool, numbers = pool_of(prepared, searches, outcomes)
-    notes = list(prepared.notes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
-        effort = _effort(prepared, pool, notes)
-        judge = _judge(prepared, pool, effort, list(numbers.values()))
-        ways = list_ways(judge, numbers, averages=_averages(prepared, notes))
-        finalists = Finalists(prepared, pool, judge, notes)
-        strata = strata_of(prepared.data.validation.y, prepared.data.task)
-        scores = score_ways(ways, judge, finalists, strata, generator(prepared.seed, "honest"))
-        tried = tried_by_all_metrics(prepared, pool, numbers, judge)
-    verdict = _verdict(prepared, scores, notes)
-    by_name = {score.way.name: score for score in scores}
-    final = hand_out(prepared, pool, verdict.chosen.choice)
-    final, judged = with_probabilities(prepared, pool, verdict.chosen.choice, final, judge.rows, notes)
-    unweighted = by_name.get(UNWEIGHTED)
-    plain: FinalModel | None = final.model
-    if verdict.chosen is not unweighted:
-        try:
-            if unweighted is None:
-                raise SearchFailedError(unweighted_error(prepared, searches, outcomes))
-            plain = hand_out(prepared, pool, unweighted.choice).model
-        except Exception as error:  # must not lose the result of the search
-            notes.append(f"there is no unweighted model to set beside the winner: {error}")
-            plain = None
-    honest, plain_score, spread = honest_scores(prepared, verdict, unweighted, final.model, plain)
-    zero = alpha_zero(pool, numbers)
-    is_same = zero_is_unweighted(prepared, searches[WEIGHTS].weighting)
-    result = SearchResult(
-        metric=prepared.evaluator.metric.name,
-        greater_is_better=prepared.evaluator.metric.greater_is_better,
-        trials=tuple(main.trials),
-        best_number=best.number,
-        honest=honest,
-        alpha_zero=plain_score if is_same else zero,
-        unweighted=plain_score,
-        alpha_zero_is_unweighted=is_same,
-        n_validation=prepared.data.n_given_rows,
-        n_out_of_fold=len(prepared.data.validation) - prepared.data.n_given_rows,
-        n_holdout=0 if prepared.data.holdout is None else len(prepared.data.holdout),
-        gain_error=spread,
-        ways=tuple(way_result(score, verdict, prepared) for score in scores),
-        chosen=verdict.chosen.way.name,
-        reason=verdict.reason,
-        n_models=sum(len(outcome.trials) for outcome in outcomes.values()),
-        best_parameters=_searched_parameters(prepared, pool, verdict.chosen.choice),
-        stopped=main.stopped,
-        cut_off=main.cut_off,
-        pareto=pareto_of(prepared, tried, scores, verdict.chosen),
-    )
-    notes += _notes(main, study, result) + undefined_metrics(prepared, pool, result.pareto)
+    """The record of finished searches: what is selected, what it is worth, and what else was possible."""
+    end = _compared(prepared, searches, outcomes)
+    prepared, chooser, notes, data = end.prepared, end.chooser, end.notes, end.prepared.data
+    verdict = select(list(end.scores.values()), prepared.settings.selects, prepared.evaluator, notes)
+    selected, unweighted = verdict.selected, end.scores.get(UNWEIGHTED)
+    final = end.pool.train(chooser.with_rule(selected.choice))
+    evaluated = EvaluationPredictions(chooser.rows, selected.choice.predictions)
+    if prepared.settings.calibrate is not None:
+        final, evaluated = end.pool.calibrated(selected.choice, final, evaluated, notes)
+    plain = final.model if selected is unweighted else _unweighted_model(end)
+    front = None
+    if prepared.evaluator.others:
+        trials = [candidate.trial for candidate in end.pool.candidates]
+        front = front_of(chooser, end.pool.numbers, trials, list(end.scores.values()), selected)
+    decisions = None
+    if unweighted is not None:
+        before, after = (chooser.decisions(score.choice) for score in (unweighted, selected))
+        if before is not None and after is not None:
+            decisions = EvaluationDecisions(chooser.rows.y, before, after)
     return FittedSearch(
         prepared.settings,
-        prepared.data.task,
+        data.task,
         prepared.evaluator,
-        study,
-        replace(result, notes=tuple(notes)),
+        searches[WEIGHTS].study,
+        _result(end, verdict, final.model, plain, front),
         final.model,
         final.weights,
-        prepared.data.training_rows,
+        data.training_rows,
         plain,
         final.weight_function,
-        _example_rows(prepared.data.training),
+        data.training.take(np.arange(min(_EXAMPLE_ROWS, len(data.training)))).X,
         fit_params=prepared.fit_params,
-        judged_predictions=judged,
-        judged_decisions=_judged_decisions(judge, unweighted, verdict.chosen),
-        simple_models=_simple_models(prepared, by_name, plain),
+        evaluation_predictions=evaluated,
+        evaluation_decisions=decisions,
+        simple_models=_simple_models(end, plain),
     )
 
 
-def _verdict(prepared: Prepared, scores: Sequence[WayScore], notes: list[str]) -> Verdict:
-    """Which way is handed out, of those that keep the constraints."""
-    guard, evaluator = prepared.settings.guard, prepared.evaluator
-    if not evaluator.constraints:
-        return decide(scores, guard)
-    allowed, kept = keeping_constraints(scores, guard)
-    verdict, bounds = decide(allowed, guard), " and ".join(map(str, evaluator.constraints))
-    if kept:
-        verdict = replace(verdict, reason=f"{verdict.reason}, of those that keep {bounds}")
-    else:
-        told = f"nothing that was tried keeps {bounds} with its margin; what comes closest is handed out."
-        notes.append(told)
-        warnings.warn(MoewWarning(told, argument="constraint"), stacklevel=5)
-        verdict = replace(verdict, reason=f"nothing keeps {bounds}, and it comes closest")
-    for one in evaluator.constraints:
-        chosen = verdict.chosen
-        honest = chosen.values[one.name] + chosen.corrections.get(one.name, 0.0)
-        if kept and one.excess(honest) > 0:
-            notes.append(
-                f"corrected for the choice, {one.name} of what is handed out is {number(honest)}: on new "
-                f"rows it is expected not to keep {one}."
-            )
-    return verdict
+def conclude_alone(
+    prepared: Prepared, search: Search, outcome: Outcome, *, tuned: bool = False
+) -> tuple[HonestScore, FinalModel]:
+    """The single best candidate of one search, with its decisions tuned if `tuned`, and nothing beside it:
+    its score and its model."""
+    pool = Pool.of(prepared, {search.name: search}, {search.name: outcome})
+    effort, _ = effort_of(prepared.evaluator, prepared.data.validation, pool.candidates[0].predictions)
+    if prepared.settings.honest is None or prepared.data.holdout is not None:
+        effort = effort.without_halves
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
+        chooser = pool.chooser(effort)
+        strategy = best_variant(chooser, range(len(pool.candidates)), tuned)
+        (score,) = pool.scores(chooser, [strategy], [])
+    final = pool.train(chooser.with_rule(score.choice)).model
+    honest, _, _ = honest_scores(prepared, (score, score), (final, final), score.optimism)
+    return honest, final
 
 
-def _judged_decisions(judge: Judge, unweighted: WayScore | None, chosen: WayScore) -> JudgedDecisions | None:
-    """The decisions of both models on the judged rows, where they are recorded."""
-    if unweighted is None:
+def _compared(
+    prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]
+) -> _Compared:
+    """Let every strategy choose; if the training rows are contradicted, all choose again without them."""
+    pool = Pool.of(prepared, searches, outcomes)
+    study, settings, rule = searches[WEIGHTS].study, prepared.settings, prepared.evaluator.rule
+    asked = settings.strategy_names if settings.selects else strategy_names()
+    first = pool.candidates[0].predictions
+    effort, notes = effort_of(prepared.evaluator, prepared.data.validation, first)
+    averages = settings.final not in ("best", "smoothed")
+    chooses = settings.selects or settings.final in ("ensemble", "average") or prepared.evaluator.constraints
+    if settings.honest is None and not chooses:  # only apparent scores are looked at
+        effort, notes = effort.without_halves, []
+    if averages and rule is not None and rule.fit_on == "train":
+        averages = False
+        why = "a rule fitted on training rows decides for each by itself."
+        notes = [*notes, f"the best model is taken alone: {why}"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
+        for _ in range(2):
+            told: list[str] = []
+            chooser = pool.chooser(effort)
+            smoothed = _smoothed(pool, chooser, study) if settings.final == "smoothed" else None
+            strategies = list_variants(chooser, pool.numbers, asked, averages, smoothed)
+            scores = pool.scores(chooser, strategies, told)
+            looked = without_contradicted_rows(prepared, scores)
+            if looked is prepared:
+                break
+            # The models of the search's folds have chosen; those that are scored learn from all rows.
+            prepared = replace(looked, data=replace(looked.data, finalist_folds=looked.data.folds))
+            pool = pool.on_given_rows(prepared)
+    by_name = {score.variant.name: score for score in scores}
+    return _Compared(searches, outcomes, pool, chooser, by_name, [*prepared.notes, *notes, *told])
+
+
+def _smoothed(pool: Pool, chooser: Chooser, study: WeightStudy) -> Choose:
+    """The choice among the candidates of the study by the posterior mean of its sampler's Gaussian process,
+    or of a default one."""
+    process = study.sampler if isinstance(study.sampler, GpBucb) else GpBucb()
+    own = [k for k, candidate in enumerate(pool.candidates) if candidate.study is study]
+    points = np.stack([pool.candidates[k].trial.point for k in own])
+    smooth = partial(process.posterior_mean, points, domain=study.domain)
+    return partial(chooser.smoothed, own, smooth)
+
+
+def _unweighted_model(end: _Compared) -> FinalModel | None:
+    """The unweighted model on all training rows; None, and a note, if there is none."""
+    try:
+        if UNWEIGHTED not in end.scores:
+            outcome = end.outcomes.get(UNWEIGHTED, end.outcomes[WEIGHTS])
+            raise SearchFailedError(outcome.trials[0].error or "its metric is undefined")
+        return end.pool.train(end.chooser.with_rule(end.scores[UNWEIGHTED].choice)).model
+    except Exception as error:  # must not lose the result of the search
+        end.notes.append(f"there is no unweighted model to set beside the winner: {error}")
         return None
-    before, after = (judge.decisions(score.choice) for score in (unweighted, chosen))
-    return None if before is None or after is None else JudgedDecisions(judge.rows.y, before, after)
 
 
-def _simple_models(
-    prepared: Prepared, scores: Mapping[str, WayScore], unweighted: FinalModel | None
-) -> dict[str, FinalModel]:
-    """The constant, and the unweighted model with tuned decisions, where these ways exist."""
+def _simple_models(end: _Compared, unweighted: FinalModel | None) -> dict[str, FinalModel]:
+    """The constant, and the unweighted model with tuned decisions, where these strategies exist."""
     found = {}
-    if (constant := scores.get(CONSTANT)) is not None:
-        found[CONSTANT] = hand_out_constant(prepared, constant.choice).model
-    tuned = scores.get(TUNED)
+    if (constant := end.scores.get(CONSTANT)) is not None:
+        found[CONSTANT] = constant_choice(end.prepared, constant.choice).model
+    tuned = end.scores.get(TUNED)
     if tuned is not None and tuned.choice.tuned is not None and unweighted is not None:
         found[TUNED] = replace(unweighted, rule=tuned.choice.tuned)
     return found
 
 
-def _example_rows(rows: LabelledRows) -> Any:
-    """A few rows of X, which stay when the rest is forgotten."""
-    return rows.take(np.arange(min(_EXAMPLE_ROWS, len(rows)))).X
-
-
-@dataclass(frozen=True)
-class Alone:
-    """What one search chose by itself: the best model, and its scores in the metric's own units."""
-
-    best: float
-    honest: float
-    model: FinalModel
-
-
-def conclude_alone(prepared: Prepared, search: Search, outcome: Outcome, *, tuned: bool = False) -> Alone:
-    """The single best candidate of one search, with its decisions tuned if `tuned`, and nothing beside it."""
-    pool = [
-        Candidate(search.study, trial, outcome.predictions[trial.number], trial.value)
-        for trial in outcome.trials
-        if trial.number in outcome.predictions
-    ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
-        effort = _effort(prepared, pool, [])
-        judge = _judge(prepared, pool, effort)
-        way = best_way(judge, range(len(pool)), tuned)
-        finalists = Finalists(prepared, pool, judge, [])
-        strata = strata_of(prepared.data.validation.y, prepared.data.task)
-        (score,) = score_ways([way], judge, finalists, strata, generator(prepared.seed, "honest"))
-    final = hand_out(prepared, pool, score.choice).model
-    honest = honest_of(prepared, score, score.optimism)
-    if prepared.settings.honest is None:
-        return Alone(honest.best, math.nan, final)
-    if prepared.data.holdout is not None:
-        honest, _, _ = on_holdout(prepared, score, score, final, final)
-    return Alone(honest.best, honest.value, final)
-
-
-def _effort(prepared: Prepared, pool: Sequence[Candidate], notes: list[str]) -> Effort:
-    """How many calls of the metric the choice may take.
-
-    The steps are wide, so that the same search is concluded with the same effort on the same machine;
-    `slow=True` or a faster metric is always on one side of them.
-    """
-    evaluator, rows = prepared.evaluator, prepared.data.validation
-    seconds, takes, spent = math.inf, "is slow", 0.0
-    # Single calls are slow by chance, or because other processes are at work: the fastest of many counts.
-    while seconds >= _SLOW[0] and spent < _TIMING and not evaluator.chooses_slowly:
-        took = _timed(evaluator.value, pool[0].predictions, rows)
-        for one in evaluator.constraints:
-            took += _timed(evaluator.value_of, one.name, pool[0].predictions, rows)
-        seconds, spent = min(seconds, took), spent + took
-        takes = f"takes {seconds:.2g} s"
-    effort = EFFORTS[sum(seconds >= slow for slow in _SLOW)]
-    if effort is not EFFORTS[0]:
-        notes.append(
-            f"the metric {takes}, so honest scores are from {2 * effort.pairs} halves"
-            f"{'' if effort.tuning else ', and no decisions are tuned'}."
+def _result(
+    end: _Compared, verdict: Verdict, final: FinalModel, plain: FinalModel | None, front: ParetoFront | None
+) -> SearchResult:
+    """What the searches found, in the metric's own units."""
+    prepared, main, study = end.prepared, end.outcomes[WEIGHTS], end.searches[WEIGHTS].study
+    evaluator, data, selected = prepared.evaluator, prepared.data, verdict.selected
+    both = selected, end.scores.get(UNWEIGHTED)
+    honest, unweighted, error = honest_scores(prepared, both, (final, plain), verdict.optimism)
+    is_same = zero_is_unweighted(prepared, end.searches[WEIGHTS].weighting)
+    ours = [candidate for candidate in end.pool.candidates if candidate.study is study]
+    best = ours[select_best(np.array([one.value for one in ours]), study.greater_is_better)].trial
+    alpha_zero = unweighted if is_same else no_honest_score(math.nan, "it has no value")
+    if not is_same and ours[0].trial.number == 0:  # nothing was chosen, so it is honest
+        alpha_zero = HonestScore(ours[0].value, ours[0].value, 0.0, 0.0, math.nan, 0, 0)
+    end.notes.extend(_notes(main, study, best, honest))
+    if front is not None:
+        first = end.pool.candidates[0].predictions
+        end.notes.extend(undefined_metrics(evaluator, front, first, data.validation))
+    n_others = len(data.validation) - data.n_given_rows
+    n_worth = min(data.n_worth, n_others) if data.n_given_rows else n_others
+    strategies = []
+    for score in end.scores.values():
+        variant, alone, n_members = score.variant, honest_of(evaluator, score), len(score.choice.members)
+        apart = gain_error(score, selected)
+        strategies.append(
+            StrategyResult(variant.name, variant.simple, alone.apparent, alone.value, apart, n_members)
         )
-    return effort
+    parameters = {}
+    if prepared.space is not None and selected.choice.members:
+        parameters = {**prepared.space.own, **end.pool.parameters(selected.choice)}
+    return SearchResult(
+        metric=evaluator.metric.name,
+        greater_is_better=evaluator.metric.greater_is_better,
+        trials=tuple(main.trials),
+        best_number=best.number,
+        honest=honest,
+        alpha_zero=alpha_zero,
+        unweighted=unweighted,
+        alpha_zero_is_unweighted=is_same,
+        n_validation=data.n_given_rows,
+        n_out_of_fold=n_others,
+        n_effective=float(data.n_given_rows + n_worth),
+        n_holdout=0 if data.holdout is None else len(data.holdout),
+        notes=tuple(end.notes),
+        gain_error=error,
+        strategies=tuple(strategies),
+        selected=selected.variant.name,
+        reason=verdict.reason,
+        n_models=sum(len(outcome.trials) for outcome in end.outcomes.values()),
+        best_parameters=parameters,
+        stopped=main.stopped,
+        cut_off=main.cut_off,
+        pareto=front,
+    )
 
 
-def _timed(function: Any, *arguments: Any) -> float:
-    begun = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - begun
-
-
-def _averages(prepared: Prepared, notes: list[str]) -> bool:
-    rule = prepared.evaluator.rule
-    if prepared.settings.final == "best":
-        return False
-    if rule is not None and rule.fit_on == "train":
-        notes.append(
-            "the best model is taken alone: a rule fitted on training rows decides for each by itself."
-        )
-        return False
-    return True
-
-
-def _judge(
-    prepared: Prepared, pool: Sequence[Candidate], effort: Effort, families: Sequence[Sequence[int]] = ()
-) -> Judge:
-    data, predictions = prepared.data, [c.predictions for c in pool]
-    values = np.array([c.value for c in pool])
-    return judge_of(prepared.evaluator, data.validation, data.task, predictions, values, effort, families)
-
-
-def _searched_parameters(prepared: Prepared, pool: Sequence[Candidate], choice: Choice) -> Mapping[str, Any]:
-    """The parameters of the choice, of those that were searched, also where they are the estimator's own."""
-    if prepared.space is None or not choice.members:
-        return {}
-    return {**prepared.space.own, **main_parameters(pool, choice)}
-
-
-def _notes(outcome: Outcome, study: WeightStudy, result: SearchResult) -> list[str]:
-    notes = [str(end) for end in (result.stopped, result.cut_off) if end is not None]
-    best = result.best_trial
+def _notes(outcome: Outcome, study: WeightStudy, best: Trial, honest: HonestScore) -> list[str]:
+    notes = [str(why) for why in (outcome.stopped, outcome.cut_off) if why is not None]
     if best.number < study.alpha_zero_repeats:
         notes.append("no example weights that were tried beat the weights that the search began with.")
-    if _always_the_same(outcome.predictions[best.number]):
-        notes.append("the best candidate decides the same for every judged row.")
+    arrays = outcome.predictions[best.number].arrays
+    decisions = arrays.get("decision", arrays.get("predict"))
+    if decisions is not None and len(np.unique(decisions)) == 1:  # some metrics score that as perfect
+        notes.append("the best candidate decides the same for every evaluation row.")
     failed = [trial for trial in outcome.trials if trial.error is not None]
     if failed:
-        notes.append(
-            f"{len(failed)} candidates failed; the first, number {failed[0].number}: {failed[0].error}"
-        )
-    if result.honest.reason is not None:
-        notes.append(f"no honest score: {result.honest.reason}")
+        first = failed[0]
+        notes.append(f"{len(failed)} candidates failed; the first, number {first.number}: {first.error}")
+    if honest.reason is not None:
+        notes.append(f"no honest score: {honest.reason}")
     return notes
 
 
-def _always_the_same(predictions: Predictions) -> bool:
-    """Whether all recorded decisions are the same, which some metrics score as perfect."""
-    decisions = predictions.arrays.get("decision", predictions.arrays.get("predict"))
-    return decisions is not None and len(np.unique(decisions)) == 1
+_BY_FEWER_FOLDS = "the finalists are evaluated by the search's folds"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trained weighting: the study and trial it comes from, and what it predicted on the evaluation
+    rows."""
+
+    study: WeightStudy
+    trial: Trial
+    predictions: Predictions
+    value: float
+
+    @property
+    def training(self) -> Training:
+        """How its models are trained."""
+        (training,) = trainings_of(self.study.weighting, [self.trial])
+        return training
+
+
+@dataclass(frozen=True)
+class TrainedChoice:
+    """The model of a choice for new rows, and the weights that it was trained with."""
+
+    model: FinalModel
+    weights: FloatArray
+    weight_function: Any
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The candidates of all searches of a fit that have a value, the unweighted model first if it has one,
+    and the models of what is chosen among them."""
+
+    prepared: Prepared
+    candidates: Sequence[Candidate]
+    numbers: Mapping[str, Sequence[int]]  # of the candidates, by strategy
+
+    @classmethod
+    def of(cls, prepared: Prepared, searches: Mapping[str, Search], outcomes: Mapping[str, Outcome]) -> Pool:
+        """The candidates of finished searches."""
+        found: list[Candidate] = []
+        numbers: dict[str, list[int]] = {UNWEIGHTED: []}
+        holder = UNWEIGHTED if UNWEIGHTED in searches else WEIGHTS  # its first is the unweighted model
+        for name in sorted(outcomes, key=lambda name: name != holder):
+            study, outcome = searches[name].study, outcomes[name]
+            for trial in outcome.trials:
+                if trial.number in outcome.predictions:
+                    is_unweighted = trial.number == 0 and name == holder
+                    strategy = UNWEIGHTED if is_unweighted else searches[name].strategy
+                    numbers.setdefault(strategy, []).append(len(found))
+                    found.append(Candidate(study, trial, outcome.predictions[trial.number], trial.value))
+        return cls(prepared, found, numbers)
+
+    def on_given_rows(self, prepared: Prepared) -> Pool:
+        """The candidates as they predicted and scored on the given validation rows, which come first."""
+        rows, found = prepared.data.validation, []
+        for candidate in self.candidates:
+            predictions = candidate.predictions.take(np.arange(len(rows)))
+            try:
+                value = prepared.evaluator.value(predictions, rows)
+            except Exception:  # undefined on these rows
+                value = math.nan
+            found.append(replace(candidate, predictions=predictions, value=value))
+        return replace(self, prepared=prepared, candidates=found)
+
+    def chooser(self, effort: Effort) -> Chooser:
+        """A chooser among the candidates."""
+        data, predictions = self.prepared.data, [one.predictions for one in self.candidates]
+        values, families = np.array([one.value for one in self.candidates]), list(self.numbers.values())
+        evaluator = self.prepared.evaluator
+        return Chooser(evaluator, data.validation, data.task, predictions, values, effort, families)
+
+    def scores(
+        self, chooser: Chooser, strategies: Sequence[Variant], notes: list[str]
+    ) -> list[StrategyScore]:
+        """What the strategies are worth."""
+        data, finalists = self.prepared.data, partial(self.finalists, chooser, notes)
+        strata, rng = strata_of(data.validation.y, data.task), generator(self.prepared.seed, "honest")
+        return score_strategies(strategies, chooser, finalists, strata, rng, data.n_given_rows)
+
+    def finalists(
+        self, chooser: Chooser, notes: list[str], chosen: Mapping[str, Choice]
+    ) -> tuple[Chooser, Mapping[str, Choice]]:
+        """What the strategies chose with the predictions of models of more folds, which are nearer to the
+        final ones, and who evaluates them; as they are if there are no more folds, or the models fail."""
+        together = [choice for choice in chosen.values() if self._is_one_of_several(choice)]
+        if not self.prepared.data.finalist_folds and not together:
+            return chooser, chosen
+        members = sorted({k for choice in chosen.values() for k in choice.members})
+        trainings: dict[Hashable, Training] = {k: self.candidates[k].training for k in members}
+        for choice in together:
+            (trainings[choice.key],) = self.members(choice).trainings
+        predictions = self._of_more_folds(list(trainings.values()), notes)
+        if predictions is None:
+            return chooser, chosen
+        data, place = self.prepared.data.for_finalists, {key: k for k, key in enumerate(trainings)}
+        evaluator = self.prepared.evaluator
+        final = Chooser(evaluator, data.validation, data.task, predictions, None, chooser.effort)
+        moved = {name: _moved(final, choice, place) for name, choice in chosen.items()}
+        for name, choice in chosen.items():  # what is selected must have a score
+            has_value = not math.isnan(chooser.value(choice, chooser.every))
+            if has_value and math.isnan(final.value(moved[name], final.every)):
+                why = f"by theirs, the metric of {name!r} is no finite number."
+                notes.append(f"{_BY_FEWER_FOLDS}: {why}")
+                return chooser, chosen
+        return final, moved
+
+    def _of_more_folds(self, trainings: Sequence[Training], notes: list[str]) -> list[Predictions] | None:
+        data, found = self.prepared.data.for_finalists, {}
+        for k, models in train_folds(self.prepared.trainer, data, trainings):
+            try:
+                if isinstance(models, Exception):
+                    raise models
+                found[k] = self.prepared.evaluator.predictions(models, data).compact()
+            except Exception as error:  # must not lose the result of the search
+                notes.append(f"{_BY_FEWER_FOLDS}: {error}")
+                return None
+        return [found[k] for k in range(len(trainings))]
+
+    def members(self, choice: Choice) -> Members:
+        """How the models of a choice are trained: each of its members, or one with their mean weights."""
+        if not self._is_one_of_several(choice):
+            return Members([self.candidates[k].training for k in choice.members], choice.votes)
+        seed = self.candidates[choice.members[0]].trial.seed
+        return Members([Training(self.mean_weights(choice), seed, self.parameters(choice))], np.ones(1))
+
+    def _is_one_of_several(self, choice: Choice) -> bool:
+        """Whether one model stands for several members; those that make their rows have no mean weights."""
+        is_asked = len(choice.members) > 1 and self.prepared.settings.final == "average"
+        return is_asked and all(self.candidates[k].training.rows is None for k in choice.members)
+
+    def mean_weights(self, choice: Choice) -> FloatArray:
+        """The members' weights (n,), averaged by their votes."""
+        votes = zip(choice.members, choice.votes.tolist(), strict=True)
+        weighted = (vote * self.candidates[k].training.weights for k, vote in votes)
+        return sum(weighted, start=np.zeros(1))
+
+    def parameters(self, choice: Choice) -> Mapping[str, Any]:
+        """The hyper-parameters of the member with the most votes, the first of equals."""
+        return self.candidates[choice.members[int(np.argmax(choice.votes))]].trial.parameters
+
+    def train(self, choice: Choice) -> TrainedChoice:
+        """Train the choice's models on all training rows."""
+        prepared = self.prepared
+        if not choice.members:
+            return constant_choice(prepared, choice)
+        members, chosen = self.members(choice), [self.candidates[k] for k in choice.members]
+        trained = dict(trained_models(prepared.trainer, prepared.data.without_folds(), members.trainings))
+        models = [trained[k][0] for k in range(len(trained))]
+        model = models[0] if len(models) == 1 else ModelEnsemble(models, members.votes)
+        functions = tuple(one.study.weight_function(one.trial) for one in chosen)
+        function = functions[0]
+        if len(functions) > 1:
+            function = AveragedWeights(functions, tuple(choice.votes.tolist()))
+        final = prepared.evaluator.final_model(model, choice.predictions, prepared.data, choice.tuned)
+        return TrainedChoice(final, self.mean_weights(choice), function)
+
+    def calibrated(
+        self, choice: Choice, trained: TrainedChoice, evaluated: EvaluationPredictions, notes: list[str]
+    ) -> tuple[TrainedChoice, EvaluationPredictions]:
+        """The choice's model with calibrated probabilities, and those of the evaluation rows."""
+        try:
+            fitted, raw, told = calibrate(self.prepared, self.members(choice), trained.model.model)
+        except Exception as error:  # must not lose the result of the search
+            note = shortened(f"the probabilities could not be calibrated: {error}")
+            notes.append(note)
+            warnings.warn(MoewWarning(note, argument="calibrate"), stacklevel=5)
+            return trained, evaluated
+        model = replace(trained.model, calibration=fitted)
+        return replace(trained, model=model), replace(evaluated, raw=raw, calibrated=told)
+
+
+def _moved(final: Chooser, choice: Choice, place: Mapping[Hashable, int]) -> Choice:
+    """The choice among the predictions of `final`; `place` has their numbers by member, or by choice."""
+    if not choice.members:
+        return replace(choice, part=final.every)
+    if choice.key in place:
+        moved = final.single(place[choice.key], final.every)
+    else:
+        moved = final.joint(tuple(place[k] for k in choice.members), choice.votes, final.every)
+    moved = moved if choice.tuned is None else final.tuned(moved) or moved
+    return replace(moved, members=choice.members, votes=choice.votes)
+
+
+def constant_choice(prepared: Prepared, choice: Choice) -> TrainedChoice:
+    """A model that predicts a constant."""
+    training, evaluator = prepared.data.training, prepared.evaluator
+    classifies = prepared.data.task == "classification"
+    model = constant_model(choice.constant, training.X, training.y, classifies=classifies)
+    final = FinalModel(model, None, evaluator.classes, evaluator.pos_label)
+    return TrainedChoice(final, training.own_weights, unweighted_function(prepared))

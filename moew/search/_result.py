@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from moew._printable import printable
 from moew._util.margins import TWO_SIDED
 from moew._util.numbers import alike, count, ends, signed
-from moew.search._calibrate import JudgedPredictions
+from moew.data import LabelledRows
+from moew.exceptions import MoewError
+from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator, FinalModel
+from moew.search._front import ParetoFront
 from moew.search._honest_score import HonestScore
-from moew.search._pareto import ParetoFront
+from moew.search._ledger import CutOff, Stopped
 from moew.search._settings import SearchSettings
-from moew.search._stop import CutOff, Stopped
+from moew.search._strategies import UNWEIGHTED, WEIGHTS
 from moew.search._study import Trial, WeightStudy
-from moew.search._tables import data_frame, html_table, trial_columns
-from moew.search._ways import UNWEIGHTED, WEIGHTS
 from moew.training import FitParams
 from moew.types import Array, FloatArray, IntArray, Task
 
@@ -27,14 +31,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WayResult:
-    """What one way to the metric is worth, in the metric's own units."""
+class StrategyResult:
+    """What one strategy is worth, in the metric's own units."""
 
     name: str
     simple: bool
-    best: float  # on the judged rows
-    honest: float  # corrected for its own choices; `SearchResult.honest` is for that among the ways, too
-    error: float  # standard error of its difference to what is handed out
+    apparent: float  # on the evaluation rows
+    honest: float  # corrected for its own choices; `SearchResult.honest` is for that among them, too
+    error: float  # standard error of its difference to the selected model
     n_members: int  # models whose predictions are averaged
 
 
@@ -42,7 +46,7 @@ class WayResult:
 class SearchResult:
     """What a search found, in the metric's own units and direction.
 
-    `print` shows all ways to the metric, a notebook the same as a table.
+    `print` shows all strategies, a notebook the same as a table.
     """
 
     metric: str
@@ -54,18 +58,17 @@ class SearchResult:
     unweighted: HonestScore  # of the model with the user's own weights only; not chosen either
     alpha_zero_is_unweighted: bool  # π = 1, so both are the same model
     n_validation: int
-    n_out_of_fold: int = 0  # training rows that are judged out of fold
+    n_out_of_fold: int = 0  # training rows that are evaluated out of fold
+    n_effective: float = 0.0  # evaluation rows, training rows by what they are worth of the others' kind
     n_holdout: int = 0  # rows set aside for the honest scores
     notes: tuple[str, ...] = ()
     gain_error: float = math.nan  # standard error of the gain over the unweighted model
-    ways: tuple[WayResult, ...] = ()  # all ways to the metric, the simplest first
-    chosen: str = WEIGHTS  # the way that is handed out
+    strategies: tuple[StrategyResult, ...] = ()  # all strategies, the simplest first
+    selected: str = WEIGHTS  # the selected strategy
     reason: str = ""  # why
-    n_models: int = 0  # candidates of all ways
-    best_parameters: Mapping[str, Any] = field(default_factory=dict)  # searched ones, of what is handed out
-    stopped: Stopped | None = (
-        None  # why and where the search stopped early; None if it trained all candidates
-    )
+    n_models: int = 0  # candidates of all strategies
+    best_parameters: Mapping[str, Any] = field(default_factory=dict)  # searched ones, of the selected model
+    stopped: Stopped | None = None  # why and where it stopped early; None if it trained all candidates
     cut_off: CutOff | None = None  # if the timeout or Ctrl-C ended the search before its last candidate
     pareto: ParetoFront | None = None  # all tried models by all metrics; None if there is only one metric
 
@@ -76,23 +79,23 @@ class SearchResult:
 
     @property
     def best_score(self) -> float:
-        """The score of what is handed out on the judged rows."""
-        return self.honest.best
+        """The score of the selected model on the evaluation rows."""
+        return self.honest.apparent
 
     @property
     def honest_score(self) -> float:
-        """The same, corrected for all choices."""
+        """The same, corrected for the choice among candidates and strategies."""
         return self.honest.value
 
     @property
     def alpha_zero_score(self) -> float:
         """The α = 0 model's score on the validation rows."""
-        return self.alpha_zero.best
+        return self.alpha_zero.apparent
 
     @property
     def unweighted_score(self) -> float:
         """The unweighted model's score on the validation rows."""
-        return self.unweighted.best
+        return self.unweighted.apparent
 
     @property
     def gain(self) -> float:
@@ -108,7 +111,7 @@ class SearchResult:
     @property
     def is_below_unweighted(self) -> bool:
         """Whether the winner scores worse than the unweighted model, which is not a candidate if π ≠ 1."""
-        return self._sign * (self.honest.best - self.unweighted.best) < 0
+        return self._sign * (self.honest.apparent - self.unweighted.apparent) < 0
 
     @property
     def best_alpha(self) -> FloatArray:
@@ -127,7 +130,7 @@ class SearchResult:
         return {"unweighted": self.unweighted, **of_zero, "moew": self.honest}
 
     @property
-    def rows_judged(self) -> str:
+    def evaluated_on(self) -> str:
         """How many rows of which kind the scores are from, in words."""
         if not self.n_out_of_fold:
             return f"{self.n_validation:,} validation rows"
@@ -139,14 +142,6 @@ class SearchResult:
     def _sign(self) -> float:
         return 1.0 if self.greater_is_better else -1.0
 
-    @property
-    def _shown(self) -> tuple[list[str], list[str], str]:
-        """The ways' best and honest scores and the honest score of what is handed out, as text."""
-        n = len(self.ways)
-        scores = [*(way.best for way in self.ways), *(way.honest for way in self.ways), self.honest.value]
-        texts = alike(scores, errors=[TWO_SIDED * way.error for way in self.ways])
-        return texts[:n], texts[n:-1], texts[-1]
-
     def to_frame(self) -> DataFrame:
         """The trials of the search for example weights as a pandas data frame, a row for each.
 
@@ -155,7 +150,17 @@ class SearchResult:
         for and not trained; `alpha_0`, `alpha_1`, …; and `param_NAME` for each hyper-parameter that is
         searched.
         """
-        return data_frame(trial_columns(self.trials, self.greater_is_better), "a result")
+        found = cv_results(self.trials, self.greater_is_better)
+        columns = {
+            "number": np.array([trial.number for trial in self.trials], dtype=np.int64),
+            "value": np.array([trial.value for trial in self.trials], dtype=np.float64),
+            "rank": found["rank_test_score"].astype(np.int64),
+            "error": found["error"],
+            "pending": np.array([trial.pending for trial in self.trials], dtype=bool),
+        }
+        for kind in ("alpha_", "param_"):
+            columns |= {name: column for name, column in found.items() if name.startswith(kind)}
+        return data_frame(columns, "a result")
 
     @property
     def _gain_words(self) -> str:
@@ -165,78 +170,83 @@ class SearchResult:
             sure = f" (95 % interval {low} to {high})"
         return f"Gain over the unweighted model, by honest scores: {gain}{sure}."
 
+    @property
+    def _has_gain(self) -> bool:
+        return math.isfinite(self.gain) and self.selected != UNWEIGHTED
+
+    @property
+    def _table(self) -> tuple[str, list[tuple[str, str, str, str]], list[str]]:
+        """The caption; the strategies with their best and honest scores and a remark; and what stands below
+        them."""
+        better, n = "higher" if self.greater_is_better else "lower", len(self.strategies)
+        scores = [*(one.apparent for one in self.strategies), *(one.honest for one in self.strategies)]
+        errors = [TWO_SIDED * strategy.error for strategy in self.strategies]
+        *texts, whole = alike([*scores, self.honest.value], errors=errors)
+        rows = [
+            (one.name, best, honest, self._remark(one.name))
+            for one, best, honest in zip(self.strategies, texts[:n], texts[n:], strict=True)
+        ]
+        below = [
+            f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Selected: "
+            f"{self.selected}, {self.reason}."
+        ]
+        own = next((honest for name, _, honest, _ in rows if name == self.selected), "")
+        if math.isfinite(self.gain) and not self.n_holdout and own != whole:
+            below.append(f"Corrected for the choice among the strategies, too, it scores {whole}.")
+        below += [self._gain_words] if self._has_gain else []
+        below += [] if self.pareto is None else self.pareto.lines()
+        below += [f"Note: {note}" for note in self.notes]
+        return f"{self.metric} on {self.evaluated_on} ({better} is better)", rows, below
+
+    def _remark(self, strategy: str) -> str:
+        if strategy == self.selected:
+            return "selected"
+        breaks = self.pareto is not None and self.pareto.breaks_bounds(strategy)
+        return "does not keep the bounds" if breaks else ""
+
     def __repr__(self) -> str:
         better = "higher" if self.greater_is_better else "lower"
-        honest, unweighted = alike(
-            [self.honest.value, self.unweighted.value], errors=[TWO_SIDED * self.gain_error]
-        )
+        scores = [self.honest.value, self.unweighted.value]
+        honest, unweighted = alike(scores, errors=[TWO_SIDED * self.gain_error])
         lines = [
             f"<SearchResult: {self.metric} ({better} is better), "
             f"{count(self.n_models or len(self.trials), 'candidate')}",
-            f" Handed out: {self.chosen}.",
+            f" Selected: {self.selected}.",
             f" Honest score: {honest} (unweighted {unweighted}).",
-            *([f" {self._gain_words}"] if math.isfinite(self.gain) and self.chosen != UNWEIGHTED else []),
+            *([f" {self._gain_words}"] if self._has_gain else []),
         ]
         return printable("\n".join(lines)) + ">"
 
     def _repr_html_(self) -> str:
-        better = "higher" if self.greater_is_better else "lower"
-        names = [way.name for way in self.ways]
-        best, honest, _ = self._shown
-        rows = [(name, best[k], honest[k], self._remark(name)) for k, name in enumerate(names)]
-        return html_table(
-            f"{self.metric} on {self.rows_judged} ({better} is better)",
-            ("way", "best", "honest", ""),
-            rows,
-            self._words_below,
-            names.index(self.chosen) if self.chosen in names else None,
-        )
+        caption, rows, below = self._table
+        chosen = next((k for k, row in enumerate(rows) if row[0] == self.selected), None)
+        return html_table(caption, ("strategy", "apparent", "honest", ""), rows, below, chosen)
 
     def __str__(self) -> str:
-        better = "higher" if self.greater_is_better else "lower"
-        best, honest, _ = self._shown
-        lines = [
-            f"{self.metric} on {self.rows_judged} ({better} is better)",
-            f"{'':28}{'best':>12}{'honest':>12}",
-            *(
-                f"{way.name:28}{best[k]:>12}{honest[k]:>12}  {self._remark(way.name)}".rstrip()
-                for k, way in enumerate(self.ways)
-            ),
-            *self._words_below,
-        ]
-        return printable("\n".join(lines))
-
-    def _remark(self, way: str) -> str:
-        """What stands behind a way in the table of the ways."""
-        if way == self.chosen:
-            return "handed out"
-        breaks = self.pareto is not None and self.pareto.breaks_bounds(way)
-        return "does not keep the bounds" if breaks else ""
-
-    @property
-    def _words_below(self) -> list[str]:
-        """What stands below the table of the ways."""
-        lines = [
-            f"{self.n_models or len(self.trials)} candidates ({self.n_failed} failed). Handed out: "
-            f"{self.chosen}, {self.reason}."
-        ]
-        _, honest, whole = self._shown
-        own = next((text for way, text in zip(self.ways, honest, strict=True) if way.name == self.chosen), "")
-        if math.isfinite(self.gain) and not self.n_holdout and own != whole:
-            lines.append(f"Corrected for the choice among the ways, too, it scores {whole}.")
-        if math.isfinite(self.gain) and self.chosen != UNWEIGHTED:
-            lines.append(self._gain_words)
-        lines += [] if self.pareto is None else self.pareto.lines()
-        return [*lines, *(f"Note: {note}" for note in self.notes)]
+        caption, rows, below = self._table
+        shown = [f"{name:28}{best:>12}{honest:>12}  {remark}".rstrip() for name, best, honest, remark in rows]
+        heads = f"{'':28}{'apparent':>12}{'honest':>12}"
+        return printable("\n".join([caption, heads, *shown, *below]))
 
 
 @dataclass(frozen=True)
-class JudgedDecisions:
-    """What two models decide, or predict in regression, on the judged rows, by recorded predictions."""
+class EvaluationPredictions:
+    """The evaluation rows with what the models of the selected model predicted there that did not see
+    them."""
+
+    rows: LabelledRows
+    predictions: Predictions
+    raw: FloatArray | None = None  # (n, C), probabilities before calibration; None if the model has none
+    calibrated: FloatArray | None = None  # (n, C), by curves that were fitted on the other half of the rows
+
+
+@dataclass(frozen=True)
+class EvaluationDecisions:
+    """What two models decide, or predict in regression, on the evaluation rows, by recorded predictions."""
 
     y: Array  # (n,), the labels
     before: Array  # (n,), of the unweighted model
-    after: Array  # (n,), of what is handed out
+    after: Array  # (n,), of the selected model
 
 
 @dataclass(frozen=True)
@@ -252,17 +262,100 @@ class FittedSearch:
     weights: FloatArray  # (n,), the winner's, of the training rows
     training_rows: IntArray  # (n,), the numbers of those rows in X
     unweighted: FinalModel | None  # the model without learned weights; None if it failed
-    weight_function: Any  # of what is handed out: gives weights (n,) for any rows
+    weight_function: Any  # of the selected model: gives weights (n,) for any rows
     example_rows: Any = field(default=None, repr=False)  # a few of X, to check files of the models with
     fit_params: FitParams = field(default_factory=FitParams, repr=False)  # what `fit` got besides weights
-    # Of the rows that the search judged; None where not recorded, and in a search loaded from a file.
-    judged_predictions: JudgedPredictions | None = field(default=None, repr=False)
-    judged_decisions: JudgedDecisions | None = field(default=None, repr=False)
-    simple_models: Mapping[str, FinalModel] = field(
-        default_factory=dict, repr=False
-    )  # of the simple ways that need no training beside the unweighted model, by way
+    # Of the rows that the search evaluated; None where not recorded, and in a search loaded from a file.
+    evaluation_predictions: EvaluationPredictions | None = field(default=None, repr=False)
+    evaluation_decisions: EvaluationDecisions | None = field(default=None, repr=False)
+    # Of the simple strategies that need no training beside the unweighted model, by strategy.
+    simple_models: Mapping[str, FinalModel] = field(default_factory=dict, repr=False)
 
     @property
     def weighting(self) -> Any:
         """The fitted weighting, which gives the training rows weights for any alpha."""
         return self.study.weighting
+
+
+# No colours of its own, so that it is as light or dark as the notebook.
+_TABLE = "border-collapse: collapse; margin: 0.4em 0; font: inherit; font-variant-numeric: tabular-nums"
+_CELL = "padding: 0.15em 1em 0.15em 0; border: none; background: none; text-align: "
+_RULE = "; border-bottom: 1px solid currentColor"
+_CHOSEN = "; font-weight: bold"
+
+
+def html_table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    below: Sequence[str],
+    chosen: int | None = None,
+) -> str:
+    """A table as HTML that needs nothing else, with lines of text below; row number `chosen` is bold."""
+
+    def text(words: str) -> str:
+        return escape(printable(words))
+
+    def line(cells: Sequence[str], tag: str, more: str = "") -> str:
+        shown = (
+            f'<{tag} style="{_CELL}{"right" if k else "left"}{more}">{text(cell)}</{tag}>'
+            for k, cell in enumerate(cells)
+        )
+        return f"<tr>{''.join(shown)}</tr>"
+
+    body = "".join(line(row, "td", _CHOSEN if k == chosen else "") for k, row in enumerate(rows))
+    after = "".join(f"<div>{text(words)}</div>" for words in below)
+    return (
+        f'<div><div>{text(caption)}</div><table style="{_TABLE}"><thead>{line(heads, "th", _RULE)}</thead>'
+        f"<tbody>{body}</tbody></table>{after}</div>"
+    )
+
+
+def data_frame(columns: Mapping[str, Any], what: str) -> DataFrame:
+    """The columns as a data frame of pandas, which is loaded now; `what` names it in the error without."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MoewError(
+            f"{what} as a data frame needs pandas; install it with: pip install 'moew[parquet]'"
+        ) from error
+    return pd.DataFrame(columns)
+
+
+def cv_results(trials: Sequence[Trial], greater_is_better: bool) -> dict[str, Any]:
+    """The trials in the layout of scikit-learn's `cv_results_`; see `MetricSearch`."""
+    values = np.array([trial.value for trial in trials], dtype=np.float64)
+    scores = values if greater_is_better else -values
+    n_dims = max((len(trial.alpha) for trial in trials), default=0)
+    names = dict.fromkeys(name for trial in trials for name in trial.parameters)
+    return {
+        "params": [dict(trial.parameters) for trial in trials],
+        **{f"param_{name}": _parameter(name, trials) for name in names},
+        **{f"alpha_{k}": np.array([trial.alpha[k] for trial in trials]) for k in range(n_dims)},
+        "mean_test_score": scores,
+        "rank_test_score": ranks(scores).astype(np.int32),
+        "error": _objects([trial.error for trial in trials]),
+    }
+
+
+def ranks(scores: FloatArray) -> IntArray:
+    """1 for the highest of the scores (n,), the same for equal ones; those that are NaN come last."""
+    known = scores[~np.isnan(scores)]
+    n_better = len(known) - np.searchsorted(np.sort(known), scores, side="right")
+    return np.asarray(np.where(np.isnan(scores), len(known), n_better) + 1, dtype=np.int64)
+
+
+def _parameter(name: str, trials: Sequence[Trial]) -> Any:
+    """A masked array (n,) of a hyper-parameter, as scikit-learn has it."""
+    values = [trial.parameters.get(name) for trial in trials]
+    missing = [name not in trial.parameters for trial in trials]
+    kinds = {type(value) for value, gone in zip(values, missing, strict=True) if not gone}
+    plain = kinds <= {int, float} and not any(missing)
+    return np.ma.MaskedArray(np.array(values) if plain else _objects(values), mask=missing)
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    """An array (n,) of any objects, also of lists, which NumPy would take for rows."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

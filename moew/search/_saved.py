@@ -34,8 +34,7 @@ from moew.metrics import (
     resolve_constraints,
     resolve_metric,
 )
-from moew.models import ModelEnsemble
-from moew.models._calibration import Calibration
+from moew.models import Calibration, ModelEnsemble
 from moew.saving import MODEL as MODEL_FILE
 from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
 from moew.saving import (
@@ -49,16 +48,16 @@ from moew.saving import (
     warn_of_other_versions,
 )
 from moew.search._evaluate import Evaluator, FinalModel, metric_columns
+from moew.search._front import pareto_from
 from moew.search._honest_score import HonestScore
-from moew.search._pareto import pareto_from
-from moew.search._result import FittedSearch, SearchResult, WayResult
+from moew.search._ledger import CutOff, Stopped
+from moew.search._result import FittedSearch, SearchResult, StrategyResult
 from moew.search._settings import SearchSettings
-from moew.search._stop import CutOff, Stopped
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, DecisionRule, Metric
 
 if TYPE_CHECKING:
-    from moew.search._estimator import ExampleWeightSearch
+    from moew.search._estimator import MetricSearch
 
 SEARCH, PARTS = "search.json", "parts.json"
 CALIBRATION = "calibration"  # an entry of the parts, where probabilities are calibrated
@@ -77,20 +76,20 @@ class NotSaved:
         return f"<not saved: {self.text}>"
 
 
-class _NoStudy:
-    """In place of the study of a loaded search."""
+class _Missing:
+    """In place of a part that a loaded search does not have; to use it is an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise InvalidInputError(
-            "a search that was loaded from a file has no study: plots and reports of the candidates are made "
-            "before it is saved.",
-            argument="search",
-        )
+        raise AttributeError(name) if name.startswith("_") else self._error
+
+    def __call__(self, *_: Any) -> Any:
+        raise self._error
 
 
-def save_search(search: ExampleWeightSearch, path: Path, trusted: bool = False) -> None:
+def save_search(search: MetricSearch, path: Path, trusted: bool = False) -> None:
     """Write a fitted search to a file; what only code can make again needs `trusted`."""
     import_skops()  # before anything is written
     fitted = search.fitted_
@@ -123,8 +122,8 @@ def save_search(search: ExampleWeightSearch, path: Path, trusted: bool = False) 
 
 def load(
     path: str | Path, *, trusted: bool = False, objects: Mapping[str, Any] | None = None
-) -> ExampleWeightSearch:
-    """Load a search that `ExampleWeightSearch.save` wrote; it predicts as before, bit for bit.
+) -> MetricSearch:
+    """Load a search that `MetricSearch.save` wrote; it predicts as before, bit for bit.
 
     Nothing in the file is executed. It has no study, so that plots of its candidates and reports are made
     before saving.
@@ -143,9 +142,9 @@ def load(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from moew import ExampleWeightSearch
+    >>> from moew import MetricSearch
     >>> X, y = [[float(i)] for i in range(40)], [0, 0, 0, 1] * 5 + [1, 1, 1, 0] * 5
-    >>> search = ExampleWeightSearch(LogisticRegression(), n_batches=1, batch_size=2, random_state=0)
+    >>> search = MetricSearch(LogisticRegression(), n_candidates=2, random_state=0)
     >>> search = search.fit(X, y)
     >>> with TemporaryDirectory() as folder:
     ...     search.save(f"{folder}/search.moew")
@@ -153,7 +152,7 @@ def load(
     >>> bool((again.predict_proba(X) == search.predict_proba(X)).all())
     True
     """
-    from moew.search._estimator import ExampleWeightSearch
+    from moew.search._estimator import MetricSearch
 
     path = Path(path)
     with reading(path):
@@ -174,7 +173,7 @@ def load(
         models = [load_model(inside, trusted, name) for name in names]
     with reading(path):
         fitted = _fitted(content, parts, models, objects or {})
-        search = ExampleWeightSearch(**vars(fitted.settings))
+        search = MetricSearch(**fitted.settings.parameters())
         search.n_features_in_, names = int(content["features"]["n"]), content["features"]["names"]
         if names is not None:
             search.feature_names_in_ = _feature_names(names, search.n_features_in_)
@@ -241,7 +240,7 @@ def _feature_names(names: Any, n: int) -> Array:
     return np.asarray(names, dtype=object)
 
 
-def _content(search: ExampleWeightSearch) -> State:
+def _content(search: MetricSearch) -> State:
     """What is in search.json."""
     fitted, names = search.fitted_, getattr(search, "feature_names_in_", None)
     classes = fitted.winner.classes
@@ -256,6 +255,7 @@ def _content(search: ExampleWeightSearch) -> State:
         **_metrics_content(fitted),
         "tuned": fitted.evaluator.tuned.state(),
         "always_tuned": fitted.evaluator.always_tuned,
+        "passed_columns": list(fitted.evaluator.passed_columns),
         "rule": _state(fitted.evaluator.rule),
         "result": _encoded(asdict(fitted.result)),
         "weights": pack_array(fitted.weights),
@@ -275,16 +275,14 @@ def _parameter(value: Any) -> State:
 def _metrics_content(fitted: FittedSearch) -> State:
     """How the metrics are found again; "others" and their names only where there are several."""
     evaluator, given = fitted.evaluator, fitted.settings.metric
-    several = given.values() if isinstance(given, Mapping) else given
-    each = list(several) if isinstance(given, Mapping | list | tuple) else [given]
-    told = {
-        name: _metric_content(metric, one)
-        for (name, metric), one in zip(evaluator.metrics.items(), each, strict=True)
-    }
-    first, *others = told
-    if len(each) == 1 and not evaluator.constraints:
+    several = list(given.values()) if isinstance(given, Mapping) else given
+    each = several if isinstance(several, list | tuple) else [several]
+    metrics = zip(evaluator.metrics.items(), each, strict=True)
+    told = {name: _metric_content(metric, one) for (name, metric), one in metrics}
+    first = next(iter(told))
+    if len(told) == 1 and not evaluator.constraints:
         return {"metric": told[first]}
-    return {"metric": told[first], "metric_name": first, "others": {name: told[name] for name in others}}
+    return {"metric": told.pop(first), "metric_name": first, "others": told}
 
 
 def _metric_content(metric: Metric, given: Any) -> State:
@@ -299,88 +297,93 @@ def _metric_content(metric: Metric, given: Any) -> State:
 
 
 def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mapping[str, Any]) -> FittedSearch:
-    classes = classes_from(parts["classes"], parts["pos_label"])
-    if classes is not None:
-        wrong = StateError(f"its classes {parts['classes']!r} are none of {content['classes_dtype']!r}.")
-        try:  # from the list itself: an array of it may be of floats, which do not hold all whole numbers
-            classes = np.asarray(parts["classes"], dtype=np.dtype(content["classes_dtype"]))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise wrong from error
-        if classes.tolist() != parts["classes"]:
-            raise wrong
+    classes = _typed_classes(parts, content["classes_dtype"])
     pos_label = None
     if classes is not None and parts["pos_label"] is not None:
         pos_label = classes[parts["classes"].index(parts["pos_label"])]
-    metric = _metric(content["metric"], content["task"], objects)
-    tuned = load_state(content["tuned"])
-    rule, always_tuned = rule_from(content["rule"], classes), content["always_tuned"] is True
-    others = {name: _metric(told, content["task"], objects) for name, told in _others(content).items()}
-    metrics = {str(content.get("metric_name") or metric.name): metric, **others}
-    constraints = resolve_constraints(
-        _given(content["parameters"].get("constraint", {"value": None})), metrics
-    )
+    others = content.get("others", {})
+    if not isinstance(others, dict):
+        raise StateError(f"its other metrics must be named, got {others!r}.")
+    task, given = content["task"], [content["metric"], *others.values()]
+    first, *further = [_metric(told, task, objects) for told in given]
+    name = str(content.get("metric_name") or first.name)
+    metrics = {name: first, **dict(zip(others, further, strict=True))}
+    parameters: dict[str, Any] = {"constraints": None, "calibrate": None}
+    for parameter, told in content["parameters"].items():
+        parameters[parameter] = told["value"] if "value" in told else NotSaved(str(told["not saved"]))
     evaluator = Evaluator(
-        metric, rule, classes, tuned, always_tuned, others, next(iter(metrics)), constraints
+        first,
+        rule_from(content["rule"], classes),
+        classes,
+        load_state(content["tuned"]),
+        content["always_tuned"] is True,
+        dict(zip(others, further, strict=True)),
+        name,
+        resolve_constraints(parameters["constraints"], metrics),
+        tuple(map(str, content.get("passed_columns", ()))),
     )
     rules = [rule_from(parts[name], classes) for name in ("decision", "unweighted_decision")]
     final = [FinalModel(model, rule, classes, pos_label) for model, rule in zip(models, rules, strict=False)]
     final[0] = replace(final[0], calibration=calibration_from(parts, classes))
-    parameters = {"constraint": None, "calibrate": None} | {
-        name: _given(told) for name, told in content["parameters"].items()
-    }
-    parameters["estimator"] = clone(_single(final[-1].model))
-    found = [
-        "made_with" in told or told.get("object") in objects or isinstance(told.get("registered"), str)
-        for told in (content["metric"], *_others(content).values())
-    ]
-    if others and all(found):
+    single = final[-1].model  # with the estimator's class: one of an ensemble's
+    parameters["estimator"] = clone(single.models_[0] if isinstance(single, ModelEnsemble) else single)
+    known = ["made_with" in told or told.get("object") in objects for told in given]
+    if others and all(
+        found or isinstance(told.get("registered"), str) for found, told in zip(known, given, strict=True)
+    ):
         parameters["metric"] = metrics
-    elif not others and ("made_with" in content["metric"] or content["metric"].get("object") in objects):
-        parameters["metric"] = metric
+    elif not others and known[0]:
+        parameters["metric"] = first
     if evaluator.rule is not None:
         parameters["decision"] = evaluator.rule
-    settings = SearchSettings(**parameters)
+    no_study = InvalidInputError(
+        "a search that was loaded from a file has no study: plots and reports of the candidates are made "
+        "before it is saved.",
+        argument="search",
+    )
+    try:
+        weight_function = load_state(parts["weight_function"], objects)
+    except MissingObjectError as error:  # only asking for weights needs it
+        weight_function = _Missing(error)
     return FittedSearch(
-        settings,
-        content["task"],
+        SearchSettings(**parameters),
+        task,
         evaluator,
-        cast(WeightStudy, _NoStudy()),
+        cast(WeightStudy, _Missing(no_study)),
         _result(_decoded(content["result"])),
         final[0],
         unpack_array(content["weights"]),
         unpack_array(content["training_rows"]),
         final[1] if len(final) > 1 else None,
-        _weight_function(parts["weight_function"], objects),
+        weight_function,
     )
 
 
-def _others(content: State) -> State:
-    """How the metrics beside the one to optimise are found again, by name."""
-    others = content.get("others", {})
-    if not isinstance(others, dict):
-        raise StateError(f"its other metrics must be named, got {others!r}.")
-    return others
-
-
-def _given(told: State) -> Any:
-    return told["value"] if "value" in told else NotSaved(str(told["not saved"]))
-
-
-def _single(model: Any) -> Any:
-    """A model with the estimator's class: one of an ensemble's."""
-    return model.models_[0] if isinstance(model, ModelEnsemble) else model
+def _typed_classes(parts: State, dtype: Any) -> Array | None:
+    """The classes (C,) in the parts, of their own type."""
+    listed = parts["classes"]
+    if classes_from(listed, parts["pos_label"]) is None:
+        return None
+    wrong = StateError(f"its classes {listed!r} are none of {dtype!r}.")
+    try:  # from the list itself: an array of it may be of floats, which do not hold all whole numbers
+        classes = np.asarray(listed, dtype=np.dtype(dtype))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise wrong from error
+    if classes.tolist() != listed:
+        raise wrong
+    return classes
 
 
 def _metric(told: State, task: str, objects: Mapping[str, Any]) -> Metric:
     if "object" in told:
-        if told["object"] in objects:
-            given = objects[told["object"]]
-            is_metric = isinstance(given, Metric) and not isinstance(given, type)
-            how = {name: told[name] for name in ("response", "greater_is_better", "pos_label")}
-            if told["response"] is None:  # a scorer, which calls the model itself
-                return resolve_metric(given)
-            return resolve_metric(given if is_metric else make_metric(given, **how, name=told["name"]))
-        return _unknown_metric(told)
+        if told["object"] not in objects:
+            return _unknown_metric(told)
+        given = objects[told["object"]]
+        is_metric = isinstance(given, Metric) and not isinstance(given, type)
+        if is_metric or told["response"] is None:  # or a scorer, which calls the model itself
+            return resolve_metric(given)
+        how = {name: told[name] for name in ("response", "greater_is_better", "name", "pos_label")}
+        return resolve_metric(make_metric(given, **how))
     name, made_with = told["registered"], told.get("made_with")
     if name is None:
         return r_squared() if task == "regression" else accuracy()
@@ -407,44 +410,18 @@ def _unknown_metric(told: State) -> FunctionMetric:
     return metric
 
 
-def _weight_function(state: State, objects: Mapping[str, Any]) -> Any:
-    """The weights of new rows; if they need an object of the user's that is missing, asking is an error."""
-    try:
-        return load_state(state, objects)
-    except MissingObjectError as error:
-        return _MissingWeights(error)
-
-
-class _MissingWeights:
-    """Weights that need an object of the user's, which was not passed."""
-
-    takes_columns = True
-
-    def __init__(self, error: MissingObjectError) -> None:
-        self.error = error
-
-    def __call__(self, *_: Any) -> Any:
-        raise self.error
-
-    def state(self) -> State:
-        raise self.error
-
-
 def _result(values: State) -> SearchResult:
     scores = {name: HonestScore(**values[name]) for name in ("honest", "alpha_zero", "unweighted")}
-    stopped, cut_off = values["stopped"], values.get("cut_off")
-    return SearchResult(
-        **{
-            **values,
-            **scores,
-            "trials": tuple(Trial(**trial) for trial in values["trials"]),
-            "ways": tuple(WayResult(**way) for way in values["ways"]),
-            "notes": tuple(values["notes"]),
-            "stopped": None if stopped is None else Stopped(**stopped),
-            "cut_off": None if cut_off is None else CutOff(**cut_off),
-            "pareto": None if values.get("pareto") is None else pareto_from(values["pareto"]),
-        }
-    )
+    stopped, cut_off, pareto = (values.get(name) for name in ("stopped", "cut_off", "pareto"))
+    records = {
+        "trials": tuple(Trial(**trial) for trial in values["trials"]),
+        "strategies": tuple(StrategyResult(**strategy) for strategy in values["strategies"]),
+        "notes": tuple(values["notes"]),
+        "stopped": None if stopped is None else Stopped(**stopped),
+        "cut_off": None if cut_off is None else CutOff(**cut_off),
+        "pareto": None if pareto is None else pareto_from(pareto),
+    }
+    return SearchResult(**{**values, **scores, **records})
 
 
 def _encoded(value: Any) -> Any:

@@ -2,118 +2,216 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import MISSING, dataclass, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from moew._util.checks import COLUMN, FLAG, POSITIVE, Wanted, at_least, one_of
 from moew._util.numbers import is_number, is_whole
+from moew.embedding import AutoencoderEmbedding
 from moew.exceptions import Argument, InvalidInputError
-from moew.models._calibration import CALIBRATIONS
-from moew.samplers import GpBucb
+from moew.models import CALIBRATIONS
+from moew.samplers import GpBucb, resolve_sampler
 from moew.search._callbacks import SearchCallback
-from moew.search._stop import check_stop_when
+from moew.search._strategies import WEIGHTS, ExampleWeights, resolve_strategies, strategy_names
+from moew.storage import Storage, check_storage
+from moew.types import SamplerWithModel
 
 if TYPE_CHECKING:
-    from moew.search._space import SearchSpace
-    from moew.search._study import Storage
+    from moew.search._optuna import SearchSpace
 
+PARTS_OF_SETTINGS = ("strategies", "storage", "training")  # parameters that hold settings of their own
 DEFAULT_RADIUS = 4.0  # chosen on the problems of DEVELOPMENT in benchmarks/problems.py
-FINAL = ("ensemble", "average", "best")
+FINAL = ("ensemble", "average", "smoothed", "best")
 _HOLDOUT_SHARE = 0.3
+_HONEST, _AUTO = one_of("halves", "holdout"), one_of("auto")
 _RADII = (1e-12, 1e12)  # beyond these, weights are all alike, or products overflow
+
+
+def _is_share(given: Any) -> bool:
+    return is_number(given) and 0 < given < 1
+
+
+_AT_LEAST_ONE = at_least(1)
+_ALONE = "validation"  # the value of `evaluate_on` for the validation rows alone
+_SECONDS = Wanted("must be a positive number of seconds", POSITIVE.fits).or_none()
+_WANTED = {
+    "batch_size": _AT_LEAST_ONE,
+    "alpha_zero_repeats": _AT_LEAST_ONE,
+    "n_candidates": _AT_LEAST_ONE,
+    "radius": Wanted(
+        f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}",
+        lambda radius: is_number(radius) and _RADII[0] <= radius <= _RADII[1],
+    ).or_none(),
+    "n_jobs": Wanted(
+        "must be None, 'auto' or a whole number other than 0 (-1 for all cores)",
+        lambda n_jobs: n_jobs is None or (n_jobs != 0 if is_whole(n_jobs) else _AUTO.fits(n_jobs)),
+    ),
+    "timeout": _SECONDS,
+    "candidate_timeout": _SECONDS,
+    "most_failures": Wanted(
+        "must be a share from 0 to 1", lambda share: is_number(share) and 0 <= share <= 1
+    ),
+    "sample_weight_name": Wanted(
+        "must be the name of the weights in the estimator's fit, such as 'sample_weight', "
+        "'step__sample_weight' for a Pipeline, or 'auto' to find it",
+        COLUMN.fits,
+    ),
+    "eval_share": Wanted("must be a share between 0 and 1", _is_share).or_none(),
+    "callbacks": Wanted(
+        "must be a list of objects of subclasses of moew.search.SearchCallback",
+        lambda given: isinstance(given, list | tuple) and all(isinstance(g, SearchCallback) for g in given),
+    ).or_none(),
+    "join": FLAG,
+    "final": one_of(*FINAL),
+    "calibrate": Wanted("must be 'sigmoid', 'isotonic' or None", one_of(*CALIBRATIONS).or_none().fits),
+    "honest": Wanted(
+        "must be 'halves', 'holdout', a share between 0 and 1 or None",
+        lambda honest: _is_share(honest) if isinstance(honest, float) else _HONEST.or_none().fits(honest),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class StudyStorage:
+    """Where a search keeps its study, so that with an integer `random_state` an interrupted fit continues
+    where it stopped.
+
+    Parameters
+    ----------
+    place : path or URL
+        A file of SQLite, "run.db" or "sqlite:///run.db", or a database of PostgreSQL,
+        "postgresql://user@host/name". A study that another fit works on is refused.
+    study_name : str, default "moew"
+        The name of the study, where several share a database.
+    join : bool, default False
+        Whether this fit works on its study together with others that have `join=True`: any number of
+        processes, on any machines that reach the storage, with the same data and settings. All end with the
+        result that a single process would have.
+    """
+
+    place: Storage
+    study_name: str = "moew"
+    join: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How the models of a search are trained, where it is not the usual way.
+
+    Parameters
+    ----------
+    sample_weight_name : str, default "auto"
+        The name of the weights in the estimator's `fit`, such as "step__weight"; "auto" is "sample_weight",
+        for a Pipeline that of its last step.
+    eval_share : float or None, default None
+        A share of the training rows, such as 0.1, for a model that stops early (LightGBM, XGBoost, CatBoost,
+        HistGradientBoosting): each training sets it aside, whole groups and all classes alike, the same rows
+        for all candidates, and passes it to `fit` as `eval_set` with the candidate's weights.
+    candidate_timeout : float or None, default None
+        Seconds that the training of one model may take; one that takes longer is ended, and its candidate a
+        failure. Models are then trained in worker processes and must be picklable. Not for models with
+        `fit_many`, for threads and for clusters, where nothing can end a training.
+    most_failures : float, default 0.9
+        The share of failed candidates above which the search ends with the reasons, after a batch and from
+        ten candidates on. 1 goes on as long as one candidate works.
+    """
+
+    sample_weight_name: str = "auto"
+    eval_share: float | None = None
+    candidate_timeout: float | None = None
+    most_failures: float = 0.9
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """The parameters of `ExampleWeightSearch`; see there."""
+    """All settings of a search in one flat record: the parameters of `MetricSearch`, and in place of its
+    `strategies`, `storage` and `training` the parameters of `ExampleWeights`, `StudyStorage` and
+    `TrainingOptions`; see there."""
 
     estimator: Any
     metric: Any
-    constraint: Any
+    constraints: Any
+    strategies: Literal["auto"] | tuple[str, ...]  # names
     decision: Any
+    evaluate_on: Any
+    honest: Literal["halves", "holdout"] | float | None
+    n_candidates: int
+    timeout: float | None
+    search_space: SearchSpace
+    calibrate: Literal["sigmoid", "isotonic"] | None
+    n_jobs: int | Literal["auto"] | None
+    callbacks: Sequence[SearchCallback] | None
+    verbose: bool | None
+    random_state: Any
+    # of ExampleWeights
     embedding: Any
     base_weights: Any
     sampler: Any
-    search_space: SearchSpace
     radius: float | None
-    n_batches: int
     batch_size: int
-    n_candidates: int | None
+    final: Literal["ensemble", "average", "smoothed", "best"]
     alpha_zero_repeats: int
     stop_when: float | None
-    timeout: float | None
-    validation: Any
-    final: Literal["ensemble", "average", "best"]
-    guard: bool
-    honest: Literal["halves", "holdout"] | float | None
-    calibrate: Literal["sigmoid", "isotonic"] | None
+    # of StudyStorage
     storage: Storage
     study_name: str
     join: bool
+    # of TrainingOptions
     sample_weight_name: str
-    n_jobs: int | Literal["auto"] | None
+    eval_share: float | None
     candidate_timeout: float | None
     most_failures: float
-    show_progress: bool | None
-    random_state: Any
-    eval_share: float | None = None
-    callbacks: Sequence[SearchCallback] | None = None
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> SearchSettings:
+        """The settings of these parameters of `MetricSearch`."""
+        flat = dict(parameters)
+        names, weights = resolve_strategies(flat.pop("strategies"))
+        storage, training = flat.pop("storage"), flat.pop("training")
+        if not isinstance(storage, StudyStorage):
+            storage = StudyStorage(storage)
+        if training is None:
+            training = TrainingOptions()
+        if not isinstance(training, TrainingOptions):
+            raise _refused("training", "must be TrainingOptions(…) or None", training)
+        for part in (weights, storage, training):
+            flat |= vars(part)
+        flat["storage"] = flat.pop("place")
+        return cls(**flat, strategies=names)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of a `MetricSearch` with these settings."""
+        flat = dict(vars(self))
+        weights = ExampleWeights(**_taken(flat, ExampleWeights))
+        training = TrainingOptions(**_taken(flat, TrainingOptions))
+        storage = StudyStorage(flat.pop("storage"), flat.pop("study_name"), flat.pop("join"))
+        names = flat["strategies"]
+        if not _is_default(weights):
+            named = ("auto", WEIGHTS) if names == "auto" else names
+            flat["strategies"] = tuple(weights if name == WEIGHTS else name for name in named)
+        flat["storage"] = storage.place if _is_default(storage) else storage
+        return flat | {"training": None if _is_default(training) else training}
 
     def check(self) -> None:
         """Raise on a value that cannot work with any data."""
         check_is_estimator(self.estimator)
-        for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
-            if not is_whole(value := getattr(self, name)) or value < 1:
-                raise _refused(name, "must be a whole number of at least 1", value)
-        if self.n_candidates is not None and not (is_whole(self.n_candidates) and self.n_candidates >= 1):
-            wanted = "must be a whole number of at least 1, or None"
-            raise _refused("n_candidates", wanted, self.n_candidates)
-        if self.radius is not None and not (is_number(self.radius) and _RADII[0] <= self.radius <= _RADII[1]):
-            wanted = f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}, or None"
-            raise _refused("radius", wanted, self.radius)
-        is_number_of_jobs = is_whole(self.n_jobs) and self.n_jobs != 0
-        if not (self.n_jobs is None or is_number_of_jobs or self.n_jobs == "auto"):
-            wanted = "must be None, 'auto' or a whole number other than 0 (-1 for all cores)"
-            raise _refused("n_jobs", wanted, self.n_jobs)
-        for name in ("timeout", "candidate_timeout"):
-            seconds = getattr(self, name)
-            if seconds is not None and not (is_number(seconds) and seconds > 0):
-                raise _refused(name, "must be a positive number of seconds, or None", seconds)
-        if not (is_number(self.most_failures) and 0 <= self.most_failures <= 1):
-            raise _refused("most_failures", "must be a share from 0 to 1", self.most_failures)
-        if not isinstance(self.sample_weight_name, str) or not self.sample_weight_name:
-            wanted = (
-                "must be the name of the weights in the estimator's fit, such as 'sample_weight', "
-                "'step__sample_weight' for a Pipeline, or 'auto' to find it"
-            )
-            raise _refused("sample_weight_name", wanted, self.sample_weight_name)
-        share = self.eval_share
-        if share is not None and not (is_number(share) and 0 < share < 1):
-            raise _refused("eval_share", "must be a share between 0 and 1, or None", share)
-        check_callbacks(self.callbacks)
-        check_storage(self.storage)
-        if self.storage is not None and not isinstance(self.random_state, Integral):
-            raise InvalidInputError(
-                "with a storage, ",
-                Argument("random_state"),
-                " must be an integer, so that the search can be continued.",
-                argument="random_state",
-            )
-        if not isinstance(self.join, bool):
-            raise _refused("join", "must be True or False", self.join)
-        if self.join and self.storage is None:
+        for name, wanted in _WANTED.items():
+            wanted.check(Argument(name), getattr(self, name))
+        if self.storage is not None:
+            self._check_storage()
+        elif self.join:
             raise InvalidInputError(
                 Argument("join", True),
                 " needs a storage that the processes share: set ",
                 Argument("storage"),
                 ".",
-                argument="join",
             )
-        check_stop_when(self.stop_when, self.sampler)
+        if self.stop_when is not None:
+            _check_stop_when(self.stop_when, self.sampler)
         repeated = isinstance(self.sampler, GpBucb) and self.sampler.noise == "repeats"
         if repeated and self.alpha_zero_repeats < 2:
             raise InvalidInputError(
@@ -123,38 +221,32 @@ class SearchSettings:
                 f", which is {self.alpha_zero_repeats}.",
                 argument="alpha_zero_repeats",
             )
-        if not isinstance(self.final, str) or self.final not in FINAL:
-            raise _refused("final", f"must be one of {', '.join(map(repr, FINAL))}", self.final)
-        if not isinstance(self.guard, bool | np.bool_):
-            raise _refused("guard", "must be True or False", self.guard)
-        named = isinstance(self.calibrate, str) and self.calibrate in CALIBRATIONS
-        if not (self.calibrate is None or named):
-            raise _refused("calibrate", "must be 'sigmoid', 'isotonic' or None", self.calibrate)
-        self._check_validation()
-        is_share = isinstance(self.honest, float) and 0 < self.honest < 1
-        named = isinstance(self.honest, str) and self.honest in ("halves", "holdout")
-        if not (is_share or self.honest is None or named):
-            wanted = "must be 'halves', 'holdout', a share between 0 and 1 or None"
-            raise _refused("honest", wanted, self.honest)
+        _check_evaluate_on(self.evaluate_on)
 
-    def _check_validation(self) -> None:
-        given = self.validation
-        if isinstance(given, bool | np.bool_) or (isinstance(given, str) and given != "auto"):
-            wanted = "must be 'auto', None, a share, a number of folds or a splitter"
-            raise _refused("validation", wanted, given)
-        if isinstance(given, np.ndarray) and given.ndim == 0:
-            raise _refused("validation", "must be a plain number, a splitter or a list of splits", given)
-        if isinstance(given, Sized) and not isinstance(given, str) and len(given) == 0:
-            raise _refused("validation", "as a list of splits must hold at least one", given)
-        if isinstance(given, Integral) and given < 2:
-            raise _refused("validation", "as a number of folds must be at least 2", given)
-        if isinstance(given, float | np.floating) and not 0 < given < 1:
-            raise _refused("validation", "as a share must lie between 0 and 1", given)
+    def _check_storage(self) -> None:
+        check_storage(self.storage)
+        if not isinstance(self.random_state, Integral):
+            raise InvalidInputError(
+                "with a storage, ",
+                Argument("random_state"),
+                " must be an integer, so that the search can be continued.",
+                argument="random_state",
+            )
 
     @property
-    def budget(self) -> int:
-        """How many candidates there are in all ways, besides those of α = 0."""
-        return int(self.n_batches * self.batch_size if self.n_candidates is None else self.n_candidates)
+    def strategy_names(self) -> tuple[str, ...]:
+        """The names of all strategies of the search."""
+        return strategy_names() if self.strategies == "auto" else self.strategies
+
+    @property
+    def selects(self) -> bool:
+        """Whether one of several strategies is selected; else example weights are."""
+        return self.strategy_names != (WEIGHTS,)
+
+    @property
+    def on_validation_rows_alone(self) -> bool:
+        """Whether candidates are evaluated on the given validation rows and no others, as in the paper."""
+        return isinstance(self.evaluate_on, str) and self.evaluate_on == _ALONE
 
     @property
     def ball_radius(self) -> float:
@@ -167,6 +259,68 @@ class SearchSettings:
         if self.honest in (None, "halves"):
             return None
         return _HOLDOUT_SHARE if self.honest == "holdout" else float(self.honest)
+
+
+def _is_default(part: Any) -> bool:
+    """Whether all fields of a dataclass that have a default are at it."""
+    known = [(getattr(part, field.name), field.default) for field in fields(part)]
+    # By type first: arrays, say, are not compared to a truth.
+    return all(d is MISSING or (type(value) is type(d) and value == d) for value, d in known)
+
+
+def _taken(flat: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """The settings that are fields of a dataclass, taken out."""
+    return {field.name: flat.pop(field.name) for field in fields(kind)}
+
+
+def paper_settings() -> dict[str, Any]:
+    """The settings of the paper's experiments, for `MetricSearch.from_settings`; see
+    `MetricSearch.as_in_the_paper`."""
+    return {
+        "embedding": AutoencoderEmbedding(hidden=100, trade_off=0.5, steps=10_000, standardize=False),
+        "base_weights": "label_shift",
+        "sampler": GpBucb(p=68.3, q=68.3, width="domain", noise="repeats"),
+        "radius": 5.0,  # the text gives no R; this is that of the authors' script with 100 hidden nodes
+        "n_candidates": 200,  # B = 10 batches
+        "batch_size": 20,
+        "alpha_zero_repeats": 10,  # the text does not say how many models tell the noise
+        "evaluate_on": "validation",
+        "final": "best",
+        "strategies": [WEIGHTS],
+    }
+
+
+def _check_stop_when(stop_when: Any, sampler: Any) -> None:
+    """Raise unless `stop_when` is a positive number, and the sampler has a model to ask."""
+    if not POSITIVE.fits(stop_when):
+        wanted = "must be a positive number in the metric's units, or None to train all candidates;"
+        raise InvalidInputError(Argument("stop_when"), f" {wanted} got {stop_when!r}.")
+    if not isinstance(resolve_sampler(sampler), SamplerWithModel):
+        raise InvalidInputError(
+            Argument("stop_when"),
+            f" needs a sampler with a model of the scores, and {sampler!r} has none: take ",
+            Argument("sampler", "gp_bucb"),
+            ", or leave out ",
+            Argument("stop_when"),
+            ".",
+        )
+
+
+def _check_evaluate_on(given: Any) -> None:
+    is_other = isinstance(given, str) and given not in ("auto", _ALONE)
+    if given is None or isinstance(given, bool | np.bool_) or is_other:
+        wanted = f"must be 'auto', {_ALONE!r}, a share, a number of folds or a splitter"
+    elif isinstance(given, np.ndarray) and given.ndim == 0:
+        wanted = "must be a plain number, a splitter or a list of splits"
+    elif isinstance(given, Sized) and not isinstance(given, str) and len(given) == 0:
+        wanted = "as a list of splits must hold at least one"
+    elif isinstance(given, Integral) and given < 2:
+        wanted = "as a number of folds must be at least 2"
+    elif isinstance(given, float | np.floating) and not 0 < given < 1:
+        wanted = "as a share must lie between 0 and 1"
+    else:
+        return
+    raise _refused("evaluate_on", wanted, given)
 
 
 def check_is_estimator(estimator: Any) -> None:
@@ -188,24 +342,5 @@ def check_is_estimator(estimator: Any) -> None:
     raise _refused("estimator", wanted, estimator)
 
 
-def check_callbacks(callbacks: Any) -> None:
-    """Raise unless `callbacks` is None or a list of callbacks."""
-    listed = isinstance(callbacks, list | tuple)
-    if callbacks is None or (listed and all(isinstance(one, SearchCallback) for one in callbacks)):
-        return
-    wanted = "must be a list of objects of subclasses of moew.search.SearchCallback, or None"
-    raise _refused("callbacks", wanted, callbacks)
-
-
-def check_storage(storage: Any) -> None:
-    """Raise unless `storage` is None, a path, a URL or a storage of Optuna's."""
-    named = isinstance(storage, str | os.PathLike) and bool(os.fspath(storage))
-    if not (storage is None or named or hasattr(storage, "create_new_study")):
-        wanted = (
-            "must be None, the path of a file, a URL such as 'sqlite:///study.db' or a storage of Optuna's"
-        )
-        raise _refused("storage", wanted, storage)
-
-
 def _refused(name: str, wanted: str, got: Any) -> InvalidInputError:
-    return InvalidInputError(Argument(name), f" {wanted}, got {got!r}.", argument=name)
+    return InvalidInputError(Argument(name), f" {wanted}, got {got!r}.")

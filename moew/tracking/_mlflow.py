@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moew import __version__
-from moew.data import UserRows
+from moew.data import Rows
 from moew.exceptions import InvalidInputError
-from moew.report import collect, render
-from moew.report._plain import setting_text
-from moew.search import FittedSearch, SearchCallback, SearchResult, SearchSettings, Trial
-from moew.search._ways import WEIGHTS
+from moew.report import collect, render, setting_text
+from moew.search import WEIGHTS, FittedSearch, SearchCallback, SearchResult, SearchSettings, Trial
 from moew.types import Metric
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-_NOT_LOGGED = ("callbacks", "show_progress")
+_NOT_LOGGED = ("callbacks", "verbose")
 
 
 class MlflowCallback(SearchCallback):
@@ -27,10 +25,10 @@ class MlflowCallback(SearchCallback):
 
     - Parameters: those of the search, as text, without passwords and folders; `best_params.NAME` are the
       searched hyper-parameters of the winner.
-    - Metrics of candidates: `value/example_weights` and so on for each way, by the candidate's number;
+    - Metrics of candidates: `value/example_weights` and so on for each strategy, by the candidate's number;
       `best_so_far` and `failed`, by the number of candidates so far.
     - Metrics of the end: `best_score`, `honest_score`, `unweighted_score`, `unweighted_honest_score`, `gain`
-      and its 95 % interval, `gain_low` and `gain_high`; the tags `moew.chosen` and `moew.reason`.
+      and its 95 % interval, `gain_low` and `gain_high`; the tags `moew.selected` and `moew.reason`.
     - Artifacts: `result.txt`, the printed result, and `report.html`, the report page.
 
     The models are not logged: keep them with `search.save`. Of a stored study, candidates of example weights
@@ -83,23 +81,23 @@ class MlflowCallback(SearchCallback):
         shown = {**vars(settings), "metric": metric.name}
         self._log(params={name: setting_text(shown[name]) for name in shown if name not in _NOT_LOGGED})
 
-    def on_trial(self, way: str, trial: Trial) -> None:
+    def on_trial(self, strategy: str, trial: Trial) -> None:
         """Log the value of a candidate and the best so far, or one more failure."""
         n_seen = len(self._seen) + 1
         best, n_failed = self._best, self._n_failed
         if math.isfinite(trial.value):
             best = max(best, self._sign * trial.value)
-            value = (f"value/{way.replace(' ', '_')}", trial.value, trial.number)
+            value = (f"value/{strategy.replace(' ', '_')}", trial.value, trial.number)
             self._log([value, ("best_so_far", self._sign * best, n_seen)])
         else:
             n_failed += 1
             self._log([("failed", n_failed, n_seen)])
         # Only now: what could not be logged comes again at the end.
-        self._seen.add((way, trial.number))
+        self._seen.add((strategy, trial.number))
         self._best, self._n_failed = best, n_failed
 
-    def on_end(self, fitted: FittedSearch | None, training: UserRows, validation: UserRows) -> None:
-        """Log what is handed out, the result and the report, and end the run."""
+    def on_end(self, fitted: FittedSearch | None, training: Rows, validation: Rows) -> None:
+        """Log the selected model, the result and the report, and end the run."""
         try:
             if fitted is not None:
                 for trial in fitted.result.trials:
@@ -107,7 +105,8 @@ class MlflowCallback(SearchCallback):
                         self.on_trial(WEIGHTS, trial)
                 self._log_result(fitted.result)
                 if self.report:
-                    self._client().log_text(self.run_id, _page(fitted, training, validation), "report.html")
+                    page = render(collect(fitted, training, validation))
+                    self._client().log_text(self.run_id, page, "report.html")
         finally:
             self._client().set_terminated(self.run_id, "FAILED" if fitted is None else "FINISHED")
 
@@ -126,7 +125,7 @@ class MlflowCallback(SearchCallback):
         self._log(
             [(name, value, len(self._seen)) for name, value in scores.items() if math.isfinite(value)],
             params={f"best_params.{name}": str(value) for name, value in result.best_parameters.items()},
-            tags={"moew.chosen": result.chosen, "moew.reason": result.reason},
+            tags={"moew.selected": result.selected, "moew.reason": result.reason},
         )
         self._client().log_text(self.run_id, f"{result}\n", "result.txt")
 
@@ -158,10 +157,3 @@ class MlflowCallback(SearchCallback):
                 argument="callbacks",
             ) from error
         return MlflowClient(self.tracking_uri)
-
-
-def _page(fitted: FittedSearch, training: UserRows, validation: UserRows) -> str:
-    """The report page of a search, from the rows that it was fitted with."""
-    more: dict[str, Any] = {"metadata": training.metadata, "metadata_val": validation.metadata}
-    data = collect(fitted, training.X, training.y, X_val=validation.X, y_val=validation.y, **more)
-    return render(data)

@@ -18,9 +18,8 @@ import dask
 from distributed import KilledWorker, Status, WorkerPlugin, as_completed
 
 from moew.exceptions import MoewError, MoewWarning
-from moew.training._jobs import Job, fit_job_apart
-from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInOnePiece
-from moew.types import IntArray, Labels, Rows
+from moew.training._jobs import Job, SharedRows, SharedRowsCache, SharedRowsInOnePiece, fit_job_apart
+from moew.types import Features, IntArray, Labels
 
 _LOOK_EVERY = 30.0  # seconds after which it is looked whether the cluster has workers at all
 _TRIES = 3  # how often a candidate is submitted that the cluster loses altogether, as in a restart
@@ -72,8 +71,8 @@ def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
     return fit_job_apart(_delivered[rows], None if fold is None else _delivered[fold], job)
 
 
-def train_on_dask(
-    backend: Any, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job], cache: SharedRowsCache
+def train(
+    backend: Any, X: Features, y: Labels, fold: IntArray | None, jobs: Sequence[Job], cache: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
     """Train the jobs on Dask; yield (k, model or exception) as they finish.
 
@@ -102,7 +101,7 @@ def train_on_dask(
 
 
 def _round(backend: Any, rows: str, fold: str | None, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-    """Submit the jobs once; yield as `train_on_dask`, but leave out candidates that the cluster lost."""
+    """Submit the jobs once; yield as `train`, but leave out candidates that the cluster lost."""
     client = backend.client
     # The weights are part of the task on purpose; the scheduler keeps them until it is done.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100 GiB"}):

@@ -1,30 +1,136 @@
-"""The training of one candidate, as it is sent to a worker."""
+"""The training of one candidate as workers get it, and the rows, sent once to where they can read them."""
 
 from __future__ import annotations
 
 import pickle
+import shutil
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
 
+import joblib
 import numpy as np
 from joblib import parallel_config
 from joblib.parallel import ThreadingBackend
 from sklearn import config_context, get_config
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from moew._util.processes import new_folder
 from moew._util.threads import one_blas_thread
-from moew.data._read_only import read_only
+from moew.data import read_only
 from moew.exceptions import MoewError, TrainingFailedError
-from moew.training._eval_rows import EvalRows, fit_with_eval_rows
-from moew.training._fit_params import fresh
+from moew.training._fit_params import EvalRows, fit_with_eval_rows, fresh
 from moew.training._meta_estimators import forget_requests
-from moew.training._rows import SharedRows
-from moew.types import FloatArray
+from moew.types import Features, FloatArray, IntArray, Labels, Training
 
 PROBE = -1  # the number of a job that is not a candidate
+
+
+class SharedRows:
+    """Data that all candidates share, as workers get them: the rows (X, y), or a fold's row numbers."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+        self._cut: tuple[SharedRows, tuple[Features, Labels]] | None = None
+
+    def rows(self, fold: SharedRows | None) -> tuple[Features, Labels]:
+        """X and y, or those of their rows whose numbers are in `fold`.
+
+        The rows of the last fold are kept, because candidates come fold by fold and share them.
+        """
+        X, y = self.content
+        if fold is None:
+            return X, y
+        cut = self._cut
+        if cut is None or cut[0] is not fold:
+            cut = self._cut = fold, (_safe_indexing(X, fold.content), y[fold.content])
+        return cut[1]
+
+
+class SharedRowsInFile(SharedRows):
+    """Shared rows that are pickled as the name of a file, for processes on one machine.
+
+    Otherwise the rows would go through a pipe with every candidate. Here the first pickling writes them to a
+    file, and each worker opens it once: arrays of numbers are memory-mapped (read only) and shared by all.
+    """
+
+    def __init__(self, content: Any) -> None:
+        super().__init__(content)
+        self._path: str | None = None
+        self._lock = threading.Lock()  # there is one thread for each worker that pickles for it
+
+    def __reduce__(self) -> tuple[Callable[[str], SharedRows], tuple[str]]:
+        with self._lock:
+            if self._path is None:
+                folder = new_folder()
+                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                path = str(Path(folder) / "rows")
+                joblib.dump(self.content, path)
+                self._path = path
+        return _load, (self._path,)
+
+
+class SharedRowsInOnePiece(SharedRows):
+    """Shared rows that are pickled in one piece, where Dask would send arrays separately.
+
+    Such arrays arrive at unaligned addresses, where NumPy multiplies matrices without BLAS, which changes
+    the last bits.
+    """
+
+    def __reduce__(self) -> tuple[Callable[[bytes], SharedRows], tuple[bytes]]:
+        return self._unpack, (pickle.dumps(self.content, protocol=4),)
+
+    @classmethod
+    def _unpack(cls, packed: bytes) -> Self:
+        return cls(pickle.loads(packed))  # of this class again, as workers may send it on to other workers
+
+
+@lru_cache(maxsize=2)  # the rows and the fold that is being trained
+def _load(path: str) -> SharedRows:
+    return SharedRows(joblib.load(path, mmap_mode="r"))
+
+
+class SharedRowsCache:
+    """Keeps the shared rows and folds, as long as the same rows are trained on at the same place.
+
+    All batches and folds of a search train on the same rows, so these are sent once for each search.
+    """
+
+    def __init__(self) -> None:
+        self._of: tuple[Any, Features, Labels] | None = None
+        self._rows: Any = None
+        self._folds: list[tuple[IntArray, Any]] = []
+
+    def at(
+        self, place: Any, X: Features, y: Labels, fold: IntArray | None, put: Callable[[Any], Any]
+    ) -> tuple[Any, Any]:
+        """The shared (X, y) and row numbers of the fold (None: all rows) at this place.
+
+        They are what `put` returns; it is called for what is not there yet.
+        """
+        of = self._of
+        if of is None or of[0] != place or of[1] is not X or of[2] is not y:
+            self.forget()
+            self._rows = put((X, y))
+            self._of = place, X, y
+        if fold is None:
+            return self._rows, None
+        for known, handle in self._folds:
+            if known is fold:
+                return self._rows, handle
+        self._folds.append((fold, put(fold)))
+        return self._rows, self._folds[-1][1]
+
+    def forget(self) -> None:
+        """Release the rows: the file is removed, a cluster drops its copies."""
+        self._of, self._rows, self._folds = None, None, []
 
 
 def _warning_filters() -> tuple[Any, ...]:
@@ -39,13 +145,11 @@ class Job:
     k: int
     estimator: Any
     weight_name: str
-    weight: FloatArray  # (n,), of this candidate, not of the whole batch
-    seed: int
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # hyper-parameters of this candidate
-    seeded: Sequence[str] | None = None  # the random states that are left open, where they are known
-    fit_params: Mapping[str, Any] = field(default_factory=dict)  # what `fit` gets besides, of these rows
-    aside: EvalRows | None = None  # rows for the model to stop by
-    routed: bool = False  # whether its parts request the weights
+    training: Training  # with weights (n,) of the rows that are trained on
+    seeded: Sequence[str]  # the random states that are left open
+    fit_params: Mapping[str, Any]  # what `fit` gets besides, of these rows
+    aside: EvalRows | None  # rows for the model to stop by
+    routed: bool  # whether its parts request the weights
     # scikit-learn's settings belong to a thread, warning filters to a process: a worker needs the user's
     config: Mapping[str, Any] = field(default_factory=get_config)
     warning_filters: Sequence[Any] = field(default_factory=_warning_filters)
@@ -58,9 +162,8 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job, *, apart: bool 
     """
     # The exception is returned, so that a candidate that fails does not stop the others.
     try:
-        model = with_seed(job.estimator, job.seed, job.parameters, job.seeded)
-        weight = np.array(job.weight)  # its own copy; clusters may also deliver it unaligned
-        X, y = rows.rows(fold)
+        model = with_seed(job.estimator, job.training.seed, job.training.parameters, job.seeded)
+        X, y, weight = rows_of(job.training, *rows.rows(fold))
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
         routing = {"enable_metadata_routing": True} if job.routed else routing
@@ -81,6 +184,21 @@ def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job, *, apart: bool 
     except BaseException as error:
         return job.k, as_failure(error)
     return job.k, model
+
+
+def rows_of(training: Training, X: Features, y: Labels) -> tuple[Features, Labels, FloatArray]:
+    """The rows (m,) that a training makes of n rows, checked, or these, with their labels and own weights."""
+    weights = np.array(training.weights)  # clusters may deliver them unaligned
+    if training.rows is None:
+        return X, y, weights
+    X, y, weights = training.rows(read_only(X), read_only(y), read_only(weights), training.seed)
+    n_rows, n_labels, n_weights = (_num_samples(part) for part in (X, y, weights))
+    if not 0 < n_rows == n_labels == n_weights:
+        raise TrainingFailedError(
+            f"{training.rows!r} made {n_rows} rows, {n_labels} labels and {n_weights} weights; it must make "
+            "equally many, and one at least."
+        )
+    return X, y, np.asarray(weights, dtype=np.float64)
 
 
 def as_failure(error: BaseException) -> Exception:

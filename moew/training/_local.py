@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -28,15 +28,22 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from moew._util.worker_process import begin_worker
+from moew._util.processes import begin_worker
 from moew.exceptions import Argument, InvalidInputError, MoewError, TrainingFailedError
-from moew.training._jobs import Job, as_failure, fit_job, fit_job_apart
-from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInFile
-from moew.types import IntArray, Labels, Rows
+from moew.training._jobs import (
+    Job,
+    SharedRows,
+    SharedRowsCache,
+    SharedRowsInFile,
+    as_failure,
+    fit_job,
+    fit_job_apart,
+)
+from moew.types import Features, IntArray, Labels
 
 
 def train_locally(
-    X: Rows,
+    X: Features,
     y: Labels,
     fold: IntArray | None,
     jobs: Sequence[Job],
@@ -64,7 +71,7 @@ def train_locally(
     if timeout is not None or (n_workers > 1 and name == "LokyBackend"):
         shared = cache.at(SharedRowsInFile, X, y, fold, SharedRowsInFile)
         of_processes = backend if name == "LokyBackend" else LokyBackend()
-        yield from train_in_processes(of_processes, *shared, jobs, n_workers, timeout)
+        yield from _train_in_processes(of_processes, *shared, jobs, n_workers, timeout)
         return
     shared = cache.at(SharedRows, X, y, fold, SharedRows)
     as_they_finish = getattr(backend, "supports_return_generator", False)  # not all backends support it
@@ -75,9 +82,7 @@ def train_locally(
 def no_timeout(reason: str) -> InvalidInputError:
     """The error for a timeout that cannot be kept."""
     return InvalidInputError(
-        Argument("candidate_timeout"),
-        f" cannot be kept here, because {reason}, or leave it out.",
-        argument="candidate_timeout",
+        Argument("candidate_timeout"), f" cannot be kept here, because {reason}, or leave it out."
     )
 
 
@@ -87,21 +92,22 @@ _IDLE_SECONDS = 300  # joblib's default: after this time without work, a process
 _LOOK_EVERY = 1.0  # seconds between two looks whether a process that is waited for still lives
 
 
-_busy_workers: set[_Worker] = set()
+_busy: set[_Worker] = set()
+_free: list[_Worker] = []  # kept between batches and searches because starting one takes seconds
+_lock = threading.Lock()  # of `_free`
 
 
 @atexit.register
 def _stop_all_workers() -> None:
     """End all workers. Python has waited for idle ones before, unless the process leaves at once: then
     multiprocessing would wait for them, for as long as they may be idle."""
-    _stop_busy_workers()
-    _stock.stop_all()
+    _stop([*_busy, *_free])
 
 
-def _stop_busy_workers() -> None:
-    """End what is still being trained, before this process waits for its workers at its end."""
-    for worker in list(_busy_workers):
-        if worker.process == os.getpid():  # a fork leaves the workers to the process that they belong to
+def _stop(workers: Collection[_Worker]) -> None:
+    """End workers, whatever they are doing; a fork leaves them to the process that they belong to."""
+    for worker in list(workers):
+        if worker.process == os.getpid():
             worker.stop()
 
 
@@ -191,7 +197,7 @@ class _Worker:
                 self._begun = True
                 # The new pool has registered a function that waits for it, and that is called before those of
                 # `atexit`; what is registered last is called first.
-                threading._register_atexit(_stop_busy_workers)  # type: ignore[attr-defined]
+                threading._register_atexit(_stop, _busy)  # type: ignore[attr-defined]
             return submitted
 
     def _new_pool(self) -> Any:
@@ -203,48 +209,33 @@ def _load_for(rows: SharedRows, fold: SharedRows | None, estimator: Any) -> None
     """Does nothing: its arguments are loaded when the process gets them."""
 
 
-class _Stock:
-    """Free workers, kept between batches and searches because starting one takes seconds."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free: dict[int, list[_Worker]] = {}  # by process: a forked child cannot use its parent's
-
-    def take(self, n: int, settings: dict[str, Any]) -> list[_Worker]:
-        with self._lock:
-            free = self._free.pop(os.getpid(), [])
-        fitting = [worker for worker in free if worker.settings == settings]
-        for worker in free:
-            if worker not in fitting:
-                worker.stop()
-        self.give_back(fitting[n:])
-        return fitting[:n] + [_Worker(settings) for _ in range(n - len(fitting))]
-
-    def stop_all(self) -> None:
-        with self._lock:
-            free = self._free.pop(os.getpid(), [])
-        for worker in free:
-            worker.stop()
-
-    def give_back(self, workers: Sequence[_Worker]) -> None:
-        with self._lock:
-            self._free.setdefault(os.getpid(), []).extend(workers)
+def _take_workers(n: int, settings: dict[str, Any]) -> list[_Worker]:
+    """`n` workers with these settings, free or new; free ones with other settings are ended."""
+    with _lock:
+        own = [worker for worker in _free if worker.process == os.getpid()]
+        fitting = [worker for worker in own if worker.settings == settings]
+        _free[:] = [worker for worker in _free if worker not in own or worker in fitting[n:]]
+    _stop(set(own) - set(fitting))
+    return fitting[:n] + [_Worker(settings) for _ in range(n - len(fitting))]
 
 
-_stock = _Stock()
-
-
-def train_in_processes(
+def _train_in_processes(
     backend: Any,
     rows: SharedRows,
     fold: SharedRows | None,
     jobs: Sequence[Job],
     n_jobs: int,
-    timeout: float | None = None,
+    timeout: float | None,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (k, model or exception) as they finish, trained by `n_jobs` processes; a training that takes more
-    than `timeout` seconds is ended."""
-    workers = _stock.take(min(n_jobs, len(jobs)), _settings(backend, n_jobs))
+    """`train_locally` by `n_jobs` processes with the settings of `parallel_config(backend="loky", …)`."""
+    given = getattr(backend, "backend_kwargs", {})
+    settings = {
+        "timeout": given.get("idle_worker_timeout") or _IDLE_SECONDS,
+        "initializer": begin_worker,
+        "initargs": (os.getpid(), given.get("initializer"), given.get("initargs", ())),
+        "env": backend._prepare_worker_env(n_jobs=n_jobs),  # divides the cores for OpenMP and BLAS
+    }
+    workers = _take_workers(min(n_jobs, len(jobs)), settings)
     waiting = deque(jobs)
     done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
 
@@ -258,7 +249,7 @@ def train_in_processes(
 
     left = len(jobs)
     try:
-        _busy_workers.update(workers)
+        _busy.update(workers)
         for worker in workers:
             threading.Thread(target=serve, args=(worker,), daemon=True).start()
         while left:
@@ -267,21 +258,10 @@ def train_in_processes(
             yield outcome
             del outcome  # keep no reference to the model here
     finally:
-        _busy_workers.difference_update(workers)
+        _busy.difference_update(workers)
         if left:  # interrupted: what is still being trained is not needed
             waiting.clear()
-            for worker in workers:
-                worker.stop()
+            _stop(workers)
         else:
-            _stock.give_back(workers)
-
-
-def _settings(backend: Any, n_jobs: int) -> dict[str, Any]:
-    """The settings of `joblib.parallel_config(backend="loky", …)` for the processes."""
-    given = getattr(backend, "backend_kwargs", {})
-    return {
-        "timeout": given.get("idle_worker_timeout") or _IDLE_SECONDS,
-        "initializer": begin_worker,
-        "initargs": (os.getpid(), given.get("initializer"), given.get("initargs", ())),
-        "env": backend._prepare_worker_env(n_jobs=n_jobs),  # divides the cores for OpenMP and BLAS
-    }
+            with _lock:
+                _free.extend(workers)

@@ -33,6 +33,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.fixes import parse_version
 
 from moew.exceptions import UnsupportedEstimatorError
+from moew.training._fit_params import last_step
 
 _VERSION = parse_version(sklearn.__version__)
 _BY_ROUTING_ALONE = (
@@ -58,13 +59,10 @@ def with_routed_weights(estimator: Any) -> Any | None:
     """
     if get_config()["enable_metadata_routing"]:
         return None
-    model = estimator
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
-    inside = [*_inside(model)] if _is_of_sklearn(model) else []
-    if not inside:
-        return None
-    if isinstance(model, _DRAW_ROWS):
+    model = last_step(estimator)
+    is_of_sklearn = type(model).__module__.startswith("sklearn.") and hasattr(model, "get_metadata_routing")
+    inside = [*_inside(model)] if is_of_sklearn else []
+    if not inside or isinstance(model, _DRAW_ROWS):
         return None
     has_pipeline = any(isinstance(part, Pipeline) for part in inside)
     if has_pipeline and isinstance(model, _WITHOUT_PIPELINES):
@@ -79,10 +77,6 @@ def with_routed_weights(estimator: Any) -> Any | None:
     with config_context(enable_metadata_routing=True):
         _request(copy, wanted=True)
     return copy
-
-
-def _is_of_sklearn(estimator: Any) -> bool:
-    return type(estimator).__module__.startswith("sklearn.") and hasattr(estimator, "get_metadata_routing")
 
 
 def _children(part: Any) -> Iterator[Any]:

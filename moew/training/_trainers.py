@@ -6,34 +6,42 @@ An estimator that cannot take example weights is refused before any training.
 from __future__ import annotations
 
 import time
+import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from joblib import parallel_config
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from moew.data._read_only import read_only
-from moew.exceptions import UnsupportedEstimatorError
-from moew.training._clusters import cluster_of
-from moew.training._columns import is_of_library
-from moew.training._eval_rows import MARGINS, EvalRows
-from moew.training._fit_params import FitParams, FoldParams
-from moew.training._ignored import ignores_weights, opposite_weights, warn_of_ignored_weights
-from moew.training._jobs import PROBE, Job, as_failure, open_random_states, with_parameters
+from moew.data import read_only
+from moew.exceptions import InPython, InvalidInputError, MoewWarning, UnsupportedEstimatorError
+from moew.training._fit_params import AUTO, FitParams, FoldParams, is_of_library, weight_name_of
+from moew.training._jobs import (
+    PROBE,
+    Job,
+    SharedRowsCache,
+    as_failure,
+    open_random_states,
+    rows_of,
+    with_parameters,
+)
 from moew.training._local import no_timeout, train_locally
 from moew.training._meta_estimators import with_routed_weights
-from moew.training._rows import SharedRowsCache
-from moew.training._weight_name import AUTO, weight_name_of
-from moew.types import FloatArray, IntArray, Labels, Rows
+from moew.types import Features, FloatArray, IntArray, Labels, Training
 
+# What trains on a cluster, where joblib's active backend is one.
+_CLUSTERS = {"DaskDistributedBackend": "moew.training._dask", "RayBackend": "moew.training._ray"}
 # Seconds of training after which n_jobs="auto" starts other processes, which takes a few seconds itself.
 _STARTING_SECONDS = 10.0
+_N_ROWS = 1000  # predictions on at most this many training rows are compared
 
 
 @dataclass
@@ -57,42 +65,44 @@ class EstimatorTrainer:
     )
 
     def train(
-        self,
-        X: Rows,
-        y: Labels,
-        weights: FloatArray,
-        seeds: Sequence[int],
-        fold: IntArray | None = None,
-        parameters: Sequence[Mapping[str, Any]] | None = None,
+        self, X: Features, y: Labels, trainings: Sequence[Training], fold: IntArray | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
+        """Yield (k, fitted model or exception) for each of the K trainings, as they finish.
 
-        The n rows are those of X whose numbers are in `fold` (n,), or all of them. `parameters` are set in
-        each of the K clones.
+        The n rows that they have weights of are those of X whose numbers are in `fold` (n,), or all of them.
         """
         params = self._params_of(fold)
-        each = [{} for _ in seeds] if parameters is None else parameters
         seeded = open_random_states(self.estimator)
-        jobs = [self._job(k, weights[k], seed, each[k], seeded, params) for k, seed in enumerate(seeds)]
-        if self._probed or len(jobs) < 2:
+        jobs = [self._job(k, training, seeded, params) for k, training in enumerate(trainings)]
+        as_they_are = [k for k, training in enumerate(trainings) if training.rows is None]
+        if self._probed or len(jobs) < 2 or not as_they_are:
             yield from self._run(X, y, params.train, jobs)
             return
         self._probed = True
-        alike = [k for k in range(1, len(jobs)) if each[k] == each[0]]
-        twin = next((k for k in alike if not np.array_equal(weights[k], weights[0])), PROBE)
+        first = trainings[as_they_are[0]]
+        alike = [k for k in as_they_are[1:] if trainings[k].parameters == first.parameters]
+        twin = next((k for k in alike if not np.array_equal(trainings[k].weights, first.weights)), PROBE)
         if twin == PROBE or seeded:
             # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
             twin = PROBE
-            opposite = opposite_weights(weights[0], seeds[0])
-            jobs.append(self._job(PROBE, opposite, seeds[0], each[0], seeded, params))
+            opposite = replace(first, weights=_opposite_weights(first.weights, first.seed))
+            jobs.append(self._job(PROBE, opposite, seeded, params))
         pair: dict[int, Any] = {}
         for k, outcome in self._run(X, y, params.train, jobs):
-            if k in (0, twin) and not isinstance(outcome, Exception):
+            if k in (as_they_are[0], twin) and not isinstance(outcome, Exception):
                 pair[k] = outcome
             if k != PROBE:
                 yield k, outcome
-        if len(pair) == 2 and ignores_weights(pair[0], pair[twin], X, y, fold):
-            warn_of_ignored_weights(self.estimator)
+        if len(pair) == 2 and _are_the_same(pair[as_they_are[0]], pair[twin], X, y, fold):
+            warning = MoewWarning(
+                f"{type(self.estimator).__name__} takes sample weights but seems to ignore them: two very "
+                "different weightings gave the same model, so a search over weights can find nothing. Use an "
+                "estimator that uses its weights",
+                InPython(", or name the argument that does with sample_weight_name"),
+                ".",
+                argument="estimator",
+            )
+            warnings.warn(warning, stacklevel=1)
 
     def _params_of(self, fold: IntArray | None) -> FoldParams:
         """What the models of the fold get besides; the same object for the same fold, as are its rows."""
@@ -104,39 +114,36 @@ class EstimatorTrainer:
         self._folds.append((fold, self.fit_params.fold(fold)))
         return self._folds[-1][1]
 
-    def _job(
-        self,
-        k: int,
-        weight: FloatArray,
-        seed: int,
-        parameters: Mapping[str, Any],
-        seeded: Sequence[str],
-        params: FoldParams,
-    ) -> Job:
-        given, aside = {**self.fit_params.as_given, **params.per_row}, None
-        if params.is_aside is not None and params.aside is not None:
-            bare = {name.rpartition("__")[2]: values for name, values in params.per_row_aside.items()}
-            margins = {name: values for name, values in bare.items() if name in MARGINS}
-            aside = EvalRows(params.aside, weight[params.is_aside], margins)
-            weight = weight[~params.is_aside]
-        name = self.sample_weight_name
-        estimator, routed = self.estimator, self.routed
-        return Job(k, estimator, name, weight, seed, parameters, seeded, given, aside, routed)
+    def _job(self, k: int, training: Training, seeded: Sequence[str], params: FoldParams) -> Job:
+        given, aside = {**self.fit_params.as_given, **params.per_row}, params.aside
+        if training.rows is not None and params.per_row:
+            raise InvalidInputError(
+                f"the fit parameters {', '.join(params.per_row)} have a value for each training row, and "
+                f"{training.rows!r} makes other rows; leave out one of them.",
+                argument="fit_params",
+            )
+        if aside is not None:
+            aside = replace(aside, weight=training.weights[aside.places])
+            training = replace(training, weights=training.weights[~aside.places])
+        return Job(
+            k, self.estimator, self.sample_weight_name, training, seeded, given, aside, routed=self.routed
+        )
 
     def _run(
-        self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
+        self, X: Features, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
         backend, _ = get_active_backend()
-        if train_there := cluster_of(backend):
+        if cluster := _CLUSTERS.get(type(backend).__name__):
             if self.timeout is not None:
                 raise no_timeout("a cluster ends its tasks itself: set a time limit there")
-            return train_there(backend, X, y, fold, jobs, self._shared)
+            train_there = import_module(cluster).train
+            return train_there(backend, X, y, fold, jobs, self._shared)  # type: ignore[no-any-return]
         if self.n_jobs == "auto":
             return self._run_as_it_pays(X, y, fold, jobs)
         return train_locally(X, y, fold, jobs, self._shared, self.n_jobs, self.timeout)
 
     def _run_as_it_pays(
-        self, X: Rows, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
+        self, X: Features, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
         """Train in this process for a while, and then on all cores.
 
@@ -155,47 +162,41 @@ class EstimatorTrainer:
 
 @dataclass(frozen=True)
 class ManyTrainer:
-    """Passes all K weightings to `estimator.fit_many(X, y, weights, seeds)`, those with the same parameters
+    """Passes the K weightings to `estimator.fit_many(X, y, weights, seeds)`, those with the same parameters
     together."""
 
     estimator: Any
     sample_weight_name: ClassVar[str] = "sample_weight"
 
     def train(
-        self,
-        X: Rows,
-        y: Labels,
-        weights: FloatArray,
-        seeds: Sequence[int],
-        fold: IntArray | None = None,
-        parameters: Sequence[Mapping[str, Any]] | None = None,
+        self, X: Features, y: Labels, trainings: Sequence[Training], fold: IntArray | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (k, fitted model or exception) for each of the weights (K, n), as they finish.
-
-        The n rows are those of X whose numbers are in `fold` (n,), or all of them.
-        """
+        """As that of `EstimatorTrainer`."""
         if fold is not None:
             X, y = _safe_indexing(X, fold), y[fold]
         X, y = read_only(X), read_only(y)
-        for alike in _groups(parameters, len(weights)):
-            of_group = weights if len(alike) == len(weights) else weights[alike]
-            shared = {} if parameters is None else parameters[alike[0]]
-            for i, model in self._train_alike(X, y, of_group, [seeds[k] for k in alike], shared):
+        for alike in _groups(trainings):
+            for i, model in self._train_alike(X, y, [trainings[k] for k in alike]):
                 yield alike[i], model
 
     def _train_alike(
-        self, X: Rows, y: Labels, weights: FloatArray, seeds: Sequence[int], parameters: Mapping[str, Any]
+        self, X: Features, y: Labels, trainings: Sequence[Training]
     ) -> Iterator[tuple[int, Any]]:
-        done = set()
+        """Train those of the same parameters on the same rows in one call."""
+        first, done = trainings[0], set()
         trained: Iterator[tuple[int, Any]] | None = None
         failure: Exception
         while True:
             # No yield in here: what the receiver raises there is not the model's.
             try:
                 if trained is None:
-                    estimator = with_parameters(self.estimator, parameters)
+                    weights = np.stack([training.weights for training in trainings])
+                    if first.rows is not None:
+                        X, y, made = rows_of(first, X, y)
+                        weights = made[None]
+                    estimator = with_parameters(self.estimator, first.parameters)
                     own = estimator.get_params().get("random_state")
-                    chosen = [own if isinstance(own, Integral) else seed for seed in seeds]
+                    chosen = [own if isinstance(own, Integral) else one.seed for one in trainings]
                     trained = iter(estimator.fit_many(X, y, weights, chosen))
                 k, model = next(trained)
             except StopIteration:
@@ -206,7 +207,7 @@ class ManyTrainer:
             done.add(k)
             yield k, model
             del model  # keep no reference to it here
-        yield from ((k, failure) for k in range(len(weights)) if k not in done)
+        yield from ((k, failure) for k in range(len(trainings)) if k not in done)
 
 
 def _can_be_sent(estimator: Any) -> bool:
@@ -218,17 +219,18 @@ def _can_be_sent(estimator: Any) -> bool:
     return True
 
 
-def _groups(parameters: Sequence[Mapping[str, Any]] | None, n: int) -> list[list[int]]:
-    """The numbers from 0 to n − 1, those of equal parameters together."""
-    if parameters is None:
-        return [list(range(n))]
+def _groups(trainings: Sequence[Training]) -> list[list[int]]:
+    """The numbers of the trainings, those of equal parameters on the same rows together; one that makes its
+    rows is alone."""
     groups: list[list[int]] = []
-    for k in range(n):
-        same = next((group for group in groups if parameters[group[0]] == parameters[k]), None)
-        if same is None:
-            groups.append([k])
+    for k, one in enumerate(trainings):
+        for group in groups:
+            first = trainings[group[0]]
+            if one.rows is None and first.rows is None and one.parameters == first.parameters:
+                group.append(k)
+                break
         else:
-            same.append(k)
+            groups.append([k])
     return groups
 
 
@@ -250,17 +252,8 @@ def resolve_trainer(
             f"{estimator!r} is no scikit-learn estimator: it needs fit, predict and get_params.",
             argument="estimator",
         )
-    _check_can_be_cloned(estimator)
-    routed = with_routed_weights(estimator) if sample_weight_name in (AUTO, "sample_weight") else None
-    if routed is not None:
-        return EstimatorTrainer(routed, "sample_weight", n_jobs, timeout, routed=True)
-    return EstimatorTrainer(estimator, weight_name_of(estimator, sample_weight_name), n_jobs, timeout)
-
-
-def _check_can_be_cloned(estimator: Any) -> None:
-    """Raise if scikit-learn cannot clone the estimator, as each candidate needs its own."""
     try:
-        clone(estimator)
+        clone(estimator)  # as each candidate needs its own
     except (RuntimeError, TypeError) as error:
         advice = "Store its parameters as they are given, in __init__."
         if is_of_library(estimator, "catboost"):
@@ -269,3 +262,65 @@ def _check_can_be_cloned(estimator: Any) -> None:
                 "[…]}), not to the constructor."
             )
         raise UnsupportedEstimatorError(f"{error}. {advice}", argument="estimator") from error
+    routed = with_routed_weights(estimator) if sample_weight_name in (AUTO, "sample_weight") else None
+    if routed is not None:
+        return EstimatorTrainer(routed, "sample_weight", n_jobs, timeout, routed=True)
+    return EstimatorTrainer(estimator, weight_name_of(estimator, sample_weight_name), n_jobs, timeout)
+
+
+def _opposite_weights(weight: FloatArray, seed: int) -> FloatArray:
+    """Weights (n,) very different from `weight` (n,): a random half of the rows counts 39 times the other."""
+    heavy = np.random.default_rng(seed).permutation(len(weight)) % 2 == 0
+    changed: FloatArray = weight * np.where(heavy, 1.95, 0.05)
+    changed *= weight.sum() / changed.sum()
+    return changed
+
+
+def _are_the_same(model: Any, other: Any, X: Features, y: Labels, fold: IntArray | None) -> bool:
+    """Whether two models, trained alike but for very different weights, are the same: they ignore weights.
+
+    Their predictions on training rows are compared. Predictions that are only labels, or that repeat the
+    training targets (a fully grown tree), can be equal although weights are used: then everything that the
+    fitted models hold is compared.
+    """
+    trained: IntArray = np.arange(len(y)) if fold is None else fold
+    n = len(trained)
+    rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]
+    part = read_only(_safe_indexing(X, rows))
+    try:
+        with parallel_config(backend="sequential"):  # threads sum in any order, which changes the last bits
+            answers, others = _answers(model, part), _answers(other, part)
+        if not np.array_equal(answers, others):
+            return False
+        graded = answers.dtype.kind == "f" and not np.isin(answers, (0.0, 1.0)).all()
+        by_heart = answers.ndim == 1 and np.array_equal(answers, np.asarray(y)[rows])
+        return (graded and not by_heart) or _same(model, other)
+    except Exception:
+        return False  # a model that cannot predict fails where it is used, with its own error
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two objects have equal content, with arrays equal bit for bit."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        if a.dtype.names:  # field by field: the bytes between the fields are undefined
+            return all(_same(a[name], b[name]) for name in a.dtype.names)
+        if a.dtype == object:
+            return _same(a.tolist(), b.tolist())
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, float):
+        return a == b or (a != a and b != b)
+    state = a.__getstate__() if hasattr(a, "__getstate__") else None
+    return bool(a == b) if state is None else _same(state, b.__getstate__())
+
+
+def _answers(model: Any, X: Features) -> np.ndarray[Any, Any]:
+    for name in ("decision_function", "predict_proba", "predict"):
+        if hasattr(model, name):
+            return np.asarray(getattr(model, name)(X))
+    raise AttributeError("the model has no predict")

@@ -1,28 +1,71 @@
-"""Example weights by eq. 3: w(x, y; α) = c · π · σ(z(x, y)ᵀ α), with mean one over the training rows."""
+"""Weights of rows for any α: by eq. 3, w(x, y; α) = c · π · σ(z(x, y)ᵀ α), and in other ways.
+
+The factor c makes the mean weight one over the rows that a loss is averaged over. Over the training rows and
+over a fold's training rows, each row counts by the user's own weight u: c = Σu / Σ(u·π·σ), so that learned
+weights redistribute the total weight without changing it, and α = 0 with π = 1 gives exactly u. Over a
+mini-batch, as in the authors' scripts, the weighted loss is a weighted mean.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self, TypeGuard
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_expit
 
-from moew._util.state import State, Stateful, has_state, load_state, pack_array, unpack_array
-from moew.data._read_only import read_only
+from moew._util.state import State, Stateful, has_state, load_state, packed, unpack_array
+from moew.data import read_only
 from moew.exceptions import InvalidInputError
-from moew.types import BaseWeights, Columns, Embedding, EmbeddingOfColumns, FloatArray, Labels, Rows, Task
+from moew.types import BaseWeights, Columns, Embedding, Features, FloatArray, Labels, Task
 from moew.weighting._base_weights import checked_base_weights
-from moew.weighting._normalise import mean_over_rows
+
+# Of the paper's random weights, drawn uniformly for each row. The text names no range: this is the scripts'.
+_RANDOM_RANGE = (0.1, 1.9)
+_ABOVE_ZERO = 0.1  # of the spread: how far the lowest target is lifted above zero where not all are positive
+
+
+def mean_over_rows(weights: FloatArray, own: FloatArray | None) -> FloatArray:
+    """1/c: the mean (K,) of weights (K, n) over all training rows, each counted by its own weight (n,)."""
+    if own is None:
+        return np.asarray(weights.mean(axis=1))
+    return np.asarray((weights * own).sum(axis=1) / own.sum())
+
+
+def over_fold(weights: FloatArray, own: FloatArray | None) -> FloatArray:
+    """Weights (K, m) of a fold's rows, which include the user's own weights (m,), with the mean of those."""
+    mean = 1.0 if own is None else own.mean()
+    # Rows cut out of a matrix lie column by column. The sum of a row that lies apart has other last digits
+    # than that of one that is all there is, and a candidate's weights must be the same in every batch.
+    weights = np.ascontiguousarray(weights)
+    return np.asarray(weights * (mean / weights.mean(axis=1, keepdims=True)))
+
+
+def mini_batch_divisor(total: Any, where: Callable[..., Any]) -> Any:
+    """What makes the weights of a mini-batch sum to one: their sum, or 1 if all are zero, so that such a
+    mini-batch adds no gradient. `total` is an array of NumPy, JAX or PyTorch, `where` its function."""
+    return where(total == 0, 1.0, total)
+
+
+class _OfFields(Stateful):
+    """A weight function whose fields are its state."""
+
+    state_home = "moew.weighting"
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether the weights depend on per-row columns beside X."""
+        return False
+
+    def _content(self) -> State:
+        return {name: packed(value) for name, value in vars(self).items()}
 
 
 @has_state
 @dataclass(frozen=True, eq=False)  # == of arrays is an array
-class WeightFunction(Stateful):
+class WeightFunction(_OfFields):
     """The weight function w(x, y) for one α, with c, embedding and base weights fixed."""
-
-    state_home = "moew.weighting"
 
     alpha: FloatArray  # (d,)
     log_top: float  # log of the highest σ(zᵀα) of a training row
@@ -38,40 +81,27 @@ class WeightFunction(Stateful):
 
     @property
     def takes_columns(self) -> bool:
-        """Whether the weights depend on per-row columns beside X."""
-        return takes_columns(self.embedding)
+        return bool(getattr(self.embedding, "takes_columns", False))
 
     @property
     def wanted_columns(self) -> tuple[str, ...]:
         """Names of columns that the embedding was asked for, of X or beside it."""
         return tuple(getattr(self.embedding, "wanted_columns", ()))
 
-    def __call__(self, X: Rows, y: Labels, columns: Columns | None = None) -> FloatArray:
+    def __call__(self, X: Features, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The weights (n,) of any rows; their mean over the training rows is one.
 
         `columns`, name → (n,), are those that the embedding had in training, if it takes any and X does not
-        have them.
-
-        Infinite if an extreme α favours a new row by more than a factor of 1e308.
+        have them. Infinite if an extreme α favours a new row by more than a factor of 1e308.
         """
-        Z = _coordinates(self.embedding, X, y, columns)
+        Z = self.embedding.transform(X, y, **_taken(self.embedding, columns))
         pi = checked_base_weights(self.base_weights.weights(X, y), len(y), type(self.base_weights).__name__)
         log_sigma = _log_sigma(Z, self.alpha[None, :])
         with np.errstate(over="ignore"):
             return np.asarray(_relative(pi, log_sigma, np.array([self.log_top]))[0] / self.mean)
 
-    def _content(self) -> State:
-        return {
-            "alpha": pack_array(self.alpha),
-            "log_top": self.log_top,
-            "mean": self.mean,
-            "embedding": self.embedding.state(),
-            "base_weights": self.base_weights.state(),
-        }
-
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        """The weight function that `state()` described."""
         return cls(
             unpack_array(state["alpha"]),
             float(state["log_top"]),
@@ -81,21 +111,13 @@ class WeightFunction(Stateful):
         )
 
 
-def takes_columns(embedding: object) -> TypeGuard[EmbeddingOfColumns]:
-    """Whether the embedding takes per-row columns."""
-    return bool(getattr(embedding, "takes_columns", False))
-
-
-def _coordinates(embedding: Embedding, X: Rows, y: Labels, columns: Columns | None) -> FloatArray:
-    if takes_columns(embedding):
-        return embedding.transform(X, y, columns=columns)
-    return embedding.transform(X, y)
+def _taken(embedding: Embedding, columns: Columns | None) -> dict[str, Any]:
+    """The columns as an argument, if the embedding takes any."""
+    return {"columns": columns} if getattr(embedding, "takes_columns", False) else {}
 
 
 class ExampleWeighting:
     """Computes the weights of the training rows, and the weight function, for any α.
-
-    `fit` fits the embedding and the base weights.
 
     Examples
     --------
@@ -115,28 +137,27 @@ class ExampleWeighting:
 
     def fit(
         self,
-        X: Rows,
+        X: Features,
         y: Labels,
-        X_val: Rows = None,
+        X_val: Features = None,
         y_val: Labels = None,
         *,
         task: Task,
         sample_weight: Any = None,
         columns: Columns | None = None,
     ) -> Self:
-        """Fit on the n training rows and the validation rows; `sample_weight` (n,) are the user's weights.
+        """Fit embedding and base weights on the n training rows and the validation rows.
 
-        `columns`, name → (n,), are columns of the training rows for an embedding that takes them.
+        `sample_weight` (n,) are the user's weights; `columns`, name → (n,), are columns of the training rows
+        for an embedding that takes them.
         """
         self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
         X, y, X_val, y_val = (read_only(part) for part in (X, y, X_val, y_val))
         pi = self.base_weights.fit_weights(X, y, X_val, y_val, task=task)
-        if takes_columns(self.embedding):
-            columns = {name: read_only(values) for name, values in (columns or {}).items()}
-            self.embedding.fit(X, y, task=task, columns=columns)
-        else:
-            self.embedding.fit(X, y, task=task)
-        self.Z_ = _coordinates(self.embedding, X, y, columns)
+        if taken := _taken(self.embedding, columns):
+            taken["columns"] = {name: read_only(values) for name, values in (columns or {}).items()}
+        self.embedding.fit(X, y, task=task, **taken)
+        self.Z_ = self.embedding.transform(X, y, **taken)
         self.pi_ = checked_base_weights(pi, len(y), type(self.base_weights).__name__)
         return self
 
@@ -238,3 +259,152 @@ def _checked_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None
             argument="sample_weight",
         )
     return u
+
+
+@has_state
+@dataclass(frozen=True)
+class AveragedWeights(_OfFields):
+    """The average of several weight functions by their votes, which sum to one."""
+
+    functions: tuple[Any, ...]
+    votes: tuple[float, ...]
+
+    @property
+    def takes_columns(self) -> bool:
+        return any(function.takes_columns for function in self.functions)
+
+    @property
+    def wanted_columns(self) -> tuple[str, ...]:
+        """Names of columns that the embedding was asked for, of X or beside it."""
+        each = [getattr(function, "wanted_columns", ()) for function in self.functions]
+        return tuple(dict.fromkeys(name for names in each for name in names))
+
+    def __call__(self, X: Features, y: Labels, columns: Any = None) -> FloatArray:
+        """The weights (n,) of any rows."""
+        total = np.zeros(len(y))
+        for function, vote in zip(self.functions, self.votes, strict=True):
+            total += vote * function(X, y, columns)
+        return total
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        return cls(tuple(load_state(one, objects) for one in state["functions"]), tuple(state["votes"]))
+
+
+@has_state
+@dataclass(frozen=True)
+class TrainingRowsOnly(_OfFields):
+    """In place of the weights of new rows, where only training rows have any."""
+
+    def __call__(self, X: Features, y: Labels, columns: Any = None) -> FloatArray:
+        """Raises: there are none."""
+        raise InvalidInputError(
+            "what is selected was trained with weights that are made for the training rows: other rows have "
+            "none. Those of the training rows are sample_weight_.",
+            argument="X",
+        )
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        return cls()
+
+
+@has_state
+@dataclass(frozen=True)
+class PowerWeights(_OfFields):
+    """The weight function ((y + shift) / scale)^exponent / mean, which does not look at X.
+
+    Targets below `lowest`, that of the training rows, count as the lowest.
+    """
+
+    exponent: float
+    shift: float
+    scale: float
+    mean: float
+    lowest: float
+
+    def __call__(self, X: Features, y: Labels, columns: Any = None) -> FloatArray:
+        """The weights (n,) of any rows."""
+        target = np.maximum(np.asarray(y, dtype=np.float64), self.lowest)
+        return np.asarray(_powers(target, self.shift, self.scale, np.array([self.exponent]))[0] / self.mean)
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        return cls(**{one.name: state[one.name] for one in fields(cls)})
+
+
+class PowersOfTarget:
+    """Weights y^α of the training rows for any exponent α, times the user's weights.
+
+    Targets that are not all positive are lifted above zero first.
+
+    Examples
+    --------
+    >>> PowersOfTarget(np.array([1.0, 2.0, 3.0])).training_weights(np.array([[0.0], [1.0]])).tolist()
+    [[1.0, 1.0, 1.0], [0.5, 1.0, 1.5]]
+    """
+
+    n_dims = 1
+
+    def __init__(self, y: Labels, sample_weight: FloatArray | None = None) -> None:
+        target = np.asarray(y, dtype=np.float64)
+        self.y, self.sample_weight = target, sample_weight
+        self.lowest = float(target.min())
+        # Targets that differ in their last digits only have no spread to speak of.
+        spread = max(float(target.std()), 1e-9 * float(np.abs(target).max())) or 1.0
+        self.shift = 0.0 if self.lowest > 0 else _ABOVE_ZERO * spread - self.lowest
+        self.scale = float(np.median(target + self.shift))
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The weights (K, n) for exponents (K, 1), each of mean one by the user's weights."""
+        powers, mean = self._learned(np.asarray(alphas)[:, 0])
+        weights = powers / mean[:, None]
+        return weights if self.sample_weight is None else weights * self.sample_weight
+
+    def weight_function(self, alpha: FloatArray) -> PowerWeights:
+        """The weight function for one exponent (1,)."""
+        exponent = float(np.asarray(alpha)[0])
+        _, mean = self._learned(np.array([exponent]))
+        return PowerWeights(exponent, self.shift, self.scale, float(mean[0]), self.lowest)
+
+    def _learned(self, exponents: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The powers (K, n) of the training rows, and their means (K,)."""
+        powers = _powers(self.y, self.shift, self.scale, exponents)
+        return powers, mean_over_rows(powers, self.sample_weight)
+
+
+def _powers(y: Labels, shift: float, scale: float, exponents: FloatArray) -> FloatArray:
+    lifted = np.asarray(y, dtype=np.float64) + shift
+    # A factor of a million in the target is as much as a weight can tell apart.
+    return np.asarray((np.clip(lifted, 1e-6 * scale, 1e6 * scale) / scale) ** exponents[:, None])
+
+
+class ListedWeighting:
+    """One of several weights (K, n), which the nearest whole number to |α| names, times the user's own."""
+
+    n_dims = 1
+
+    def __init__(self, weights: FloatArray, own: FloatArray | None = None) -> None:
+        self.weights = weights if own is None else weights * own
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """The weights (K, n) for alphas (K, 1)."""
+        places = np.rint(np.abs(alphas[:, 0])).astype(int)
+        return np.asarray(self.weights[np.minimum(places, len(self.weights) - 1)])
+
+
+class RandomWeighting:
+    """The paper's random weights of n rows; α and `seed` together seed the random numbers."""
+
+    n_dims = 1
+
+    def __init__(self, n: int, own: FloatArray | None, seed: int) -> None:
+        self.weights = np.ones(n) if own is None else own
+        self.seed = seed
+
+    def training_weights(self, alphas: FloatArray) -> FloatArray:
+        """Random weights (K, n) for alphas (K, 1), times the user's own weights."""
+        bits = np.ascontiguousarray(alphas).view(np.uint32)
+        rngs = [np.random.default_rng([self.seed, *row.tolist()]) for row in bits]
+        drawn = np.stack([rng.uniform(*_RANDOM_RANGE, len(self.weights)) for rng in rngs])
+        return np.asarray(drawn * self.weights)

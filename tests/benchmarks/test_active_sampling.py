@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmark_modules import importable, load_problems
+from benchmark_modules import importable
 from sklearn.linear_model import LogisticRegression
 
 with importable():
     import active_sampling as active
-
-problems = load_problems()
-SMALL = active.Plan(start=40, picked=10, rounds=1, pool=100, validation=40, n_batches=1, batch_size=3)
+    import one_kind_problems as problems
+SMALL = active.Plan(start=40, picked=10, rounds=1, pool=100, validation=40, n_candidates=3, batch_size=3)
 
 
 def small_table():
@@ -37,10 +36,12 @@ def test_a_small_benchmark_writes_lines_goes_on_and_prints_tables(tmp_path, smal
     path = tmp_path / "results.csv"
     lines = active.read_lines(path)
     assert len(lines) == 2 * (6 * 2 + 1)
-    for repeat in (0, 1):  # all ways begin with the same rows, and get as many
-        of_ways = [line for line in lines.values() if line.repeat == repeat and line.way != active.WHOLE]
-        assert len({(line.moew, line.plain) for line in of_ways if line.round == 0}) == 1
-        assert {(line.round, line.labelled) for line in of_ways} == {(0, 40), (1, 50)}
+    for repeat in (0, 1):  # all strategies begin with the same rows, and get as many
+        of_strategies = [
+            line for line in lines.values() if line.repeat == repeat and line.strategy != active.WHOLE
+        ]
+        assert len({(line.moew, line.plain) for line in of_strategies if line.round == 0}) == 1
+        assert {(line.round, line.labelled) for line in of_strategies} == {(0, 40), (1, 50)}
         assert lines["small", repeat, active.WHOLE, 1].labelled == 140
     written = path.read_text(encoding="utf-8")
     path.write_text(written.rsplit(",", 3)[0], encoding="utf-8")  # a run that was ended while writing
@@ -67,10 +68,10 @@ def test_picked_rows_do_not_depend_on_the_labels_of_the_pool():
     )
     pool = rows.take(np.arange(40, 140))
     weights = active.pool_weights(search, pool)
-    for way in (active.RANDOM, *active.PICKING):
-        picked = active.pick(way, search, pool, weights, 10, 5)
+    for strategy in (active.RANDOM, *active.PICKING):
+        picked = active.pick(strategy, search, pool, weights, 10, 5)
         assert len(set(picked.tolist())) == 10
-        other = active.pick(way, search, replace(pool, y=1 - pool.y), weights, 10, 5)
+        other = active.pick(strategy, search, replace(pool, y=1 - pool.y), weights, 10, 5)
         np.testing.assert_array_equal(picked, other)
     highest = active.pick(active.HIGHEST, search, pool, weights, 10, 5)
     assert weights[highest].min() >= np.delete(weights, highest).max()
@@ -94,9 +95,9 @@ def test_the_first_rows_hold_every_class():
 def test_gains_are_positive_where_better_and_averaged_over_rounds():
     problem = replace(SMALL_PROBLEM, metric=problems.cost)
     lines = {
-        ("small", repeat, way, at): active.Line("small", repeat, way, at, 10, value, 0.0)
+        ("small", repeat, strategy, at): active.Line("small", repeat, strategy, at, 10, value, 0.0)
         for repeat in (0, 1)
-        for way, at, value in (
+        for strategy, at, value in (
             (active.RANDOM, 1, 0.5),
             (active.RANDOM, 2, 0.4),
             (active.SUGGEST, 1, 0.3 + repeat),

@@ -19,6 +19,7 @@ def said(backends, faults):
     return done.stdout
 
 
+@pytest.mark.heavy
 def test_faults_on_this_machine():
     faults = ("sys.exit", "KeyboardInterrupt", "a model that cannot be sent", "is killed", "hangs")
     found = said("two", faults)

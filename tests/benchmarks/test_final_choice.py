@@ -6,24 +6,32 @@ import numpy as np
 import pytest
 from benchmark_modules import importable
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch, Rows
 
 with importable():
     import final_choice
     from radius import PROBLEMS
 
-SMALL = {"validation": None, "guard": False, "honest": None, "base_weights": "uniform", "radius": 3.0}
+SMALL = {
+    "evaluate_on": "validation",
+    "strategies": "example weights",
+    "honest": None,
+    "base_weights": "uniform",
+    "radius": 3.0,
+}
 
 
 def search_for(name, final, *, slow=True):
     settings = PROBLEMS[name].settings()
     settings["metric"] = replace(settings["metric"], slow=slow)
-    return ExampleWeightSearch(**settings, **SMALL, final=final, n_batches=3, batch_size=6, random_state=0)
+    return MetricSearch.from_settings(
+        **settings, **SMALL, final=final, n_candidates=18, batch_size=6, random_state=0
+    )
 
 
 def fitted_score(search, training, validation, test):
-    search.fit(*training[:2], X_val=validation[0], y_val=validation[1], metadata_val=validation[2])
-    return search.metric_value(*test[:2], metadata=test[2])
+    search.fit(*training[:2], validation=Rows(validation[0], validation[1], columns=validation[2]))
+    return search.metric_value(*test[:2], columns=test[2])
 
 
 @pytest.mark.parametrize("name", ["digits", "toy", "money"])  # decisions of the model, scores, a rule
@@ -39,5 +47,5 @@ def test_final_choices_score_as_those_of_the_search(name):
     for final in ("average", "ensemble"):
         search = search_for(name, final, slow=False)
         assert scores[final] == pytest.approx(fitted_score(search, *rows), rel=1e-9)
-        assert max(way.n_members for way in search.result_.ways) > 1
+        assert max(strategy.n_members for strategy in search.result_.strategies) > 1
         assert scores[final] != scores["single best"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmark_modules import importable
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 
 with importable():
     import fuzz
@@ -27,8 +27,9 @@ with importable():
         find_case(_place)  # they are imported when a case of their kind is run
 
 
-def test_a_sample_of_all_kinds_has_no_findings_and_is_not_run_again(tmp_path):
-    cases = list(fuzz.list_cases(60))
+@pytest.mark.parametrize("n", [24, pytest.param(60, marks=pytest.mark.heavy)])
+def test_a_sample_of_all_kinds_has_no_findings_and_is_not_run_again(n, tmp_path):
+    cases = list(fuzz.list_cases(n))
     assert {kind for kind, _ in cases} == set(KINDS)
     records = fuzz.fuzz(cases, tmp_path, jobs=0)
     found = [record for record in records.values() if record.outcome in FINDINGS]
@@ -40,7 +41,7 @@ def test_a_sample_of_all_kinds_has_no_findings_and_is_not_run_again(tmp_path):
     assert {key: record.outcome for key, record in again.items()} == {
         key: record.outcome for key, record in records.items()
     }
-    assert "| all | 60 |" in fuzz.table(list(again.values()))
+    assert f"| all | {n} |" in fuzz.table(list(again.values()))
 
 
 def test_a_run_that_was_cut_off_goes_on(tmp_path):
@@ -66,19 +67,20 @@ def test_a_case_ends_the_same_again(kind):
         assert one.outcome == other.outcome
 
 
+@pytest.mark.heavy
 def test_wrong_scores_weights_and_errors_are_found(monkeypatch):
     def found(kind, n=12):
         records = [run_case(kind, seed, KINDS[kind][0]) for seed in range(n)]
         return [record for record in records if record.outcome in FINDINGS]
 
     with monkeypatch.context() as patch:
-        keep = ExampleWeightSearch._keep
+        keep = MetricSearch._keep
 
         def better(search, fitted):
             keep(search, fitted)
             search.best_score_ += 0.1
 
-        patch.setattr(ExampleWeightSearch, "_keep", better)
+        patch.setattr(MetricSearch, "_keep", better)
         records = found("fit")
         assert records and {record.outcome for record in records} == {WRONG}
         assert any("best score" in record.message for record in records)
@@ -107,6 +109,7 @@ def test_a_store_that_is_believed_is_found(monkeypatch):
             fuzz_loaders._run_case(np.random.default_rng(0), run)
 
 
+@pytest.mark.heavy
 def test_hangs_and_crashes_are_recorded_and_the_others_go_on(tmp_path):
     places = {name: f"planted_cases:{name}" for name in ("works", "leaves", "sleeps", "is_wrong")}
     kinds = ["works", "leaves", "works", "sleeps", "is_wrong", "works"]
@@ -117,6 +120,7 @@ def test_hangs_and_crashes_are_recorded_and_the_others_go_on(tmp_path):
     assert "status 3" in records["leaves", 1].message and "five" in records["is_wrong", 4].message
 
 
+@pytest.mark.heavy
 def test_one_case_is_shown_and_the_exit_status_tells_of_findings(tmp_path, capsys):
     assert fuzz.main(["--only", "readers:0"]) == 0
     with importable():

@@ -1,15 +1,12 @@
 """A sample of the kill benchmark: searches that are killed and started again find the same bits."""
 
 import importlib.util
-import inspect
 import itertools
 import sys
 from collections import Counter
 
 import pytest
 from benchmark_modules import importable
-
-from moew import ExampleWeightSearch
 
 if not sys.platform.startswith("linux"):
     pytest.skip("looks into /proc", allow_module_level=True)
@@ -18,8 +15,6 @@ with importable():
     import kill_cases
     import killed_workers
     import kills
-
-NO_JOIN = "join" not in inspect.signature(ExampleWeightSearch).parameters
 
 
 def seeds_of(n=1, *, n_jobs=1, **wanted):
@@ -45,7 +40,7 @@ def test_a_case_follows_from_its_seed_and_all_kinds_are_drawn():
     assert cases == [kill_cases.draw_case(seed) for seed in range(500)]
     assert {case.setting for case in cases} == set(kill_cases.all_settings())
     kinds = Counter((case.setting.storage, case.kills[0].name) for case in cases)
-    assert len(kinds) == 9 and min(kinds.values()) > 30
+    assert len(kinds) == 6 and min(kinds.values()) > 30
     assert {len(case.kills) for case in cases} == {1, 2, 3}
     assert {(kill.name, kill.to_all) for case in cases for kill in case.kills} == {
         (name, to_all) for name in kill_cases.SIGNALS for to_all in (False, True)
@@ -55,8 +50,8 @@ def test_a_case_follows_from_its_seed_and_all_kinds_are_drawn():
 @pytest.mark.heavy
 def test_killed_searches_find_the_same_bits(tmp_path, capsys):
     seeds = [
-        *seeds_of(storage="journal", front="python", signal="KILL"),
-        *seeds_of(storage="journal", front="command line", signal="TERM"),
+        *seeds_of(storage="sqlite", front="python", signal="KILL"),
+        *seeds_of(storage="sqlite", front="command line", signal="TERM"),
         *seeds_of(storage="sqlite", front="python", signal="INT"),
     ]
     tried = kill_cases.try_kills(seeds, tmp_path)
@@ -121,14 +116,13 @@ def test_trainings_are_counted_by_why_they_were_done_again():
         (10, 3.0, "concluding", ""),
         (10, 3.1, "begin", "1-a"),  # for the conclusion
     ]
-    found = killed_workers.Round(0, "journal")
+    found = killed_workers.Round(0, "sqlite")
     killed_workers.count_trainings(found, events, expected, {11})
     assert (found.lost, found.twice, found.beside) == (1, 1, 1)
 
 
 @pytest.mark.heavy
-@pytest.mark.skipif(NO_JOIN, reason="this version has no join=True")
-@pytest.mark.parametrize("storage", ["journal", "sqlite", "postgresql"])
+@pytest.mark.parametrize("storage", ["sqlite", "postgresql"])
 def test_workers_that_are_killed_are_replaced(tmp_path, storage, capsys):
     rounds = killed_workers.try_workers(1, tmp_path, storages=[storage])
     if not rounds:

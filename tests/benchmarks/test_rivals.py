@@ -1,21 +1,22 @@
 """The benchmark of rivals: its judge, its statistics, and a small version of it."""
 
 import math
+import re
 
 import numpy as np
 import pytest
-from benchmark_modules import importable, load_problems
+from benchmark_modules import importable
+from pages import ROOT
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from moew.metrics import precision_at_recall, worst_class_error
 
 with importable():
+    import one_kind_problems as problems
     import rivals
     import rivals_methods as methods
     import rivals_tables as stats
     from rivals_judge import GroupThresholds, Judge, Offsets, Threshold, plain
-
-problems = load_problems()
 
 
 def small_table():
@@ -99,10 +100,10 @@ def test_weights_on_a_line_are_refined_around_the_best():
 
 
 @pytest.mark.parametrize("kind", ["decisions", "shift"])
-def test_judged_rows_are_out_of_fold_or_validation_rows(kind):
+def test_evaluation_rows_are_out_of_fold_or_validation_rows(kind):
     bench = methods.Bench(small_problem("f1", kind), 0)
     watch = methods.Watch()
-    raw = bench.judged(watch)
+    raw = bench.evaluated(watch)
     assert (len(raw), watch.fits) == ((40, 1) if kind == "shift" else (120, 2))
     assert len(raw) == len(bench.y) == len(bench.columns["group"])
     assert math.isfinite(bench.score(raw))
@@ -122,12 +123,12 @@ def test_a_method_that_fails_does_not_stop_the_others(monkeypatch):
 
 def test_a_small_benchmark_writes_lines_and_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        methods, "VARIANTS", {"moew": {"n_batches": 1, "batch_size": 3, "embedding": "label"}}
+        methods, "VARIANTS", {"moew": {"n_candidates": 3, "batch_size": 3, "embedding": "label"}}
     )
     monkeypatch.setattr(methods, "N_POOL", 3)
     problem = small_problem(problems.worst_cell, "groups")
     path = tmp_path / "results.csv"
-    wanted = set(methods.methods_for(problem)) - {"moew 0.1", "moew, guard off"}
+    wanted = set(methods.methods_for(problem)) - {"moew 0.1", "moew, weights alone", *methods.ASKED}
     for split in (0, 1):
         rivals.run_split(problem, split, wanted, None, path)
     lines = stats.read_lines(path)
@@ -212,3 +213,52 @@ def test_gains_shares_bias_and_intervals():
     assert results.honest_bias("p", "moew") == pytest.approx(off.mean() / off.std(ddof=1))
     held, width = results.intervals("p", "moew")
     assert held == pytest.approx(1 / 3) and width == pytest.approx(0.095)
+    gains = results.honest_gains("p", "moew")
+    np.testing.assert_allclose(gains.test, [0.5, 0.49, 0.5])
+    np.testing.assert_allclose(gains.honest, 0.4475)
+    assert gains.held.tolist() == [False, True, False] and gains.has_width.all()
+
+
+def test_the_size_bias_of_test_rows_is_taken_from_their_halves():
+    """An error of 0.5 that is 0.6 on half the rows is biased by 0.1, and is 0.4 on many."""
+    facts = {"greater_is_better": False}
+    lines = {
+        **_lines("unweighted", [1.0, 1.2], **facts),
+        **_lines("moew", [0.5, 0.8], honest=0.45, gain_interval=[0.5, 0.5]),
+    }
+    for key in [("p", 0, "moew"), ("p", 1, "moew")]:
+        lines[key].extra["halves"] = [lines[key].value, lines[key].value + 0.2]
+    results = stats.Results(lines)
+    np.testing.assert_allclose(results.honest_gains("p", "moew").size_bias, -0.1)
+    off = np.array([0.05, 0.35]) - 0.1
+    found = results.honest_bias("p", "moew", without_size_bias=True)
+    assert found == pytest.approx(off.mean() / off.std(ddof=1))
+    assert not results.honest_gains("p", "moew").has_width.any()
+
+
+def test_means_over_problems():
+    mean, margin = stats.over_problems([1.0, math.nan, 3.0])
+    assert mean == 2.0 and margin == pytest.approx(12.706 * 1.0, rel=1e-3)  # t(0.975, 1) times √2 / √2
+    assert math.isnan(stats.over_problems([])[0]) and math.isnan(stats.over_problems([1.0])[1])
+
+
+# The page
+
+
+def test_the_page_ends_with_the_tables_of_the_raw_numbers():
+    names = [problem.name for problem in problems.UNTOUCHED]
+    every = stats.read_lines(ROOT / rivals.OUT / "results.csv")
+    lines = {key: line for key, line in every.items() if key[0] in names}
+    page = (ROOT / "docs/rivals.md").read_text(encoding="utf-8")
+    assert page.partition(rivals.HEADING)[2] == stats.tables(lines, names, "overlap") + "\n"
+
+
+def test_figures_elsewhere_are_those_of_the_page():
+    """Shares in the README's table, and how many searches ended with example weights."""
+    page = (ROOT / "docs/rivals.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shares = re.findall(r"-?\d+ % ± \d+", readme)
+    assert len(shares) >= 6 and all(share in page for share in shares)
+    searches, ended = re.search(r"\| of (\d+) searches .*?\| example weights \| (\d+)", page, re.S).groups()
+    for text in (readme, (ROOT / "docs/when-weights-cannot-help.md").read_text(encoding="utf-8")):
+        assert f"{ended} of {searches} searches" in " ".join(text.split())

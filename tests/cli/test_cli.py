@@ -13,14 +13,14 @@ from moew.exceptions import InvalidInputError, SearchFailedError
 
 
 @pytest.fixture
-def demo_fails(monkeypatch, own_folder):
-    """Make the computation of `moew demo` raise an error."""
+def command_fails(monkeypatch, own_folder):
+    """Make the computation of `moew metrics` raise an error."""
 
     def fail_with(error):
         def fail(*_):
             raise error
 
-        monkeypatch.setattr("moew.cli.demo._read_digits", fail)
+        monkeypatch.setattr("moew.cli.metrics._ours", fail)
 
     return fail_with
 
@@ -38,10 +38,10 @@ def test_help_fits_80_columns_and_lists_all_commands():
     [
         ("nonsense",),
         ("paper",),
-        ("demo", "--repeats", "1"),
-        ("demo", "--repeats", "many"),
-        ("demo", "--jobs", "0"),
-        ("demo", "--model", "network"),
+        ("compare", "--repeats", "1"),
+        ("compare", "--repeats", "many"),
+        ("compare", "--jobs", "0"),
+        ("metrics", "--model", "network"),
     ],
 )
 def test_wrong_usage_ends_with_2(arguments):
@@ -60,8 +60,8 @@ def test_an_interruption_where_python_ignores_exceptions_is_not_lost(monkeypatch
         Ended()
         time.sleep(60)
 
-    monkeypatch.setattr("moew.cli.demo._read_digits", end_an_object)
-    assert "interrupted" in refused("demo", status=130)
+    monkeypatch.setattr("moew.cli.metrics._ours", end_an_object)
+    assert "interrupted" in refused("metrics", status=130)
 
 
 @pytest.mark.parametrize(
@@ -71,31 +71,27 @@ def test_an_interruption_where_python_ignores_exceptions_is_not_lost(monkeypatch
         (SearchFailedError("nothing works"), 1, "nothing works"),
         (OSError("no space"), 1, "no space"),
         (MemoryError(), 1, "MemoryError"),
-        (KeyboardInterrupt(), 130, "run the same command again"),
+        (KeyboardInterrupt(), 130, "nothing was written"),
     ],
 )
-def test_failures_are_one_line(demo_fails, error, status, words):
-    demo_fails(error)
-    line = refused("demo", status=status)
+def test_failures_are_one_line(command_fails, error, status, words):
+    command_fails(error)
+    line = refused("metrics", status=status)
     assert line.count("\n") == 1
     assert line.startswith("moew: ") and words in line
 
 
-def test_a_bug_shows_where_it_is(demo_fails):
-    demo_fails(ZeroDivisionError("a bug"))
+def test_a_bug_shows_where_it_is(command_fails):
+    command_fails(ZeroDivisionError("a bug"))
     with pytest.raises(ZeroDivisionError):
-        moew("demo")
+        moew("metrics")
 
 
-def test_missing_packages_are_named_before_anything_runs(demo_fails, monkeypatch):
-    demo_fails(AssertionError("it ran"))
-    monkeypatch.setattr("moew.cli.demo.find_spec", lambda name: None)
-    assert refused("demo", status=1) == (
-        "moew: the demo draws a figure; install matplotlib with: pip install 'moew[plot]'\n"
-    )
+def test_a_missing_click_is_named_before_anything_runs(command_fails, monkeypatch):
+    command_fails(AssertionError("it ran"))
     monkeypatch.setitem(sys.modules, "click", None)
     with pytest.raises(SystemExit) as ended:
-        cli.main(["demo"])
+        cli.main(["metrics"])
     assert ended.value.code == (
         "moew: the command line needs click; install it with: pip install 'moew[cli]'"
     )
@@ -107,5 +103,5 @@ def test_the_real_command():
 
     shown = moew("--version")
     assert (shown.returncode, shown.stdout) == (0, "moew 0.1.0\n")
-    wrong = moew("demo", "--repeats", "1")
+    wrong = moew("compare", "--repeats", "1")
     assert wrong.returncode == 2 and "--repeats" in wrong.stderr and "Traceback" not in wrong.stderr

@@ -98,7 +98,7 @@ def test_programs_that_are_not_in_their_folder_are_said(project):
     line = refused("fit", *data, "--metric-command", "awk -f score.awk {predictions}", "--drop", "id")
     assert "score.awk" in line and line.count("\n") == 1
     program = ("--metric-command", "awk -F, -f score.awk {predictions}", "--folder", project)
-    assert in_json("fit", *data, "--drop", "id", *program)["moew"]["best"] > 0.5
+    assert in_json("fit", *data, "--drop", "id", *program)["moew"]["apparent"] > 0.5
 
 
 def test_settings_that_are_nested_too_deeply_are_refused(project):

@@ -8,23 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
-from tables import QUICK, in_json, moew, refused, write_classes, write_module, write_numbers
+from tables import QUICK, WITHOUT_FOLDS, in_json, moew, refused, write_classes, write_module, write_numbers
 
 from moew.cli.runs import load_run
-from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
+from moew.search._strategies import CONSTANT, TUNED, UNWEIGHTED
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with the files and a run whose test rows were judged when it was made."""
+    """A folder with the files and a run whose test rows were evaluated when it was made."""
     folder = tmp_path_factory.mktemp("evaluate")
     write_classes(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        model = ("--model", "logistic", "--drop", "amount", "--no-guard")
-        moew("fit", *DATA, "--metric", "balanced_accuracy", *model, *QUICK, "--test", "test.csv")
+        model = ("--model", "logistic", "--drop", "amount", "--strategies", "example weights")
+        moew("fit", *DATA, "--metric", "balanced_accuracy", *model, *WITHOUT_FOLDS, "--test", "test.csv")
         (folder / "train.csv").unlink()  # a run must not need it any more
     return folder
 
@@ -35,28 +35,28 @@ def there(own_folder, home):
     return own_folder
 
 
-def by_way(record):
-    return {one["way"]: one for one in record["models"]}
+def by_strategy(record):
+    return {one["strategy"]: one for one in record["models"]}
 
 
 def test_values_are_the_metrics_of_the_predictions_and_gains_those_of_the_run(home):
     record = in_json("evaluate", "run", "test.csv")
     result = json.loads(Path("run/result.json").read_text())
-    models, y = by_way(record), pd.read_csv("test.csv")["y"]
-    assert {UNWEIGHTED, TUNED, CONSTANT, result["chosen"]} == set(models)
-    assert [way for way, one in models.items() if one["handed_out"]] == [result["chosen"]]
-    for way, options in ((result["chosen"], ()), (UNWEIGHTED, ("--unweighted",))):
+    models, y = by_strategy(record), pd.read_csv("test.csv")["y"]
+    assert {UNWEIGHTED, TUNED, CONSTANT, result["selected"]} == set(models)
+    assert [strategy for strategy, one in models.items() if one["selected"]] == [result["selected"]]
+    for strategy, options in ((result["selected"], ()), (UNWEIGHTED, ("--unweighted",))):
         moew("predict", "run", "test.csv", *options, "--out", "p.csv")
         oracle = balanced_accuracy_score(y, pd.read_csv("p.csv")["prediction"])
-        assert models[way]["value"] == pytest.approx(oracle)
-    tuned = load_run(Path("run")).models_by_way(result["chosen"])[TUNED]
+        assert models[strategy]["value"] == pytest.approx(oracle)
+    tuned = load_run(Path("run")).models_by_strategy(result["selected"])[TUNED]
     decided = tuned.decide(pd.read_csv("test.csv")[["a", "b"]], {})
     assert models[TUNED]["value"] == pytest.approx(balanced_accuracy_score(y, decided))
     assert models[CONSTANT]["value"] == 0.5 and models[CONSTANT]["interval"] == [0.5, 0.5]
     assert models[UNWEIGHTED]["gain"] is None
     tested = result["tested"]
     assert models[UNWEIGHTED]["value"] == tested["unweighted"]
-    assert models[result["chosen"]]["value"] == tested["moew"]
+    assert models[result["selected"]]["value"] == tested["moew"]
     for one in models.values():
         low, high = one["interval"]
         assert 0 <= low <= one["value"] <= high <= 1
@@ -69,7 +69,7 @@ def test_the_interval_of_a_mean_is_the_known_one(there):
     test = pd.read_csv("test.csv")
     settings = Path("run/settings.toml")
     settings.write_text(settings.read_text().replace("balanced_accuracy", "accuracy"))
-    record = by_way(in_json("evaluate", "run", "test.csv"))
+    record = by_strategy(in_json("evaluate", "run", "test.csv"))
     for one in record.values():
         low, high = one["interval"]
         share = one["value"]
@@ -81,19 +81,19 @@ def test_what_is_shown_written_and_warned_of(there):
     done = moew("evaluate", "run", "test.csv", "--out", "scores.csv")
     first, *_ = done.stdout.splitlines()
     assert first == f"balanced_accuracy on {len(pd.read_csv('test.csv'))} rows of test.csv (higher is better)"
-    assert "(handed out)" in done.stdout and "above 0 is better" in done.stdout
+    assert "(selected)" in done.stdout and "above 0 is better" in done.stdout
     assert "warning" not in done.stderr
     written = pd.read_csv("scores.csv")
-    record = by_way(in_json("evaluate", "run", "test.csv"))
-    assert written["way"].tolist() == list(record)
-    np.testing.assert_allclose(written["gain_low"][0], record[written["way"][0]]["gain_interval"][0])
+    record = by_strategy(in_json("evaluate", "run", "test.csv"))
+    assert written["strategy"].tolist() == list(record)
+    np.testing.assert_allclose(written["gain_low"][0], record[written["strategy"][0]]["gain_interval"][0])
     assert "the rows that the choice was made on" in moew("evaluate", "run", "valid.csv").stderr
     pd.read_csv("test.csv").drop(columns="y").to_csv("unlabelled.csv", index=False)
     assert "no column 'y'" in refused("evaluate", "run", "unlabelled.csv")
     assert "the file that is read" in refused("evaluate", "run", "test.csv", "--out", "test.csv")
 
 
-def test_rows_that_cannot_be_judged_end_in_a_line(there):
+def test_rows_that_cannot_be_evaluated_end_in_a_line(there):
     test = pd.read_csv("test.csv")
     test[:1].to_csv("one.csv", index=False)
     assert "at least 2 samples" in refused("evaluate", "run", "one.csv")
@@ -109,8 +109,8 @@ def test_groups_stay_whole(there):
         frame = pd.read_csv(f"{name}.csv")
         frame = pd.concat([frame] * 4).assign(q=np.tile(np.arange(len(frame)), 4))  # each row four times
         frame.to_csv(f"{name}.csv", index=False)
-    common = (*DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *QUICK)
-    moew("fit", *common, "--together", "q", "--out", "whole")
+    common = (*DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *WITHOUT_FOLDS)
+    moew("fit", *common, "--groups", "q", "--out", "whole")
     together = in_json("evaluate", "whole", "test.csv")
     n = len(pd.read_csv("test.csv"))
     assert (together["rows"], together["groups"]) == (n, n // 4)
@@ -124,7 +124,7 @@ def test_groups_stay_whole(there):
 def test_a_metric_that_is_code_is_run_with_trust_alone(there):
     write_classes(there)
     write_module(there, "mine", "def gain(y, decision): return float((y == decision).mean())\n")
-    moew("fit", *DATA, "--metric", "mine:gain", "--model", "logistic", *QUICK, "--out", "own")
+    moew("fit", *DATA, "--metric", "mine:gain", "--model", "logistic", *WITHOUT_FOLDS, "--out", "own")
     assert "run only with --trust" in refused("evaluate", "own", "test.csv")
     record = in_json("evaluate", "own", "test.csv", "--trust")
     assert record["metric"] == "gain"
@@ -150,7 +150,7 @@ def test_numbers(there):
         "ridge",
         *QUICK,
     )
-    record = by_way(in_json("evaluate", "run", "numbers.csv"))
+    record = by_strategy(in_json("evaluate", "run", "numbers.csv"))
     moew("predict", "run", "numbers.csv", "--unweighted", "--out", "p.csv")
     oracle = mean_absolute_error(pd.read_csv("numbers.csv")["y"], pd.read_csv("p.csv")["prediction"])
     assert record[UNWEIGHTED]["value"] == pytest.approx(-oracle)
@@ -159,10 +159,10 @@ def test_numbers(there):
 def test_a_run_of_an_earlier_version_has_two_models(there):
     path = Path("run/parts.json")
     parts = json.loads(path.read_text())
-    del parts["simple_ways"], parts["checksum"], parts["models"]
+    del parts["simple_strategies"], parts["checksum"], parts["models"]
     del parts["schema"]["categories"], parts["schema"]["separator"]
     path.write_text(json.dumps(parts))
-    assert UNWEIGHTED in by_way(in_json("evaluate", "run", "test.csv"))
-    parts["simple_ways"] = {"tuned_decision": None, "constant": "maybe"}
+    assert UNWEIGHTED in by_strategy(in_json("evaluate", "run", "test.csv"))
+    parts["simple_strategies"] = {"tuned_decision": None, "constant": "maybe"}
     path.write_text(json.dumps(parts))
     assert "its constant 'maybe' is no answer" in refused("evaluate", "run", "test.csv", status=1)

@@ -4,15 +4,16 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import tomllib
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
-import optuna
 import pandas as pd
 import pytest
 from sklearn.base import clone
@@ -21,7 +22,9 @@ from sklearn.metrics import roc_auc_score
 from tables import (
     PAPER,
     QUICK,
+    WITHOUT_FOLDS,
     contents,
+    fit_once,
     in_json,
     moew,
     refused,
@@ -31,7 +34,7 @@ from tables import (
     write_numbers,
 )
 
-from moew import ExampleWeightSearch, NetworkClassifier
+from moew import MetricSearch, NetworkClassifier
 from moew.cli.runs import load_run
 from moew.decision import RecallReached, Tuned
 from moew.embedding import AutoencoderEmbedding
@@ -40,7 +43,12 @@ from moew.samplers import GpBucb
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
 LOGISTIC = (*DATA, "--metric", "worst_class_error", "--model", "logistic", "--drop", "amount")
-STUDIES = ("moew", "moew: class weights", "moew: importance weights")  # in the journal
+STUDIES = (
+    "moew",
+    "moew: class weights",
+    "moew: unweighted",
+    *(f"moew: importance weights by {what}" for what in ("label", "features", "both")),
+)  # in the journal
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
@@ -51,10 +59,10 @@ def folder(own_folder):
 
 
 def python_search(model, **settings):
-    settings = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0} | settings
-    search = ExampleWeightSearch(model, metric=worst_class_error(), **settings)
+    settings = {"embedding": "label", "n_candidates": 3, "batch_size": 3, "random_state": 0} | settings
+    search = MetricSearch.from_settings(model, metric=worst_class_error(), **settings)
     train, valid = pd.read_csv("train.csv"), pd.read_csv("valid.csv")
-    return search.fit(train[["a", "b"]], train["y"], X_val=valid[["a", "b"]], y_val=valid["y"])
+    return search.fit(train[["a", "b"]], train["y"], validation=(valid[["a", "b"]], valid["y"]))
 
 
 def report_data():
@@ -66,23 +74,22 @@ def test_a_run_holds_what_it_promises():
     result = json.loads(Path("run/result.json").read_text())
     rows = f"126 validation rows and {result['rows']['out of fold']} training rows out of fold"
     assert f"worst class error on {rows} (lower is better)" in shown
-    for way in result["ways"]:
-        (line,) = (line for line in shown.splitlines() if line.startswith(f"{way['name']} "))
-        assert ("handed out" in line) is way["handed_out"] is (way["name"] == result["chosen"])
-    assert f"{result['candidates']} candidates trained (0 failed). Handed out: {result['chosen']}" in shown
-    assert f"{result['chosen']}, {result['reason']}." in shown
+    for strategy in result["strategies"]:
+        (line,) = (line for line in shown.splitlines() if line.startswith(f"{strategy['name']} "))
+        assert ("selected" in line) is strategy["selected"] is (strategy["name"] == result["selected"])
+    assert f"{result['candidates']} candidates trained (0 failed). Selected: {result['selected']}" in shown
+    assert f"{result['selected']}, {result['reason']}." in shown
     assert "instead of" in shown or "keep the unweighted model" in shown  # the verdict in words
     names = {entry.name for entry in Path("run").iterdir()}
-    assert names >= {"model.skops", "weights.parquet", "study.log", "report.html", "report.json"}
+    assert names >= {"model.skops", "weights.parquet", "study.db", "report.html", "report.json"}
     assert names >= {"settings.toml", "result.json", "parts.json"}
     weights = pd.read_parquet("run/weights.parquet")
     assert list(weights.columns) == ["id", "weight"]
     assert weights["id"].tolist() == pd.read_csv("train.csv")["id"].tolist()
     assert weights["weight"].mean() == pytest.approx(1)
-    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("run/study.log"))
-    studies = [optuna.load_study(study_name=name, storage=storage) for name in STUDIES]
-    assert sum(len(study.trials) for study in studies) == result["candidates"]
-    assert sorted(STUDIES) == sorted(study.study_name for study in storage.get_all_studies())
+    with closing(sqlite3.connect("run/study.db")) as database:
+        studies = dict(database.execute("SELECT name, n_candidates FROM moew_studies"))
+    assert sorted(STUDIES) == sorted(studies) and sum(studies.values()) == result["candidates"]
     assert ["model", "logistic"] in report_data()["settings"]
     page = Path("run/report.html").read_text()
     Path("run/report.html").unlink()
@@ -90,7 +97,7 @@ def test_a_run_holds_what_it_promises():
     assert Path("run/report.html").read_text() == page and "worst class error" in page
     Path("run/report.json").unlink()
     assert "holds no report.json" in refused("report", "run")
-    moew("fit", *LOGISTIC, *QUICK, "--no-guard", "--force")
+    moew("fit", *LOGISTIC, *QUICK, "--strategies", "example weights", "--force")
     assert {row["column"] for row in report_data()["slices"]["columns"]} >= {"amount"}
 
 
@@ -108,11 +115,16 @@ def test_options_of_the_search_arrive(monkeypatch):
         return seen[-1]
 
     plain = settings()
-    own = ExampleWeightSearch(LogisticRegression()).settings
-    for name in ("validation", "final", "guard", "honest", "embedding", "n_batches", "batch_size"):
+    own = MetricSearch(LogisticRegression()).settings
+    for name in ("evaluate_on", "final", "strategies", "honest", "embedding", "n_candidates", "batch_size"):
         assert getattr(plain, name) == getattr(own, name)
-    asked = settings("--folds", "4", "--final", "average", "--no-guard", "--decision", "tuned")
-    assert (asked.validation, asked.final, asked.guard, asked.decision) == (4, "average", False, Tuned())
+    asked = settings(
+        "--folds", "4", "--final", "average", "--strategies", "example weights", "--decision", "tuned"
+    )
+    assert (asked.evaluate_on, asked.final, asked.decision) == (4, "average", Tuned())
+    assert asked.strategies == ("example weights",)
+    assert settings("--batches", "3", "--batch-size", "4").n_candidates == 12
+    assert settings("--batches", "3", "--candidates", "7").n_candidates == 7
     assert plain.n_jobs == "auto" and [settings("--jobs", n).n_jobs for n in (-1, 3)] == [-1, 3]
     assert plain.stop_when is None and settings("--stop-when", "0.002").stop_when == 0.002
     assert plain.sampler == own.sampler
@@ -122,13 +134,14 @@ def test_options_of_the_search_arrive(monkeypatch):
     assert known.sampler == GpBucb(width=2.0, noise="repeats")
     embedding = settings("--embedding", "autoencoder", "--dims", "3", "--trade-off", "0.2").embedding
     assert embedding.get_params() == AutoencoderEmbedding(3, trade_off=0.2).get_params()
-    assert settings("--validation-share", "0.3", "--folds", "auto").validation == 0.3
-    assert settings("--validation", "valid.csv", "--folds", "none").validation is None
-    assert settings("--validation", "valid.csv", "--folds", "3").validation == 3
-    Path("run.toml").write_text('folds = 3\nguard = false\nfinal = "best"\n')
+    assert settings("--validation-share", "0.3", "--folds", "auto").evaluate_on == 0.3
+    assert settings("--validation", "valid.csv", "--folds", "none").evaluate_on == "validation"
+    assert settings("--validation", "valid.csv", "--folds", "3").evaluate_on == 3
+    Path("run.toml").write_text('folds = 3\nstrategies = ["example weights"]\nfinal = "best"\n')
     asked = settings("--config", "run.toml")
-    assert (asked.validation, asked.final, asked.guard) == (3, "best", False)
-    assert settings("--config", "run.toml", "--guard", "--folds", "auto").validation == "auto"
+    assert (asked.evaluate_on, asked.final, asked.strategies) == (3, "best", ("example weights",))
+    asked = settings("--config", "run.toml", "--strategies", "auto", "--folds", "auto")
+    assert (asked.evaluate_on, asked.strategies) == ("auto", "auto")
 
 
 def test_the_papers_settings_are_one_option(monkeypatch):
@@ -144,34 +157,32 @@ def test_the_papers_settings_are_one_option(monkeypatch):
         refused("fit", *LOGISTIC, "--out", "far", *options, "--force", status=1)
         return seen[-1]
 
-    wanted = ExampleWeightSearch.as_in_the_paper(LogisticRegression()).settings
+    wanted = MetricSearch.as_in_the_paper(LogisticRegression()).settings
     found = settings("--as-in-the-paper")
-    ours = ("estimator", "metric", "embedding", "storage", "sample_weight_name", "n_jobs", "show_progress")
+    ours = ("estimator", "metric", "embedding", "storage", "sample_weight_name", "n_jobs", "verbose")
     for field in fields(wanted):
         if field.name not in (*ours, "random_state"):
             assert getattr(found, field.name) == getattr(wanted, field.name), field.name
     assert found.embedding.get_params() == wanted.embedding.get_params()
-    other = settings("--as-in-the-paper", "--batch-size", "5", "--p", "90", "--dims", "4", "--guard")
-    assert (other.batch_size, other.n_batches, other.guard) == (5, 10, True)
+    other = settings(
+        "--as-in-the-paper", "--batch-size", "5", "--p", "90", "--dims", "4", "--strategies", "auto"
+    )
+    assert (other.batch_size, other.n_candidates, other.strategies) == (5, 50, "auto")
     assert other.sampler == replace(wanted.sampler, p=90)
     assert other.embedding.get_params() == wanted.embedding.set_params(n_dims=4).get_params()
     label = settings("--as-in-the-paper", "--embedding", "label", "--sampler", "random")
     assert label.embedding.standardize is False and label.sampler == "random"
     Path("paper.toml").write_text("as-in-the-paper = true\nbatches = 3\n")
     from_file = settings("--config", "paper.toml", "--radius", "2")
-    assert (from_file.n_batches, from_file.batch_size, from_file.radius, from_file.final) == (
-        3,
-        20,
-        2,
-        "best",
-    )
+    found = (from_file.n_candidates, from_file.batch_size, from_file.radius, from_file.final)
+    assert found == (60, 20, 2, "best")
 
 
 def test_a_run_as_in_the_paper_that_stops_is_repeated_by_its_settings():
     quick = ("--embedding", "label", "--batches", "3", "--batch-size", "3", "--alpha-zero-repeats", "2")
     shown = moew("fit", *LOGISTIC, "--as-in-the-paper", *quick, "--stop-when", "5", "--out", "one").stdout
     first = json.loads(Path("one/result.json").read_text())
-    assert first["chosen"] == "example weights"
+    assert first["selected"] == "example weights"
     assert first["stopped"]["n_candidates"] == 8 and first["stopped"]["n_trainings_saved"] == 3
     assert "stopped after 8 of 11 candidates" in shown
     assert "stopped after 8 of 11 candidates" in Path("one/report.html").read_text()
@@ -200,7 +211,8 @@ def test_the_unweighted_model_is_kept_too():
 
 @pytest.mark.parametrize("model", ["logistic", "random_forest"])
 def test_a_threshold_is_of_the_probability_for_every_model(model):
-    moew("fit", *LOGISTIC, "--model", model, *QUICK, "--decision", "threshold=0.8")
+    few = ("--model-option", "n_estimators=10") if model == "random_forest" else ()
+    moew("fit", *LOGISTIC, "--model", model, *few, *WITHOUT_FOLDS, "--decision", "threshold=0.8")
     decided = in_json("predict", "run", "test.csv")["predictions"]
     likely = np.asarray(decided["probability_yes"]) > 0.8
     assert (np.asarray(decided["prediction"]) == np.where(likely, "yes", "no")).all()
@@ -208,25 +220,14 @@ def test_a_threshold_is_of_the_probability_for_every_model(model):
 
 
 def test_notes_and_names_are_the_same_everywhere():
-    found = in_json(
-        "fit",
-        *DATA,
-        *QUICK,
-        "--metric",
-        "recall",
-        "--positive",
-        "yes",
-        "--model",
-        "logistic",
-        "--honest",
-        "0.3",
-    )
+    recall = ("--metric", "recall", "--positive", "yes", "--model", "logistic")
+    shown = moew("fit", *DATA, *QUICK, *recall, "--honest", "0.3").stdout
+    found = json.loads(Path("run/result.json").read_text())
     assert found["metric"] == "recall of yes"
     assert (
         any("rows were set aside" in note for note in found["notes"])
         and found["notes"] == report_data()["notes"]
     )
-    shown = moew("fit", "--config", "run/settings.toml", "--out", "again").stdout
     held = found["rows"]["set aside"]
     assert (
         f"\nOn {held} rows set aside: unweighted " in shown
@@ -237,14 +238,12 @@ def test_notes_and_names_are_the_same_everywhere():
 
 
 def test_another_metric_does_not_go_on_with_a_run():
-    moew("fit", *LOGISTIC, *QUICK)
-    line = refused(
-        "fit", *DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *QUICK, "--resume"
-    )
+    fit_once("fit", *LOGISTIC, *WITHOUT_FOLDS)
+    line = refused("fit", *LOGISTIC, *WITHOUT_FOLDS, "--metric", "accuracy", "--resume")
     assert "the run was begun with other data, another model or metric" in line and "fingerprint" not in line
 
 
-def test_test_rows_judge_the_delivered_and_the_unweighted_model():
+def test_test_rows_evaluate_the_delivered_and_the_unweighted_model():
     found = in_json("fit", *LOGISTIC, *QUICK, "--test", "test.csv")
     test = pd.read_csv("test.csv")
     predicted = in_json("predict", "run", "test.csv")["predictions"]["prediction"]
@@ -288,12 +287,12 @@ def test_predictions_and_weights_are_those_of_the_python_api():
     )
     np.testing.assert_array_equal(pd.read_parquet("run/weights.parquet")["weight"], fitted.sample_weight_)
     result = json.loads(Path("run/result.json").read_text())
-    assert result["moew"] == {"best": fitted.best_score_, "honest": fitted.honest_score_}
+    assert result["moew"] == {"apparent": fitted.best_score_, "honest": fitted.honest_score_}
 
 
 def test_a_network_is_that_of_the_python_api():
-    fitted = python_search(NetworkClassifier(steps=30))
-    found = in_json("fit", *LOGISTIC, *QUICK, "--model", "network", "--model-option", "steps=30")
+    fitted = python_search(NetworkClassifier(steps=30), evaluate_on="validation")
+    found = in_json("fit", *LOGISTIC, *WITHOUT_FOLDS, "--model", "network", "--model-option", "steps=30")
     assert found["model"] == {"file": "model.json", "needs_trust": False}
     test = pd.read_csv("test.csv")
     columns = in_json("predict", "run", "test.csv")["predictions"]
@@ -315,7 +314,7 @@ def test_models_take_texts_and_gaps_and_are_loaded_without_trust(model, folder):
 
 
 def test_a_column_of_the_metric_feeds_the_embedding():
-    quick = ("--batches", "1", "--batch-size", "4", "--no-guard", "--final", "best")
+    quick = ("--batches", "1", "--batch-size", "4", "--strategies", "example weights", "--final", "best")
     columns = ("--metric-column", "cost=amount", "--embedding", "columns=a,cost")
     moew("fit", *LOGISTIC, *quick, *columns, "--out", "run")
     train = pd.read_csv("train.csv")
@@ -344,7 +343,19 @@ def test_models_stop_early(model, folder):
         "--eval-share",
         0.2,
     )
-    moew("fit", *data, *QUICK, "--no-guard", "--final", "best", "--validation-share", "0.2", "--out", "run")
+    moew(
+        "fit",
+        *data,
+        *QUICK,
+        "--strategies",
+        "example weights",
+        "--final",
+        "best",
+        "--validation-share",
+        "0.2",
+        "--out",
+        "run",
+    )
     trained = load_run(Path("run")).model()[-1]
     if model == "lightgbm":
         assert 1 <= trained.best_iteration_ < 100
@@ -370,20 +381,28 @@ def test_numbers_are_predicted_with_folds(folder):
 
 def test_weights_of_the_users_own_multiply_the_learned_ones():
     train, valid = pd.read_csv("train.csv"), pd.read_csv("valid.csv")
-    settings = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0}
-    fitted = ExampleWeightSearch(NetworkClassifier(steps=20), metric=worst_class_error(), **settings).fit(
-        train[["a", "b"]], train["y"], train["amount"], X_val=valid[["a", "b"]], y_val=valid["y"]
-    )
+    settings = {
+        "embedding": "label",
+        "n_candidates": 3,
+        "batch_size": 3,
+        "random_state": 0,
+        "evaluate_on": "validation",
+    }
+    fitted = MetricSearch.from_settings(
+        NetworkClassifier(steps=20), metric=worst_class_error(), **settings
+    ).fit(train[["a", "b"]], train["y"], train["amount"], validation=(valid[["a", "b"]], valid["y"]))
     valid.drop(columns="amount").to_csv("valid.csv", index=False)
     network = ("--model", "network", "--model-option", "steps=20")
-    done = moew("fit", *LOGISTIC[:-2], *QUICK, *network, "--sample-weight", "amount", "--features", "a,b")
+    done = moew(
+        "fit", *LOGISTIC[:-2], *WITHOUT_FOLDS, *network, "--sample-weight", "amount", "--features", "a,b"
+    )
     assert "the validation file has no column 'amount', so its rows count alike" in done.stderr
     np.testing.assert_array_equal(pd.read_parquet("run/weights.parquet")["weight"], fitted.sample_weight_)
 
 
 def test_more_classes_have_a_probability_each(folder):
     write_classes(folder, 3)
-    moew("fit", *LOGISTIC, *QUICK)
+    moew("fit", *LOGISTIC, *WITHOUT_FOLDS)
     header = moew("predict", "run", "test.csv").stdout.splitlines()[0]
     assert header == "id,prediction,probability_no,probability_perhaps,probability_yes"
 
@@ -403,10 +422,12 @@ def test_the_comparison_needs_test_rows_and_is_recorded():
     line = refused("fit", *LOGISTIC, *QUICK, "--compare")
     assert "--test FILE" in line and not Path("run").exists()
     shown = moew("fit", *LOGISTIC, *QUICK, "--compare", "--repeats", 2, "--test", "test.csv").stdout
-    assert all(word in shown for word in ("uniform", "random", "importance", "moew − uniform on test"))
+    words = ("unweighted", "random weights", "importance weights", "moew − unweighted on test")
+    assert all(word in shown for word in words)
     recorded = json.loads(Path("run/result.json").read_text())["comparison"]
     alone = in_json("compare", "--config", "run/settings.toml")
-    plain = {"uniform", "random", "importance", "tuned decisions", "class weights", "class weights, tuned"}
+    plain = {"unweighted", "tuned decisions", "importance weights", "class weights", "class weights, tuned"}
+    plain.add("random weights")
     assert alone == recorded and set(alone["methods"]) == plain | {"moew"}
     assert report_data()["comparison"] == recorded and report_data()["verdict"]["evidence"] == "test"
     assert recorded["repeats"] == 2
@@ -430,23 +451,23 @@ def test_wrong_usage_leaves_no_trace_and_an_old_run_as_it_was():
     other.loc[3, "y"] = "unheard-of"
     other.to_csv("other.csv", index=False)
     wrong = [word if word != "valid.csv" else "other.csv" for word in LOGISTIC]
-    refused("fit", *wrong, *QUICK)
+    refused("fit", *wrong, *WITHOUT_FOLDS)
     assert not Path("run").exists()
-    moew("fit", *LOGISTIC, *QUICK)
+    fit_once("fit", *LOGISTIC, *WITHOUT_FOLDS)
     before = contents("run")
-    refused("fit", *wrong, *QUICK, "--force")
+    refused("fit", *wrong, *WITHOUT_FOLDS, "--force")
     assert contents("run") == before
 
 
 def test_an_existing_folder_is_refused_and_replaced_only_by_force():
     Path("run").mkdir()
-    moew("fit", *LOGISTIC, *QUICK)  # an empty folder is as good as none
+    moew("fit", *LOGISTIC, *WITHOUT_FOLDS)  # an empty folder is as good as none
     Path("run/notes.txt").write_text("mine")
     before = Path("run/result.json").read_text()
-    line = refused("fit", *LOGISTIC, *QUICK, "--seed", 1)
+    line = refused("fit", *LOGISTIC, *WITHOUT_FOLDS, "--seed", 1)
     assert "--resume" in line and "--force" in line
     assert Path("run/result.json").read_text() == before
-    moew("fit", *LOGISTIC, *QUICK, "--seed", 1, "--force")
+    moew("fit", *LOGISTIC, *WITHOUT_FOLDS, "--seed", 1, "--force")
     assert Path("run/result.json").read_text() != before
     assert Path("run/notes.txt").read_text() == "mine"
     assert "one of them" in refused("fit", *LOGISTIC, "--force", "--resume")
@@ -456,7 +477,7 @@ def test_an_existing_folder_is_refused_and_replaced_only_by_force():
 def test_a_model_of_the_users_own_module_is_loaded_again_in_a_new_process(folder):
     text = "from sklearn.linear_model import LogisticRegression\nclass Mine(LogisticRegression): pass\n"
     write_module(folder, "own_model", text)
-    moew("fit", *DATA, "--metric", "worst_class_error", "--model", "own_model:Mine", *QUICK)
+    moew("fit", *DATA, "--metric", "worst_class_error", "--model", "own_model:Mine", *WITHOUT_FOLDS)
     words = [sys.executable, "-P", "-m", "moew", "predict", "run", "valid.csv", "--trust"]
     done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -479,14 +500,12 @@ class Model(LogisticRegression):
 
 def test_an_interrupted_run_goes_on(folder):
     write_module(folder, "interrupting", INTERRUPTING)
-    arguments = ("fit", *LOGISTIC, *QUICK, "--model", "interrupting:Model")
+    arguments = ("fit", *LOGISTIC, *WITHOUT_FOLDS, "--model", "interrupting:Model")
     whole = in_json(*arguments, "--out", "whole")
     Path("fits").unlink()
     Path("stop").touch()
     assert "`moew resume run` goes on where it stopped" in refused(*arguments, status=130)
-    assert {"study.log", "settings.toml"} == {
-        entry.name for entry in Path("run").iterdir() if entry.is_file()
-    }
+    assert {"study.db", "settings.toml"} == {entry.name for entry in Path("run").iterdir() if entry.is_file()}
     assert "`moew resume run` finishes it" in refused("predict", "run", "test.csv")
     Path("stop").unlink()
     Path("fits").unlink()
@@ -517,22 +536,22 @@ def test_an_interrupted_run_goes_on(folder):
 def test_a_failed_run_ends_with_1_and_keeps_its_study(folder):
     text = "from sklearn.svm import LinearSVC\nclass Model(LinearSVC):\n"
     write_module(folder, "failing", text + "    def fit(self, X, y, sample_weight): 1 / 0\n")
-    line = refused("fit", *LOGISTIC, *QUICK, "--model", "failing:Model", status=1)
+    line = refused("fit", *LOGISTIC, *WITHOUT_FOLDS, "--model", "failing:Model", status=1)
     assert "every candidate so far failed" in line and "ZeroDivisionError" in line
-    assert Path("run/study.log").exists()
+    assert Path("run/study.db").exists()
 
 
 def test_markup_in_data_is_shown_as_it_is(folder):
     write_classes(folder, names=("[bold]no[/bold]", "[/red]", "x"))
     write_module(folder, "odd", "def gain(y, decision): return (y == decision).mean()\n")
     odd = ("--metric", "odd:gain", "--model", "logistic")
-    shown = moew("fit", *DATA, *odd, *QUICK, "--out", "[red]run").stdout
+    shown = moew("fit", *DATA, *odd, *WITHOUT_FOLDS, "--out", "[red]run").stdout
     assert "[red]run" in shown
     assert "[bold]no[/bold]" in moew("predict", "[red]run", "test.csv").stdout
 
 
 def test_in_a_pipe_lines_go_to_stderr_and_json_alone_to_stdout():
-    command = [sys.executable, "-m", "moew", "fit", *LOGISTIC, *QUICK, "--json"]
+    command = [sys.executable, "-m", "moew", "fit", *LOGISTIC, *WITHOUT_FOLDS, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "NO_COLOR": "1"})
     assert done.returncode == 0, done.stderr
     n_models = json.loads(done.stdout)["candidates"]
@@ -574,7 +593,7 @@ def test_a_real_interruption(folder):
     assert said.splitlines()[-1].startswith("moew: interrupted;") and "Traceback" not in said
 
 
-def test_test_rows_that_cannot_be_judged_are_told_before_training(folder):
+def test_test_rows_that_cannot_be_evaluated_are_told_before_training(folder):
     test = pd.read_csv("test.csv")
     test[test["y"] == "no"].to_csv("no.csv", index=False)
     test[:1].to_csv("one.csv", index=False)
@@ -598,6 +617,17 @@ def test_a_metric_that_fails_on_test_rows_alone_leaves_a_whole_run(folder):
 
 
 def test_an_id_that_is_also_a_feature_or_a_cost_stays_a_number():
-    moew("fit", *DATA[:-1], "a", "--metric", "accuracy", "--model", "logistic", *QUICK, "--features", "a,b")
+    moew(
+        "fit",
+        *DATA[:-1],
+        "a",
+        "--metric",
+        "accuracy",
+        "--model",
+        "logistic",
+        *WITHOUT_FOLDS,
+        "--features",
+        "a,b",
+    )
     assert json.loads(Path("run/parts.json").read_text())["schema"]["features"]["a"] == "number"
     moew("predict", "run", "test.csv", "--out", "predicted.csv")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tables import QUICK, in_json, moew, refused, write_classes
+from tables import WITHOUT_FOLDS, fit_once, in_json, moew, refused, write_classes
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy")
-FIT = ("fit", *DATA, "--model", "logistic", *QUICK)
+FIT = ("fit", *DATA, "--model", "logistic", *WITHOUT_FOLDS)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_ids_named_like_a_column_that_is_written_are_refused(name):
 
 @pytest.mark.parametrize("command", ["predict", "weights"])
 def test_new_rows_without_ids_have_numbers(command):
-    moew(*FIT, "--id", "id")
+    fit_once(*FIT, "--id", "id")
     pd.read_csv("test.csv").drop(columns="id").to_csv("nameless.csv", index=False)
     done = moew(command, "run", "nameless.csv")
     assert [line.split(",")[0] for line in done.stdout.splitlines()[:3]] == ["row", "0", "1"]

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import QUICK, in_json, moew, refused, write_classes, write_module
+from tables import WITHOUT_FOLDS, in_json, moew, refused, write_classes, write_module
 
 from moew.cli.runs import load_run
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id")
-LOGISTIC = (*DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *QUICK)
+LOGISTIC = (*DATA, "--metric", "accuracy", "--model", "logistic", "--drop", "amount", *WITHOUT_FOLDS)
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +24,12 @@ def folder(own_folder):
 def test_other_metrics_and_a_bound_are_shown_and_kept():
     others = ("--also", "worst_class_error", "--also", "precision_at_recall=0.5", "--positive", "yes")
     shown = moew("fit", *LOGISTIC, *others, "--constraint", "worst_class_error <= 0.8").stdout
-    assert "worst_class_error of what is handed out: " in shown
+    assert "worst_class_error of the selected model: " in shown
     assert "worst_class_error <= 0.8: kept; worst_class_error with its margin is " in shown
     found = json.loads(Path("run/result.json").read_text())["metrics"]
-    assert list(found["handed_out"]) == ["accuracy", "worst_class_error", "precision_at_recall=0.5"]
+    assert list(found["selected"]) == ["accuracy", "worst_class_error", "precision_at_recall=0.5"]
     assert found["constraints"][0]["keeps"] is True
-    assert found["handed_out"]["worst_class_error"] < found["constraints"][0]["limit"] <= 0.8
+    assert found["selected"]["worst_class_error"] < found["constraints"][0]["limit"] <= 0.8
     assert found["front"]
     decided = pd.read_csv(io.StringIO(moew("predict", "run", "test.csv").stdout))["prediction"]
     truth = pd.read_csv("test.csv")["y"]
@@ -43,11 +43,11 @@ def test_a_metric_of_the_users_can_be_another():
         Path(), "mine", "def share(y_true, decision):\n    return float((decision == 'yes').mean())\n"
     )
     found = in_json("fit", *LOGISTIC, "--also", "mine:share", "--constraint", "mine:share <= 0.99")
-    assert list(found["metrics"]["handed_out"]) == ["accuracy", "mine:share"]
+    assert list(found["metrics"]["selected"]) == ["accuracy", "mine:share"]
 
 
 def test_calibrated_probabilities_are_printed():
-    moew("fit", *LOGISTIC, "--calibrate", "sigmoid", "--no-guard")
+    moew("fit", *LOGISTIC, "--calibrate", "sigmoid", "--strategies", "example weights")
     run = load_run(Path("run"))
     rows = run.rows_to_predict(Path("test.csv"))
     printed = pd.read_csv(io.StringIO(moew("predict", "run", "test.csv").stdout))

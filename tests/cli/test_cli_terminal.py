@@ -48,14 +48,14 @@ def test_lines_break_between_words(columns, monkeypatch, indent):
 
 
 def test_tables_keep_their_words(columns, monkeypatch):
-    head = ("way", "best", "honest", "gain", "± 95 %")
+    head = ("strategy", "apparent", "honest", "gain", "± 95 %")
     rows = [
-        ("example weights, tuned", "0.04762", "0.05366", "handed out", ""),
-        ("constant", "1", "1", "−1", "0"),
+        ("example weights, tuned", "0.04762", "0.05366", "selected", ""),
+        ("constant prediction", "1", "1", "−1", "0"),
     ]
     text = shown_on_a_terminal(monkeypatch, lambda: _shown.show_table(head, rows))
     assert max(len(re.sub("\x1b\\[[0-9;]*m", "", line)) for line in text.splitlines()) <= columns
-    for word in ("0.04762", "0.05366", "handed", "out", "weights", "tuned", "constant", "−1"):
+    for word in ("0.04762", "0.05366", "selected", "weights", "tuned", "constant", "prediction", "−1"):
         assert word in {part.strip(",:") for part in re.sub("\x1b\\[[0-9;]*m", "", text).split()}
 
 
@@ -100,9 +100,9 @@ def test_a_terminal_shows_what_is_done_and_a_pipe_does_not(monkeypatch, own_fold
         "reading train.csv",
         "reading valid.csv",
         "trying the metric on made-up predictions",
-        "choosing the rows to judge on",
+        "choosing the rows to evaluate on",
         "fitting the embedding (label)",
-        "judging the ways and training the final model",
+        "evaluating the strategies and training the final model",
         "making the report",
     ]
     assert "reading" not in done.stderr and "fitting" not in done.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tables import in_json, moew, refused, write_classes
 
-from moew.search._stop import Deadline
+from moew.search._ledger import Deadline
 
 FIT = ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic", "--embedding")
 FIT += ("label", "--batch-size", "3")

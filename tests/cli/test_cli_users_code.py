@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tables import QUICK, moew, refused, write_classes, write_module
+from tables import WITHOUT_FOLDS, moew, refused, write_classes, write_module
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id", *QUICK)
+DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--id", "id", *WITHOUT_FOLDS)
 LOUD = """
 import os
 from sklearn.linear_model import LogisticRegression
@@ -78,7 +78,9 @@ def alone(*arguments):
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.heavy)])
 def test_what_the_users_code_prints_is_no_result(jobs):
     own = ("--metric", "loud:share", "--model", "loud:Model", "--embedding", "loud:embedding")
-    done = alone("fit", *DATA, *own, "--jobs", jobs, "--json", "--no-guard")
+    done = alone(
+        "fit", *DATA, *own, "--jobs", jobs, "--json", "--strategies", "example weights", "--folds", "auto"
+    )
     assert json.loads(done.stdout)["metric"] == "share"
     for word in ("imported", "training", "as a compiled library would", "scoring", "embedding"):
         assert word in done.stderr
@@ -115,7 +117,7 @@ def test_a_model_that_hangs_is_a_failed_candidate(folder):
     text += "class Hanging(LogisticRegression):\n    def fit(self, X, y, sample_weight=None):\n"
     text += "        time.sleep(1000)\n"
     write_module(folder, "hanging", text)
-    few = ("--batches", "1", "--batch-size", "1", "--folds", "none", "--no-guard")
+    few = ("--batches", "1", "--batch-size", "1", "--folds", "none", "--strategies", "example weights")
     timeout = ("--candidate-timeout", "0.2")
     line = refused(
         "fit", *DATA, *few, "--metric", "accuracy", "--model", "hanging:Hanging", *timeout, status=1

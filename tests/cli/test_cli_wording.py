@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from tables import QUICK, moew, refused, write_classes, write_module, write_numbers
+from tables import PAPER, QUICK, moew, refused, write_classes, write_module, write_numbers
 
 import moew as package
 from moew import cli
-from moew.cli._messages import message_of, say
+from moew.cli._ending import message_of, say
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.metrics import precision_at_recall
 
@@ -44,7 +44,7 @@ def folder(own_folder):
     train.assign(y="no").to_csv("one-class.csv", index=False)
     train.assign(amount=-1).to_csv("negative.csv", index=False)
     train.assign(y=["yes", *["no"] * (len(train) - 1)]).to_csv("rare.csv", index=False)
-    train.assign(y=["old", *train["y"][1:]]).to_csv("other.csv", index=False)
+    pd.read_csv("valid.csv").assign(y="old").to_csv("other.csv", index=False)
     train.to_csv("semicolons.csv", index=False, sep=";")
     return own_folder
 
@@ -52,23 +52,23 @@ def folder(own_folder):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((*TWO, *LOGISTIC, "--metric", "r_squared"), "--metric r_squared cannot judge a classification"),
+        ((*TWO, *LOGISTIC, "--metric", "r_squared"), "--metric r_squared cannot evaluate a classification"),
         (
             (*TWO, *LOGISTIC, "--metric", "r2"),
             "such as ['no', 'yes']: it needs labels that are numbers.",
         ),
-        ((*TWO, *LOGISTIC, "--metric", "worst_band_relative_error"), "cannot judge a classification"),
+        ((*TWO, *LOGISTIC, "--metric", "worst_band_relative_error"), "cannot evaluate a classification"),
         (
             (*TWO, *LOGISTIC, "--metric", "mean_of_selected"),
             "needs y in numbers, such as a graded quality, got",
         ),
         ((*TWO, *LOGISTIC, "--metric", "neg_brier_score"), "--positive LABEL, one of ['no', 'yes']"),
-        ((*NUMBERS, *RIDGE, "--metric", "worst_class_error"), "judges classes, but numbers are predicted"),
+        ((*NUMBERS, *RIDGE, "--metric", "worst_class_error"), "evaluates classes, but numbers are predicted"),
         (
             (*NUMBERS, *RIDGE, "--metric", "accuracy"),
             "such as --metric r_squared, or a classifier",
         ),
-        ((*NUMBERS, *RIDGE, "--metric", "f1"), "--metric f1 cannot judge a regression with"),
+        ((*NUMBERS, *RIDGE, "--metric", "f1"), "--metric f1 cannot evaluate a regression with"),
         (
             (*NUMBERS, *RIDGE, "--metric", "roc_auc"),
             "decision_function or predict_proba, which Ridge does not",
@@ -154,7 +154,7 @@ def test_warnings_speak_of_options():
 
 @pytest.mark.parametrize("metric", ["neg_brier_score", "f1", "average_precision"])
 def test_a_positive_label_is_all_that_was_missing(metric):
-    moew(*TWO, *LOGISTIC, "--metric", metric, "--positive", "yes", "--honest", "none")
+    moew(*TWO, *LOGISTIC, "--metric", metric, "--positive", "yes", "--honest", "none", *PAPER)
 
 
 @pytest.mark.parametrize("metric", ["neg_mean_poisson_deviance", "neg_mean_squared_log_error", "r2"])
@@ -167,14 +167,19 @@ def test_made_up_answers_are_such_as_these_metrics_take(metric):
     [
         (Argument("decision", None), "no --decision"),
         (Argument("decision", "score=0"), "--decision score=0"),
-        (Argument("X_val and y_val"), "--validation"),
-        (Argument("validation"), "--validation-share"),
-        (Argument("validation", 3), "--folds 3"),
+        (Argument("validation"), "--validation"),
+        (Argument("test"), "--test"),
+        (Argument("columns"), "--metric-column"),
+        (Argument("constraints"), "--constraint"),
+        (Argument("evaluate_on"), "--validation-share"),
+        (Argument("evaluate_on", 0.3), "--validation-share 0.3"),
+        (Argument("evaluate_on", 3), "--folds 3"),
+        (Argument("evaluate_on", "validation"), "--folds none"),
         (Argument("pos_label", "no"), "--positive no"),
         (Argument("greater_is_better", False), "--lower-is-better"),
         (Argument("base_weights", "uniform"), "--base-weights uniform"),
         (Argument("alpha_zero_repeats"), "--alpha-zero-repeats"),
-        (Argument("n_batches"), "--batches"),
+        (Argument("n_candidates"), "--candidates"),
         (Argument("random_state"), "--seed"),
         (Argument("on", "train"), "@train"),
         (Argument("join", True), "--join"),
@@ -200,9 +205,9 @@ def test_the_library_names_arguments_that_are_options_here():
     rooms = [path for path in Path(package.__file__).parent.rglob("*.py") if path.parts[-2] != "paper"]
     calls = [node for path in rooms for node in ast.walk(ast.parse(path.read_text())) if _is_argument(node)]
     names = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}
-    assert {"metric", "base_weights", "X_val and y_val"} <= names
+    assert {"metric", "base_weights", "validation", "evaluate_on"} <= names
     of_python = {"on", "sample_weight_name", "radius", "by", "classes", "models", "votes"}
-    of_python |= {"measure", "sigma", "start", "search_space"}
+    of_python |= {"measure", "sigma", "start", "search_space", "strategies"}
     said = {name: say(Argument(name)).split()[0] for name in names - of_python}
     assert {name: option for name, option in said.items() if option not in options} == {}
 
@@ -213,10 +218,10 @@ def _is_argument(node):
 
 def test_labels_are_shown_as_python_writes_them():
     rows = pd.read_csv("one-class.csv")
-    search = package.ExampleWeightSearch(LogisticRegression())
+    search = package.MetricSearch(LogisticRegression())
     with pytest.raises(InvalidInputError, match=r"\('no'\)"):
         search.fit(rows[["a"]], rows["y"].to_numpy(dtype=str))
     metric = precision_at_recall(pos_label=np.str_("old"))
     train = pd.read_csv("train.csv")
     with pytest.raises(InvalidInputError, match="pos_label='old' is not one of"):
-        package.ExampleWeightSearch(LogisticRegression(), metric=metric).fit(train[["a"]], train["y"])
+        package.MetricSearch(LogisticRegression(), metric=metric).fit(train[["a"]], train["y"])

@@ -7,8 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
+from moew.cli._models import MODELS, with_options
 from moew.cli.runs import built_in_model
-from moew.cli.runs._models import MODELS, with_options
 from moew.exceptions import InvalidInputError
 
 X = pd.DataFrame({"a": [0.0, 1.0]})

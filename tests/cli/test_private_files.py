@@ -8,13 +8,23 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import QUICK, moew, write_classes
+from tables import WITHOUT_FOLDS, moew, write_classes
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.cli.runs import read_table
 from moew.cli.runs._tables import write_table
 
-FIT = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", *QUICK)
+FIT = (
+    "fit",
+    "train.csv",
+    "--validation",
+    "valid.csv",
+    "--label",
+    "y",
+    "--metric",
+    "accuracy",
+    *WITHOUT_FOLDS,
+)
 
 
 def mode(path):
@@ -55,10 +65,10 @@ def test_journals_and_saved_searches_are_private_too(no_umask):
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    settings = {"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0}
-    search = ExampleWeightSearch(LogisticRegression(), storage="study.log", **settings)
+    settings = {"embedding": "label", "n_candidates": 2, "batch_size": 2, "random_state": 0}
+    search = MetricSearch.from_settings(LogisticRegression(), storage="study.db", **settings)
     search.fit(X, (X[:, 0] > 0).astype(int)).save("search.moew")
-    assert mode("study.log") == mode("search.moew") == 0o600
+    assert mode("study.db") == mode("search.moew") == 0o600
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights of POSIX")

@@ -13,19 +13,39 @@ import pytest
 import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import PAPER, QUICK, contents, in_json, moew, refused, write_classes, write_module
+from tables import (
+    PAPER,
+    QUICK,
+    WITHOUT_FOLDS,
+    contents,
+    fit_once,
+    in_json,
+    moew,
+    refused,
+    write_classes,
+    write_module,
+)
 
-from moew._util.plain import plain
-from moew.cli import runs
-from moew.cli.runs import built_in_model, load_run, read_table
+from moew._util.state import plain
+from moew.cli.runs import built_in_model, read_table
 from moew.cli.runs._coded_labels import CodedLabels
-from moew.cli.runs._schema import learn_schema, named_columns
+from moew.cli.runs._folder import toml_text
+from moew.cli.runs._schema import Roles, learn_schema, named_columns
 from moew.cli.runs._tables import read_header, write_table
-from moew.cli.runs._toml import toml_text
 from moew.exceptions import InvalidInputError
 from moew.metrics import fpr_gap
 
-FIT = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", *QUICK)
+FIT = (
+    "fit",
+    "train.csv",
+    "--validation",
+    "valid.csv",
+    "--label",
+    "y",
+    "--metric",
+    "accuracy",
+    *WITHOUT_FOLDS,
+)
 EVIL = """
 from pathlib import Path
 from sklearn.linear_model import LogisticRegression
@@ -58,7 +78,7 @@ class Payload:
 
 
 def test_a_pickle_is_loaded_only_when_trusted():
-    moew(*FIT, "--model", "logistic")
+    fit_once(*FIT, "--model", "logistic")
     Path("run/model.skops").unlink()
     Path("run/model.pickle").write_bytes(pickle.dumps(Payload()))
     line = refused("predict", "run", "test.csv")
@@ -96,8 +116,8 @@ def test_a_users_class_is_not_imported_without_trust(folder):
 
 def test_a_users_function_is_not_imported_without_trust(folder):
     write_module(folder, "evil", EVIL)
-    hard = ("--metric", "worst_class_error", "--no-guard")
-    moew(*FIT[:-6], *QUICK[2:], "--embedding", "evil:function", "--model", "logistic", *hard)
+    hard = ("--metric", "worst_class_error", "--strategies", "example weights")
+    moew(*FIT[:-8], *WITHOUT_FOLDS[2:], "--embedding", "evil:function", "--model", "logistic", *hard)
     expected = pd.read_parquet("run/weights.parquet")["weight"]
     assert expected.nunique() > 1
     forget("evil")
@@ -109,7 +129,7 @@ def test_a_users_function_is_not_imported_without_trust(folder):
 
 
 def test_a_folder_made_by_hand_executes_nothing(folder):
-    moew(*FIT, "--model", "logistic")
+    fit_once(*FIT, "--model", "logistic")
     write_module(folder, "evil", EVIL)
     Path("run/settings.toml").write_text(
         'model = "evil:Model"\nmetric-command = "touch executed {predictions}"\n'
@@ -129,7 +149,7 @@ def test_a_folder_made_by_hand_executes_nothing(folder):
 
 @pytest.mark.parametrize("name", ["model.skops", "parts.json"])
 def test_damaged_files_are_said(name):
-    moew(*FIT, "--model", "logistic")
+    fit_once(*FIT, "--model", "logistic")
     Path("run", name).write_text("{")
     assert "damaged" in refused("predict", "run", "test.csv", status=1)
     Path("run", name).write_text("{}")
@@ -159,7 +179,7 @@ def test_texts_of_digits_stay_texts_in_every_file(folder):
     pd.DataFrame({"code": ["01", "2", "x"], "n": [1, 2, 3], "y": ["1", "2", "a"]}).to_csv(
         "t.csv", index=False
     )
-    schema = learn_schema(read_table(Path("t.csv")), Path("t.csv"), label="y")
+    schema = learn_schema(read_table(Path("t.csv")), Path("t.csv"), Roles("y"))
     assert schema.features == {"code": "text", "n": "number"} and schema.label_kind == "text"
     pd.DataFrame({"n": [1.5, None], "code": ["01", None], "y": [1, 2], "other": 1}).to_csv(
         "v.csv", index=False
@@ -172,14 +192,14 @@ def test_texts_of_digits_stay_texts_in_every_file(folder):
 
 def test_the_metrics_texts_of_digits_stay_texts_too(folder):
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "group": ["1", "2", "other"], "y": [0, 1, 1]})
-    schema = learn_schema(frame, Path("t.csv"), label="y", columns={"group": "group"})
+    schema = learn_schema(frame, Path("t.csv"), Roles("y", columns={"group": "group"}))
     for write in (lambda part: part.to_csv("v.csv", index=False), lambda part: part.to_parquet("v.parquet")):
         write(frame[:2].assign(group=[1, 2]))
     for name in ("v.csv", "v.parquet"):
         assert schema.read(Path(name)).columns["group"].tolist() == ["1", "2"]
     assert schema.from_state(json.loads(json.dumps(schema.state()))) == schema
     categories = frame.astype({"group": "category"})
-    assert learn_schema(categories, Path("t.csv"), label="y", columns={"group": "group"}) == schema
+    assert learn_schema(categories, Path("t.csv"), Roles("y", columns={"group": "group"})) == schema
 
 
 def test_a_run_decides_by_the_column_that_it_was_told(folder):
@@ -195,25 +215,13 @@ def test_a_run_decides_by_the_column_that_it_was_told(folder):
     moew("predict", "told", "v.csv", "--out", "p.csv")
     columns = {"group": region[300:]}
     gap = fpr_gap()(rows["y"].to_numpy()[300:], pd.read_csv("p.csv")["prediction"].to_numpy(), columns)
-    assert gap == pytest.approx(json.loads(Path("told/result.json").read_text())["moew"]["best"])
+    assert gap == pytest.approx(json.loads(Path("told/result.json").read_text())["moew"]["apparent"])
 
 
 @pytest.mark.parametrize("command", ["predict", "weights"])
 def test_a_file_is_not_overwritten_by_what_is_read_from_it(folder, command):
     before = Path("valid.csv").read_bytes()
-    moew(
-        "fit",
-        "train.csv",
-        "--label",
-        "y",
-        "--drop",
-        "id",
-        "--metric",
-        "accuracy",
-        "--model",
-        "logistic",
-        *QUICK,
-    )
+    fit_once(*FIT, "--model", "logistic", "--drop", "id")
     assert "is the file that is read" in refused(command, "run", "valid.csv", "--out", "./valid.csv")
     assert Path("valid.csv").read_bytes() == before
 
@@ -244,7 +252,7 @@ def test_files_of_every_kind_give_the_same_rows(name):
     written(name, index=False) if name.endswith(".gz") else written(name)
     path = Path(name)
     table = read_table(path)
-    rows = learn_schema(table, path, label="y").rows(table, path)
+    rows = learn_schema(table, path, Roles("y")).rows(table, path)
     np.testing.assert_array_equal(rows.X["truth"], [1.0, 0.0, np.nan])
     np.testing.assert_array_equal(rows.X["whole"], [1.0, np.nan, 3.0])
     assert rows.X["text"].fillna("–").tolist() == ["u", "–", "v"]
@@ -284,7 +292,7 @@ def test_every_file_is_read_once(monkeypatch):
 
 def test_a_run_is_written_when_all_is_done_and_replaces_the_old_one_then(monkeypatch):
     fit = (*FIT, "--model", "logistic", "--drop", "id")
-    moew(*fit)
+    fit_once(*fit)
     before = contents("run")
 
     def fail(job):
@@ -295,7 +303,7 @@ def test_a_run_is_written_when_all_is_done_and_replaces_the_old_one_then(monkeyp
         patch.setattr("moew.cli.fit.run_comparison", fail)
         assert "no more power" in refused(*again, "--force", status=1).splitlines()[-1]
     assert contents("run") == before
-    new = {"settings.toml", "study.log", "study.log.predictions"}
+    new = {"settings.toml", "study.db"}
     assert {entry.name for entry in Path("run.moew-new").iterdir()} == new
     moew(*again, "--resume")
     assert not Path("run.moew-new").exists() and not Path("run.moew-old").exists()
@@ -306,7 +314,7 @@ def test_dates_are_refused(folder):
     frame = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"]), "y": [0, 1]})
     frame.to_parquet("dates.parquet")
     with pytest.raises(InvalidInputError, match="'when' holds dates; turn it into numbers"):
-        learn_schema(read_table(Path("dates.parquet")), Path("dates.parquet"), label="y")
+        learn_schema(read_table(Path("dates.parquet")), Path("dates.parquet"), Roles("y"))
 
 
 def test_a_name_with_a_comma_stays_whole():
@@ -338,12 +346,7 @@ def test_json_has_no_numbers_that_are_none():
     assert plain(odd) == {"a": None, "b": [3, None], "c": [True]}
 
 
-def test_the_package_names_what_it_has():
-    assert set(runs.__all__) <= set(dir(runs))
-    assert all(getattr(runs, name) is not None for name in runs.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = runs.nonsense
-    assert load_run.__module__ == "moew.cli.runs._finished"
+def test_a_model_that_is_not_for_the_task_is_refused():
     with pytest.raises(InvalidInputError, match="not for regression"):
         built_in_model("logistic", pd.DataFrame({"a": [1.0]}), "regression")
 
@@ -365,7 +368,7 @@ def test_tables_that_are_damaged_anywhere_are_refused_by_name(name):
 
 
 def test_a_digit_that_changed_in_a_run_is_noticed():
-    moew(*FIT, "--model", "logistic")
+    fit_once(*FIT, "--model", "logistic")
     parts = Path("run/parts.json")
     whole = parts.read_text()
     assert set(json.loads(whole)) >= {"models", "checksum"}
@@ -379,7 +382,7 @@ def test_a_digit_that_changed_in_a_run_is_noticed():
 
 
 def test_a_run_without_checksums_is_read_as_before():
-    moew(*FIT, "--model", "logistic")
+    fit_once(*FIT, "--model", "logistic")
     before = moew("predict", "run", "test.csv").stdout
     parts = json.loads(Path("run/parts.json").read_text())
     del parts["models"], parts["checksum"]

@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
-from tables import QUICK, moew, refused, write_classes
+from tables import WITHOUT_FOLDS, moew, refused, write_classes
 
 FIT = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "worst_class_error")
 ODD = [None, "odd", [[1]]]
@@ -21,8 +21,21 @@ def runs(tmp_path_factory):
     try:
         write_classes(folder)
         network = ("--model", "network", "--model-option", "steps=5", "--decision", "recall=0.9")
-        moew(*FIT, *network, "--batches", "1", "--batch-size", "2", "--id", "id", "--out", "network")
-        moew(*FIT, "--model", "logistic", *QUICK, "--id", "id", "--out", "logistic")
+        moew(
+            *FIT,
+            *network,
+            "--batches",
+            "1",
+            "--batch-size",
+            "2",
+            "--final",
+            "best",
+            "--id",
+            "id",
+            "--out",
+            "network",
+        )
+        moew(*FIT, "--model", "logistic", *WITHOUT_FOLDS, "--id", "id", "--out", "logistic")
     finally:
         os.chdir(before)
     return folder

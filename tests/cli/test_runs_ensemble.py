@@ -10,13 +10,23 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import QUICK, contents, moew, refused, write_classes, write_numbers
+from tables import WITHOUT_FOLDS, contents, moew, refused, write_classes, write_numbers
 
 from moew.cli.runs import RunFolder, built_in_model, load_run
 from moew.models import ModelEnsemble
 from moew.saving._model_files import UNWEIGHTED, load_model, model_files, needs_trust, save_model
 
-FIT = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", *QUICK)
+FIT = (
+    "fit",
+    "train.csv",
+    "--validation",
+    "valid.csv",
+    "--label",
+    "y",
+    "--metric",
+    "accuracy",
+    *WITHOUT_FOLDS,
+)
 NAMES = ("logistic", "lightgbm", "xgboost", "network")
 VOTES = [0.1, 0.2, 0.3, 0.4]
 RECORD = Path("run/model.json")

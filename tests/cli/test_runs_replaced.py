@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tables import QUICK, moew, refused, write_classes
+from tables import WITHOUT_FOLDS, fit_once, moew, refused, write_classes
 
-from moew.cli.runs import RunFolder
-from moew.cli.runs import _replace as replacing
+from moew.cli.runs import _folder as replacing
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y", "--drop", "id")
-LOGISTIC = ("fit", *DATA, "--metric", "accuracy", "--model", "logistic", *QUICK)
+LOGISTIC = ("fit", *DATA, "--metric", "accuracy", "--model", "logistic", *WITHOUT_FOLDS)
 NEW, OLD = Path("run.moew-new"), Path("run.moew-old")
 
 
@@ -41,10 +40,10 @@ def interrupt_at(monkeypatch, place):
 
 
 def test_a_forced_run_that_is_killed_twice_leaves_the_older_one(monkeypatch):
-    moew(*LOGISTIC)
+    fit_once(*LOGISTIC)
     before = content()
-    interrupt_at(monkeypatch, "moew.search._conclude.list_ways")
-    assert content() == before and (NEW / "study.log").exists()
+    interrupt_at(monkeypatch, "moew.search._conclude.list_variants")
+    assert content() == before and (NEW / "study.db").exists()
     interrupt_at(monkeypatch, "moew.cli.runs._folder.save_model")
     assert content() == before
     moew("predict", "run", "test.csv")
@@ -58,9 +57,10 @@ def test_a_forced_run_that_is_killed_twice_leaves_the_older_one(monkeypatch):
 
 @pytest.mark.parametrize("n_renames", [0, 1, 2])
 def test_a_swap_that_was_killed_is_completed_at_the_next_start(monkeypatch, n_renames):
-    moew(*LOGISTIC)
+    fit_once(*LOGISTIC, "--seed", 1)
+    Path("run").rename("other")
+    fit_once(*LOGISTIC)
     Path("run/notes.txt").write_text("mine")
-    moew(*LOGISTIC, "--seed", 1, "--out", "other")
     wanted = {**content("other"), "notes.txt": b"mine"}
     Path("other").rename(NEW)
     done = []
@@ -74,7 +74,7 @@ def test_a_swap_that_was_killed_is_completed_at_the_next_start(monkeypatch, n_re
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Path, "rename", counted)
-        replacing.swap(Path("run").resolve(), RunFolder(Path("run")).files().__contains__)
+        replacing._swap(Path("run").resolve())
     if n_renames == 0:  # nothing has happened yet
         assert Path("run/notes.txt").exists() and NEW.exists()
         return
@@ -84,8 +84,8 @@ def test_a_swap_that_was_killed_is_completed_at_the_next_start(monkeypatch, n_re
 
 
 def test_an_interrupted_replacement_is_not_forgotten(monkeypatch):
-    moew(*LOGISTIC)
-    interrupt_at(monkeypatch, "moew.search._conclude.list_ways")
+    fit_once(*LOGISTIC)
+    interrupt_at(monkeypatch, "moew.search._conclude.list_variants")
     shutil.rmtree("run")
     Path("run").mkdir()
     Path("run").rmdir()
@@ -104,7 +104,7 @@ def test_something_in_the_way_of_a_swap_is_said():
 
 
 def test_a_folder_that_cannot_be_renamed_is_refused_before_training(monkeypatch):
-    moew(*LOGISTIC)
+    fit_once(*LOGISTIC)
     with monkeypatch.context() as patch:
         patch.setattr("os.path.ismount", lambda path: True)
         assert "a disk of its own" in refused(*LOGISTIC, "--force")
@@ -114,7 +114,8 @@ def test_a_folder_that_cannot_be_renamed_is_refused_before_training(monkeypatch)
 
 
 def test_a_link_to_a_folder_stays_one():
-    moew(*LOGISTIC, "--out", "real")
+    fit_once(*LOGISTIC)
+    Path("run").rename("real")
     Path("run").symlink_to("real")
     moew(*LOGISTIC, "--seed", 1, "--force")
     assert Path("run").is_symlink() and "seed = 1" in Path("real/settings.toml").read_text()
@@ -122,15 +123,17 @@ def test_a_link_to_a_folder_stays_one():
 
 
 def test_a_wrong_resume_takes_nothing_from_a_finished_run():
-    moew(*LOGISTIC)
-    Path("run/study.log").unlink()
+    fit_once(*LOGISTIC)
+    Path("run/study.db").unlink()
     before = content()
-    refused(*LOGISTIC, "--resume", "--sampler", "grid", "--stop-when", 0.1)
+    refused(*LOGISTIC, "--resume", "--sampler", "random", "--stop-when", 0.1)
     assert content() == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are POSIX")
-@pytest.mark.parametrize(("limit", "name"), [(2_000, "study.log"), (40_000, "run/")])
+@pytest.mark.parametrize(
+    ("limit", "name"), [pytest.param(2_000, "study.db", marks=pytest.mark.heavy), (40_000, "run/")]
+)
 def test_a_full_disk_names_the_file(limit, name):
     code = (
         f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"

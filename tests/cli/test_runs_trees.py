@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
-from tables import QUICK, moew, write_classes
+from tables import PAPER, QUICK, fit_once, write_classes
 
 from moew.exceptions import StateError
 from moew.saving._trees import check_trees
@@ -72,12 +72,21 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "words"), CHANGES)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "changes", "words"),
+    [
+        ("random_forest", *CHANGES[0]),
+        ("random_forest", *CHANGES[1]),
+        ("hist_gradient_boosting", *CHANGES[2]),
+        pytest.param("random_forest", *CHANGES[2], marks=pytest.mark.heavy),
+        pytest.param("hist_gradient_boosting", *CHANGES[0], marks=pytest.mark.heavy),
+        pytest.param("hist_gradient_boosting", *CHANGES[1], marks=pytest.mark.heavy),
+    ],
+)
 def test_a_changed_file_is_refused_and_crashes_nothing(model, changes, words):
     option, change = MODELS[model]
     data = ("train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", "--drop", "id")
-    moew("fit", *data, "--model", model, "--model-option", option, *QUICK)
+    fit_once("fit", *data, "--model", model, "--model-option", option, *QUICK, *PAPER)
     path = Path("run/model.skops")
     types = skops.io.get_untrusted_types(file=path)
     pipeline = skops.io.load(path, trusted=types)

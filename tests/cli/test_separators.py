@@ -10,8 +10,7 @@ from problems import mixed_frame
 from tables import QUICK, in_json, moew, refused
 
 from moew.cli.runs import load_run, read_table
-from moew.cli.runs._separators import separator_from, separator_in
-from moew.cli.runs._tables import read_header, write_table
+from moew.cli.runs._tables import read_header, separator_from, separator_in, write_table
 from moew.exceptions import InvalidInputError
 
 pytestmark = pytest.mark.usefixtures("own_folder")

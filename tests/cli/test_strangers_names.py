@@ -6,9 +6,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tables import QUICK, moew, refused, write_classes
+from tables import WITHOUT_FOLDS, fit_once, moew, refused, write_classes
 
-FIT = ("fit", "train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", *QUICK)
+FIT = (
+    "fit",
+    "train.csv",
+    "--validation",
+    "valid.csv",
+    "--label",
+    "y",
+    "--metric",
+    "accuracy",
+    *WITHOUT_FOLDS,
+)
 REWRITE = "\x1b[1A\x1b[2K\x9b2K\u202eall is well"  # goes up a line and deletes it
 
 
@@ -36,7 +46,7 @@ def rename_the_models_class(path, name):
 
 
 def test_the_question_whether_to_trust_cannot_be_rewritten():
-    moew(*FIT, "--model", "logistic")
+    fit_once(*FIT, "--model", "logistic")
     rename_the_models_class(Path("run/model.skops"), REWRITE)
     line = refused("predict", "run", "test.csv")
     assert "add --trust" in line and "\\x1b[1A\\x1b[2K" in line
@@ -55,7 +65,7 @@ def test_a_folders_own_name_cannot_either():
 def test_names_of_classes_and_settings_are_shown_as_escapes():
     for name in ("train.csv", "valid.csv", "test.csv"):
         Path(name).write_text(Path(name).read_text().replace(",yes", f",yes{REWRITE}"))
-    shown = moew(*FIT[:-6], *QUICK, "--metric", "fpr_gap", "--metric-column", "group=id", status=None)
+    shown = moew(*FIT[:-8], *WITHOUT_FOLDS, "--metric", "fpr_gap", "--metric-column", "group=id", status=None)
     assert_harmless(shown.stdout + shown.stderr)
     done = moew(*FIT, "--model", "logistic")
     assert_harmless(done.stdout + done.stderr)

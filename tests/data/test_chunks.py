@@ -10,17 +10,26 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from problems import mixed_frame, shifted_classes
 from pyarrow.parquet import ParquetFile
+from scipy.sparse import coo_array
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, load_state
-from moew.data import LabelSummary, TableSummary, TabularEncoder, TargetEncoder, iter_chunks, map_chunks
+from moew import MetricSearch, load_state
+from moew.data import (
+    LabelSummary,
+    TableSummary,
+    TabularEncoder,
+    TargetEncoder,
+    iter_chunks,
+    iter_rows,
+    map_chunks,
+)
 from moew.embedding import AutoencoderEmbedding
 from moew.exceptions import InvalidInputError
-from moew.models.networks._predict import run_layers
+from moew.models.networks._layers import run_layers
 
 FRAME, LABELS = mixed_frame(200)
 ARRAY = np.random.default_rng(0).normal(size=(103, 4)).astype(np.float32)
@@ -145,13 +154,13 @@ def test_empty_folders_and_missing_packages_are_reported(tmp_path, monkeypatch):
 
 def test_example_weights_of_chunks_are_those_of_all_rows():
     rows = shifted_classes(120)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         embedding=AutoencoderEmbedding(steps=20),
-        n_batches=1,
+        n_candidates=2,
         batch_size=2,
         random_state=0,
-    ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    ).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     whole = search.example_weights(rows.X_test, rows.y_test)
     for chunk_rows in (1, 100, 10_000):
         parts = list(search.iter_example_weights((rows.X_test, rows.y_test), chunk_rows=chunk_rows))
@@ -173,7 +182,6 @@ def assert_same_columns(got, expected):
         )
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 200), max_size=6), st.booleans())
 def test_encoders_of_any_cut_are_those_of_all_rows(ends, scale):
     frame = FRAME.assign(
@@ -305,9 +313,9 @@ def test_an_embedding_learned_from_chunks_serves_a_search():
     rows = shifted_classes(120)
     embedding = AutoencoderEmbedding(steps=20, batch_size=20, random_state=0)
     embedding.fit_chunks((rows.X, rows.y), task="classification", chunk_rows=60)
-    search = ExampleWeightSearch(
-        LogisticRegression(), embedding=embedding.transform, n_batches=1, batch_size=2, random_state=0
-    ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search = MetricSearch.from_settings(
+        LogisticRegression(), embedding=embedding.transform, n_candidates=2, batch_size=2, random_state=0
+    ).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     Z = search.fitted_.weighting.embedding.transform(rows.X_test, rows.y_test)
     raw = embedding.transform(rows.X_test, rows.y_test)
     slopes = (Z - Z.mean(axis=0)) / (raw - raw.mean(axis=0))
@@ -334,3 +342,34 @@ def test_files_that_are_damaged_anywhere_are_refused(tmp_path):
 def test_a_single_number_is_no_source():
     with pytest.raises(InvalidInputError, match="rows come from"):
         list(iter_chunks(np.array(2)))
+
+
+def test_rows_without_labels_come_from_every_kind_of_source(tmp_path):
+    frame = pd.DataFrame(ARRAY, columns=[*"abcd"])
+    np.save(tmp_path / "X.npy", ARRAY)
+    frame.to_parquet(tmp_path / "X.parquet", row_group_size=50)
+    for source in (
+        ARRAY,
+        frame,
+        [frame[:7], frame[7:7], frame[7:]],
+        lambda: iter([ARRAY[:1], ARRAY[1:]]),
+        tmp_path / "X.npy",
+        tmp_path / "X.parquet",
+        coo_array(ARRAY),
+    ):
+        chunks = list(iter_rows(source, chunk_rows=33))
+        assert all(0 < chunk.shape[0] <= 33 for chunk in chunks)
+        found = [chunk.toarray() if hasattr(chunk, "toarray") else np.asarray(chunk) for chunk in chunks]
+        np.testing.assert_array_equal(np.concatenate(found), ARRAY)
+
+
+def test_rows_without_labels_that_cannot_be_read_are_refused(tmp_path):
+    np.save(tmp_path / "deep.npy", np.ones((2, 3, 4)))
+    for wrong, message in (
+        ((ARRAY, TARGET), "pair came"),
+        ("nothing.npy", "cannot be mapped"),
+        ("rows.csv", r"pandas\.read_csv"),
+        (tmp_path / "deep.npy", "two dimensions"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            list(iter_rows(wrong))

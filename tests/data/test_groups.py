@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import (
     GroupKFold,
@@ -14,11 +14,10 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
-from moew.data import LabelledRows, UserRows, labelled_rows
-from moew.data._groups import columns_of_names, copies_apart
+from moew.data import LabelledRows, Rows, labelled_rows
+from moew.data._groups import bootstrap_rows, columns_of_names, copies_apart
 from moew.data._rows import with_shared_groups
 from moew.data._splits import (
-    bootstrap_rows,
     cross_validation,
     given_validation,
     held_out_validation,
@@ -49,7 +48,6 @@ def check_parts(groups, *parts):
     assert not set(groups[parts[0]]) & set(groups[parts[1]])
 
 
-@settings(max_examples=100, deadline=None)
 @given(grouped(), st.integers(0, 1000))
 def test_halves_hold_whole_groups_and_every_row_once(rows, seed):
     strata, groups = rows
@@ -59,14 +57,12 @@ def test_halves_hold_whole_groups_and_every_row_once(rows, seed):
     assert all(np.array_equal(one, other) for one, other in zip(pair, again, strict=True))
 
 
-@settings(max_examples=100, deadline=None)
 @given(grouped(), st.floats(0.05, 0.95), st.integers(0, 1000))
 def test_a_share_held_out_has_whole_groups_and_every_row_once(rows, share, seed):
     strata, groups = rows
     check_parts(groups, *holdout_split(strata, share, rng(seed), groups=groups))
 
 
-@settings(max_examples=100, deadline=None)
 @given(grouped(most_strata=1), st.integers(0, 1000))
 def test_halves_differ_by_no_more_than_the_largest_group(rows, seed):
     strata, groups = rows
@@ -74,7 +70,6 @@ def test_halves_differ_by_no_more_than_the_largest_group(rows, seed):
     assert abs(len(a) - len(b)) <= np.unique(groups, return_counts=True)[1].max()
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=60), st.integers(0, 1000))
 def test_groups_of_one_row_are_as_balanced_as_rows(codes, seed):
     strata = np.array(codes)
@@ -238,14 +233,13 @@ def test_too_few_groups():
             split()
     few = LabelledRows(X, CLASSES.y, groups=np.arange(ROWS) % 3)
     for task in ("classification", "regression"):
-        with pytest.raises(InvalidInputError, match="validation=4 .* belong to 3 groups.*fewer folds"):
+        with pytest.raises(InvalidInputError, match="evaluate_on=4 .* belong to 3 groups.*fewer folds"):
             cross_validation(task, few, 4, rng())
     alone = LabelledRows(X, CLASSES.y, groups=CLASSES.y)
     with pytest.raises(InvalidInputError, match=r"classes \[0, 1\] have one group each. Give more groups"):
         held_out_validation("classification", alone, 0.3, rng())
 
 
-@settings(max_examples=50, deadline=None)
 @given(grouped(), st.integers(0, 1000))
 def test_a_bootstrap_sample_has_whole_groups(rows, seed):
     _, groups = rows
@@ -280,9 +274,7 @@ def test_a_group_that_is_drawn_twice_is_two_groups(kind):
 
 
 def checked(groups, n=4):
-    return labelled_rows(
-        UserRows(np.ones((n, 1)), np.arange(n) % 2, groups=groups), "classification", "test", ()
-    )
+    return labelled_rows(Rows(np.ones((n, 1)), np.arange(n) % 2, groups=groups), "classification", "test", ())
 
 
 @pytest.mark.parametrize(
@@ -328,7 +320,7 @@ def test_groups_that_cannot_be_used(groups, words):
 
 def pair(training, validation):
     def rows(groups):
-        return UserRows(np.ones((len(groups), 1)), np.ones(len(groups)), groups=groups)
+        return Rows(np.ones((len(groups), 1)), np.ones(len(groups)), groups=groups)
 
     return [rows.groups.tolist() for rows in with_shared_groups(rows(training), rows(validation))]
 

@@ -1,11 +1,11 @@
-"""Rows judged out of fold: every one by a model that has not seen it, nor a row of its group."""
+"""Rows evaluated out of fold: every one by a model that has not seen it, nor a row of its group."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from problems import shifted_classes
 from scipy.sparse import csr_array, csr_matrix
@@ -32,7 +32,6 @@ def some_rows(n, seed, n_groups=None, n_columns=1):
     return LabelledRows(rng.standard_normal((n, n_columns)), y, groups=groups)
 
 
-@settings(max_examples=60)
 @given(
     n=st.integers(8, 60),
     n_given=st.integers(0, 30),
@@ -40,7 +39,7 @@ def some_rows(n, seed, n_groups=None, n_columns=1):
     seed=st.integers(0, 1000),
     share=st.floats(0, 1),
 )
-def test_every_judged_row_is_scored_once_by_a_model_that_was_not_trained_on_it(
+def test_every_evaluated_row_is_scored_once_by_a_model_that_was_not_trained_on_it(
     n, n_given, n_folds, seed, share
 ):
     rng = np.random.default_rng(seed)
@@ -48,26 +47,25 @@ def test_every_judged_row_is_scored_once_by_a_model_that_was_not_trained_on_it(
     data = alone(training)
     if n_given >= 4:
         data = given_validation("classification", training, some_rows(n_given, seed + 1))
-    judged = np.flatnonzero(rng.random(n) <= share)
+    evaluated = np.flatnonzero(rng.random(n) <= share)
     n_before = len(data.validation) if data.given_validation else 0
-    if n_before + len(judged) == 0:
+    if n_before + len(evaluated) == 0:
         return
-    made = out_of_fold(data, judged, n_folds, 5, rng)
+    made = out_of_fold(data, evaluated, n_folds, 5, rng)
     assert made.n_given_rows == n_before
-    np.testing.assert_array_equal(made.validation.X[n_before:], training.X[judged])
+    np.testing.assert_array_equal(made.validation.X[n_before:], training.X[evaluated])
     for folds in (made.folds, made.finalist_folds):
         scored = np.concatenate([fold.scored for fold in folds])
-        np.testing.assert_array_equal(np.sort(scored), np.arange(n_before + len(judged)))
+        np.testing.assert_array_equal(np.sort(scored), np.arange(n_before + len(evaluated)))
         for fold in folds:
             assert len(fold.scored)
-            of_training = judged[fold.scored[fold.scored >= n_before] - n_before]
+            of_training = evaluated[fold.scored[fold.scored >= n_before] - n_before]
             assert not np.isin(of_training, fold.train).any()
             assert set(training.y[fold.train]) == {0, 1}
     assert made.for_finalists.validation is made.validation  # the same rows in the same order
     assert made.for_finalists.folds == made.finalist_folds
 
 
-@settings(max_examples=60)
 @given(
     n=st.integers(12, 60),
     n_groups=st.integers(2, 12),
@@ -92,7 +90,6 @@ def test_groups_are_whole_and_those_on_both_sides_are_scored_by_models_without_t
             assert len(fold.train)
 
 
-@settings(max_examples=60)
 @given(n=st.integers(2, 80), n_strata=st.integers(1, 4), n_folds=st.integers(2, 6), seed=st.integers(0, 99))
 def test_folds_have_the_same_share_of_every_class(n, n_strata, n_folds, seed):
     rng = np.random.default_rng(seed)
@@ -128,15 +125,19 @@ def test_predictions_are_those_of_cross_val_predict():
         np.testing.assert_allclose(found.scores, scores, rtol=2.0**-12)  # they are rounded
 
 
-def test_columns_and_weights_of_one_side_alone_are_left_out():
+def test_columns_of_one_side_alone_are_left_out_and_missing_weights_are_ones():
     first = LabelledRows(np.ones((2, 1)), np.arange(2), np.ones(2), {"a": np.arange(2), "b": np.ones(2)})
     second = LabelledRows(np.zeros((3, 1)), np.arange(3), None, {"a": np.arange(3), "c": np.ones(3)})
     both = stacked_rows(first, second)
-    assert both.sample_weight is None
+    assert both.sample_weight.tolist() == [1, 1, 1, 1, 1]
+    assert stacked_rows(second, first).sample_weight.tolist() == [1, 1, 1, 1, 1]
+    assert stacked_rows(second, second).sample_weight is None
     assert list(both.columns) == ["a"]
     assert both.columns["a"].tolist() == [0, 1, 0, 1, 2]
-    weighted = stacked_rows(first, replace(second, sample_weight=np.full(3, 2.0)))
-    assert weighted.sample_weight.tolist() == [1, 1, 2, 2, 2]
+    # The mean weights are the same: 3 for both.
+    first, second = replace(first, sample_weight=[2.0, 4.0]), replace(second, sample_weight=[1.0, 2.0, 3.0])
+    first, second = (replace(rows, sample_weight=np.array(rows.sample_weight)) for rows in (first, second))
+    assert stacked_rows(first, second).sample_weight.tolist() == [2, 4, 1.5, 3, 4.5]
 
 
 def test_rows_without_groups_beside_rows_with_groups_are_groups_of_their_own():

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.fixes import parse_version
 
-from moew import ExampleWeightSearch
-from moew.data._read_only import read_only
+from moew import MetricSearch, Rows
+from moew.data._columns import read_only
 from moew.decision import MostAccurate
 from moew.exceptions import MoewError
 
@@ -56,24 +56,30 @@ def values(search):
 def scores(transformer, n_jobs=1, **more):
     (X, X_val), y, y_val = frames()
     kept = X.copy(), X_val.copy()
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         make_pipeline(transformer, LogisticRegression()),
         metric="balanced_accuracy",
-        n_batches=2,
+        n_candidates=6,
         batch_size=3,
         random_state=0,
         n_jobs=n_jobs,
         sample_weight_name="logisticregression__sample_weight",
         **{"embedding": "label", **more},
     )
-    search.fit(X, y, X_val=X_val, y_val=y_val)
+    search.fit(X, y, validation=(X_val, y_val))
     pd.testing.assert_frame_equal(X, kept[0])
     pd.testing.assert_frame_equal(X_val, kept[1])
     return values(search)
 
 
-@pytest.mark.parametrize("how", ["column", "places"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("how", "n_jobs"),
+    [
+        ("column", 1),
+        ("places", 2),
+        *(pytest.param(*case, marks=pytest.mark.heavy) for case in (("column", 2), ("places", 1))),
+    ],
+)
 def test_a_step_that_writes_into_its_frame_is_as_good_as_one_that_copies(how, n_jobs):
     np.testing.assert_array_equal(scores(Writer(how), n_jobs), scores(Copying(how)))
 
@@ -108,32 +114,32 @@ class WritesIntoWeights(LogisticRegression):
 
 def fitted(model, n_jobs=1, metric="balanced_accuracy", **more):
     rows = shifted_classes(150)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         model,
         metric=metric,
         embedding="label",
-        n_batches=1,
+        n_candidates=3,
         batch_size=3,
         random_state=0,
         n_jobs=n_jobs,
         **more,
     )
-    return search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    return search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_a_model_that_writes_into_an_array_fails_and_says_so(n_jobs):
     with pytest.raises(MoewError, match="read-only"):
         fitted(WritesIntoArray(), n_jobs)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_weights_are_a_model_s_own(n_jobs):
     kept = values(fitted(WritesIntoWeights(), n_jobs))
     np.testing.assert_array_equal(kept, values(fitted(WritesIntoWeights())))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_array])
 def test_transformers_of_scikit_learn_may_write_into_their_rows(kind, n_jobs):
     rows = shifted_classes(150)
@@ -141,11 +147,16 @@ def test_transformers_of_scikit_learn_may_write_into_their_rows(kind, n_jobs):
 
     def fitted(copy, n_jobs):
         model = make_pipeline(MaxAbsScaler(copy=copy), LogisticRegression())
-        name = "logisticregression__sample_weight"
-        search = ExampleWeightSearch(
-            model, embedding="label", n_batches=2, batch_size=3, random_state=0, n_jobs=n_jobs
-        ).set_params(sample_weight_name=name)
-        return values(search.fit(X, rows.y, X_val=X_val, y_val=rows.y_val))
+        search = MetricSearch.from_settings(
+            model,
+            embedding="label",
+            n_candidates=6,
+            batch_size=3,
+            random_state=0,
+            n_jobs=n_jobs,
+            sample_weight_name="logisticregression__sample_weight",
+        )
+        return values(search.fit(X, rows.y, validation=(X_val, rows.y_val)))
 
     np.testing.assert_array_equal(fitted(False, n_jobs), fitted(True, 1))
     for left, before in ((X, rows.X), (X_val, rows.X_val)):
@@ -164,9 +175,9 @@ class ManyWriters(LogisticRegression):
 def test_a_model_that_trains_many_has_rows_of_its_own():
     (X, X_val), y, y_val = frames()
     kept = X.copy()
-    settings = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
+    settings = {"embedding": "label", "n_candidates": 6, "batch_size": 3, "random_state": 0}
     both = [
-        values(ExampleWeightSearch(model, **settings).fit(X, y, X_val=X_val, y_val=y_val))
+        values(MetricSearch.from_settings(model, **settings).fit(X, y, validation=(X_val, y_val)))
         for model in (ManyWriters(), LogisticRegression())
     ]
     np.testing.assert_array_equal(*both)
@@ -192,14 +203,17 @@ def test_a_scorer_that_writes_into_answers_or_columns_fails_and_destroys_nothing
         return float(np.sum(cost * (y_true == decision)))
 
     rows, cost = shifted_classes(150), np.arange(1.0, len(shifted_classes(150).y_val) + 1)
-    scorers = [make_scorer(brier, response_method="predict_proba"), make_scorer(costly)]
+    scorers = [
+        (make_scorer(brier, response_method="predict_proba"), {}),
+        (make_scorer(costly), {"cost": cost}),
+    ]
     copied = parse_version(sklearn.__version__) < parse_version("1.8")  # columns, before they are passed on
-    for metric in scorers[:1] if copied else scorers:
-        search = ExampleWeightSearch(LogisticRegression(), metric=metric, n_batches=1, batch_size=2)
+    for metric, columns in scorers[:1] if copied else scorers:
+        search = MetricSearch.from_settings(
+            LogisticRegression(), metric=metric, embedding="label", n_candidates=2, batch_size=2
+        )
         with pytest.raises(MoewError, match="read-only"):
-            search.set_params(embedding="label").fit(
-                rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, metadata_val={"cost": cost}
-            )
+            search.fit(rows.X, rows.y, validation=Rows(rows.X_val, rows.y_val, columns=columns))
     assert cost[0] == 1
 
 
@@ -231,10 +245,10 @@ def test_a_scorer_s_rows_may_hold_missing_values_of_pandas():
         pd.DataFrame({"a": part[:, 0], "c": pd.array([1, None] * (len(part) // 2), "Int64")})
         for part in (rows.X[:100], rows.X_val[:100])
     )
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         HistGradientBoostingClassifier(max_iter=2),
         metric=make_scorer(lambda y, decision: float(np.mean(y == decision))),
-        **{"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0},
+        **{"embedding": "label", "n_candidates": 2, "batch_size": 2, "random_state": 0},
     )
-    search.fit(X, rows.y[:100], X_val=X_val, y_val=rows.y_val[:100])
+    search.fit(X, rows.y[:100], validation=(X_val, rows.y_val[:100]))
     assert search.result_.n_failed == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -200,7 +200,6 @@ def test_state_gives_the_same_numbers_bit_for_bit(encoder):
 
 
 @given(hnp.arrays(np.float64, (6, 2), elements=st.floats(-1e6, 1e6) | st.just(np.nan)))
-@settings(max_examples=60, deadline=None)
 def test_any_numbers_and_gaps_give_finite_codes_that_survive_json(X):
     encoder = TabularEncoder().fit(X)
     coded = encoder.transform(X)
@@ -340,7 +339,6 @@ def test_bad_targets_are_refused(y, message):
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1) | st.lists(st.text(max_size=3), min_size=1))
-@settings(max_examples=50, deadline=None)
 def test_label_positions_lead_back_to_the_labels(y):
     levels = label_levels(np.array(y, dtype=object))
     assert [levels[p] for p in label_positions(np.array(y, dtype=object), levels)] == y

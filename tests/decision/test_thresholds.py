@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, recall_score
 
@@ -23,7 +23,6 @@ from moew.types import DecisionRule
 # Few distinct values, so that ties are common, beside any finite float.
 scores = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False, width=64))
 labelled = st.lists(st.tuples(scores, st.booleans()), min_size=1, max_size=12)
-quick = settings(max_examples=80, deadline=None)
 
 
 def _arrays(rows):
@@ -42,7 +41,6 @@ def test_fixed_threshold_is_strict_and_needs_no_fit():
     assert rule.fit(np.array([1.0]), np.array([True]), {}) is rule
 
 
-@quick
 @given(labelled)
 def test_most_accurate_is_as_good_as_any_threshold(rows):
     score, positive = _arrays(rows)
@@ -59,7 +57,6 @@ def test_most_accurate_lies_midway_between_scores():
     assert rule.fit_on == "train"
 
 
-@quick
 @given(labelled, st.floats(0.01, 1.0))
 def test_share_selected_is_the_nearest_possible_share(rows, share):
     score, _ = _arrays(rows)
@@ -70,7 +67,6 @@ def test_share_selected_is_the_nearest_possible_share(rows, share):
     assert score[decided].min() > max(score[~decided], default=-np.inf)
 
 
-@quick
 @given(labelled, st.floats(0.01, 1.0))
 def test_share_of_each_set_is_exact_in_spite_of_ties(rows, share):
     score, _ = _arrays(rows)
@@ -88,7 +84,6 @@ def test_share_of_the_paper_is_the_percentile_of_the_scores():
     assert abs(rule.threshold_ - np.quantile(score, 0.722)) < 0.01
 
 
-@quick
 @given(labelled.filter(lambda rows: any(p for _, p in rows)), st.floats(0.01, 1.0))
 def test_recall_reached_by_the_fewest_rows(rows, recall):
     score, positive = _arrays(rows)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
@@ -19,7 +19,6 @@ from moew.decision import (
     TunedThreshold,
     resolve_decision,
     rule_examples,
-    tune,
 )
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.types import DecisionRule
@@ -68,7 +67,7 @@ def _brute_force(score, positive, metric):
 
 def _tuned(score, positive, metric, rule=None, columns=None, **options):
     options = {"task": "binary", **options}
-    return tune(rule or Tuned(), score, lambda d: metric(positive, d), columns or {}, **options)
+    return (rule or Tuned()).tune(score, lambda d: metric(positive, d), columns or {}, **options)
 
 
 # One threshold
@@ -121,15 +120,14 @@ def test_a_lucky_peak_is_avoided():
 
     assert max(value(score > t) for t in (-1.0, *score)) == 1.2
     counted = Counted(value)
-    rule = tune(Tuned(), score, counted, {}, task="binary", own_threshold=2.0, most_calls=400)
+    rule = Tuned().tune(score, counted, {}, task="binary", own_threshold=2.0, most_calls=400)
     assert (score > score[168]).tobytes() in counted.asked  # it met the peak
     assert abs(rule.decide(score, {}).mean() - 0.6) < 0.02
 
 
 def test_of_a_plateau_the_middle_is_taken():
     score = np.arange(40.0)
-    rule = tune(
-        Tuned(),
+    rule = Tuned().tune(
         score,
         lambda d: float(10 <= d.sum() <= 30),
         {},
@@ -143,7 +141,7 @@ def test_the_own_threshold_is_kept_unless_another_is_better():
     score, _ = _binary(5, 100)
     for value in (lambda d: 1.0, lambda d: np.nan, lambda d: np.inf, lambda d: -abs(d.sum() - 37)):
         own = np.sort(score)[-38] + 1e-9
-        rule = tune(Tuned(), score, value, {}, task="binary", own_threshold=own)
+        rule = Tuned().tune(score, value, {}, task="binary", own_threshold=own)
         assert rule == TunedThreshold(own)
 
 
@@ -155,7 +153,7 @@ def test_thresholds_without_a_value_are_left_out():
             raise UndefinedMetricError("nothing is selected")
         return float("nan") if decided.all() else positive[decided].mean()
 
-    rule = tune(Tuned(), score, precision, {}, task="binary", own_threshold=100.0)
+    rule = Tuned().tune(score, precision, {}, task="binary", own_threshold=100.0)
     assert np.isfinite(precision(rule.decide(score, {})))
     assert precision(rule.decide(score, {})) > 0.8
 
@@ -165,7 +163,7 @@ def test_other_errors_of_the_metric_are_shown():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        tune(Tuned(), np.arange(5.0), broken, {}, task="binary")
+        Tuned().tune(np.arange(5.0), broken, {}, task="binary")
 
 
 @pytest.mark.parametrize(("share", "decided"), [(0.9, True), (0.1, False)])
@@ -182,7 +180,7 @@ def test_similar_to_the_threshold_of_scikit_learn():
     y = (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(6000) > 2.2).astype(int)
     theirs = TunedThresholdClassifierCV(LogisticRegression(), scoring="f1", thresholds=200).fit(X, y)
     probability = LogisticRegression().fit(X, y).predict_proba(X)[:, 1]
-    ours = tune(Tuned(), probability, lambda d: f1_score(y, d), {}, task="binary", own_threshold=0.5)
+    ours = Tuned().tune(probability, lambda d: f1_score(y, d), {}, task="binary", own_threshold=0.5)
     assert abs(ours.threshold - theirs.best_threshold_) < 0.06
     assert (
         f1_score(y, probability > ours.threshold) > f1_score(y, probability > theirs.best_threshold_) - 0.01
@@ -198,7 +196,6 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     rows,
     st.sampled_from(sorted(METRICS)),
@@ -212,14 +209,13 @@ def test_within_its_calls_and_never_worse_than_the_own_decision(rows, name, most
     rule = Tuned("group" if by else None)
     columns = {"group": group}
     options = {"task": "binary", "own_threshold": own, "most_calls": most_calls}
-    fitted = tune(rule, score, counted, columns, **options)
+    fitted = rule.tune(score, counted, columns, **options)
     assert len(counted.asked) <= most_calls
     assert len(set(counted.asked)) == len(counted.asked)
     assert counted.value(fitted.decide(score, columns)) >= counted.value(score > own)
-    assert tune(rule, score, counted, columns, **options) == fitted
+    assert rule.tune(score, counted, columns, **options) == fitted
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=1, max_size=80))
 def test_the_start_is_left_only_for_a_higher_smoothed_value(rows):
     """Against the smoothed curve by its definition, on scores so few that all thresholds are tried."""
@@ -318,7 +314,7 @@ def test_class_offsets_recover_a_shift_of_priors(priors):
         (equal + np.log(priors), new + np.log(priors), balanced_accuracy_score, -np.log(priors)),
         (equal, new, accuracy_score, np.log(priors)),
     ):
-        rule = tune(Tuned(), scores, lambda d, m=metric: m(y, d), {}, task="classes")
+        rule = Tuned().tune(scores, lambda d, m=metric: m(y, d), {}, task="classes")
         exact = metric(new_y, np.argmax(new_scores + offsets, axis=1))
         own = metric(new_y, np.argmax(new_scores, axis=1))
         found = metric(new_y, rule.decide(new_scores, {}))
@@ -329,7 +325,7 @@ def test_class_offsets_recover_a_shift_of_priors(priors):
 def test_class_offsets_do_not_depend_on_the_scale_of_scores():
     scores, y = _shifted_classes(2, (0.7, 0.2, 0.1), n=800)
     rules = [
-        tune(Tuned(), scale * scores, lambda d: accuracy_score(y, d), {}, task="classes")
+        Tuned().tune(scale * scores, lambda d: accuracy_score(y, d), {}, task="classes")
         for scale in (1.0, 1000.0)
     ]
     values = [accuracy_score(y, r.decide(s * scores, {})) for r, s in zip(rules, (1, 1000), strict=True)]
@@ -337,7 +333,6 @@ def test_class_offsets_do_not_depend_on_the_scale_of_scores():
     assert abs(values[0] - values[1]) < 0.02
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 40), st.integers(8, 60), st.booleans())
 def test_classes_within_their_calls_and_never_worse(seed, n_classes, n, most_calls, impossible):
     rng = np.random.default_rng(seed)
@@ -345,7 +340,7 @@ def test_classes_within_their_calls_and_never_worse(seed, n_classes, n, most_cal
     if impossible:
         scores[:, 1:][rng.random((n, n_classes - 1)) < 0.3] = -np.inf
     counted = Counted(lambda d: (d == y).mean())
-    rule = tune(Tuned(), scores, counted, {}, task="classes", most_calls=most_calls)
+    rule = Tuned().tune(scores, counted, {}, task="classes", most_calls=most_calls)
     assert len(counted.asked) <= most_calls
     assert len(set(counted.asked)) == len(counted.asked)
     assert counted.value(rule.decide(scores, {})) >= counted.value(scores.argmax(axis=1))
@@ -359,7 +354,7 @@ def test_tied_rows_are_decided_alike_whatever_their_last_digits(seed):
     rng = np.random.default_rng(seed)
     leaves = np.log(rng.dirichlet(np.ones(3), 3))
     scores, y = leaves[rng.integers(0, 3, 24)], rng.integers(0, 3, 24)
-    rule = tune(Tuned(), scores, lambda d: f1_score(y, d, average="macro"), {}, task="classes")
+    rule = Tuned().tune(scores, lambda d: f1_score(y, d, average="macro"), {}, task="classes")
     sums = np.sort(leaves + rule.offsets, axis=1)
     untouched = rule == ClassOffsets((0.0, 0.0, 0.0))
     assert untouched or np.all(sums[:, 2] - sums[:, 1] > 1e-9)
@@ -367,7 +362,7 @@ def test_tied_rows_are_decided_alike_whatever_their_last_digits(seed):
 
 def test_classes_without_a_better_decision_keep_zero_offsets():
     scores, _ = _shifted_classes(3, (0.5, 0.5), n=50)
-    assert tune(Tuned(), scores, lambda d: 1.0, {}, task="classes") == ClassOffsets((0.0, 0.0))
+    assert Tuned().tune(scores, lambda d: 1.0, {}, task="classes") == ClassOffsets((0.0, 0.0))
 
 
 # Regression
@@ -396,7 +391,7 @@ def test_regression_recovers_a_planted_distortion(log):
     noisy = y * np.exp(0.1 * rng.standard_normal(600))
     predictions = np.exp(0.4 + 0.7 * np.log(noisy)) if log else 1.0 + 0.7 * noisy
     counted = Counted(lambda d: _relative(y, d))
-    rule = tune(Tuned(), predictions, counted, {}, task="regression")
+    rule = Tuned().tune(predictions, counted, {}, task="regression")
     assert len(counted.asked) <= 120
     found = _relative(y, rule.decide(predictions, {}))
     own, best = _relative(y, predictions), _brute_force_line(y, predictions, log)
@@ -407,11 +402,10 @@ def test_regression_recovers_a_planted_distortion(log):
 
 def test_a_constant_prediction_is_moved_to_the_median():
     y = np.random.default_rng(1).normal(7, 1, 300)
-    rule = tune(Tuned(), np.full(300, -4.0), lambda d: -np.abs(d - y).mean(), {}, task="regression")
+    rule = Tuned().tune(np.full(300, -4.0), lambda d: -np.abs(d - y).mean(), {}, task="regression")
     assert abs(rule.decide(np.array([-4.0]), {})[0] - np.median(y)) < 0.1
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=1, max_size=30),
     st.integers(8, 130),
@@ -422,7 +416,7 @@ def test_regression_within_its_calls_and_never_worse(rows, most_calls, positive)
     if positive:
         predictions = np.abs(predictions) + 0.1
     counted = Counted(lambda d: -np.abs(d - y).mean())
-    rule = tune(Tuned(), predictions, counted, {}, task="regression", most_calls=most_calls)
+    rule = Tuned().tune(predictions, counted, {}, task="regression", most_calls=most_calls)
     assert len(counted.asked) <= most_calls
     assert len(set(counted.asked)) == len(counted.asked)
     assert counted.value(rule.decide(predictions, {})) >= counted.value(predictions)
@@ -430,7 +424,7 @@ def test_regression_within_its_calls_and_never_worse(rows, most_calls, positive)
 
 def test_predictions_as_good_as_they_get_are_left_alone():
     y = np.random.default_rng(2).lognormal(size=50)
-    rule = tune(Tuned(), y, lambda d: -np.abs(d - y).mean(), {}, task="regression")
+    rule = Tuned().tune(y, lambda d: -np.abs(d - y).mean(), {}, task="regression")
     assert rule == AdjustedPredictions()
     assert np.array_equal(rule.decide(y, {}), y)
 
@@ -461,7 +455,6 @@ def test_state_goes_through_json(rule):
     assert isinstance(rule, DecisionRule)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["binary", "groups", "classes", "regression"]), st.booleans())
 def test_a_loaded_rule_decides_as_before(seed, kind, numbers):
     rng = np.random.default_rng(seed)
@@ -470,7 +463,7 @@ def test_a_loaded_rule_decides_as_before(seed, kind, numbers):
     columns = {"g": rng.integers(0, 3, 60) if numbers else rng.choice(["a", "b", "c"], 60)}
     task = "binary" if kind == "groups" else kind
     rule = Tuned("g" if kind == "groups" else None)
-    fitted = tune(rule, scores, lambda d: -np.abs(d - y).mean(), columns, task=task, most_calls=40)
+    fitted = rule.tune(scores, lambda d: -np.abs(d - y).mean(), columns, task=task, most_calls=40)
     again = load_state(json.loads(json.dumps(fitted.state(), allow_nan=False)))
     new = rng.standard_normal(scores.shape)
     assert again == fitted
@@ -492,8 +485,9 @@ def test_thresholds_are_shown():
 
 def test_by_name():
     assert resolve_decision("tuned") == Tuned()
+    assert resolve_decision("tuned=group") == Tuned(by="group")
     assert "tuned" in rule_examples()
-    for wrong, message in (("tuned=3", "none of"), ("tuned@train", "leave out @train")):
+    for wrong, message in (("tuned=group@train", "none of"), ("tuned@train", "leave out @train")):
         with pytest.raises(InvalidInputError, match=message):
             resolve_decision(wrong)
 
@@ -554,11 +548,11 @@ def test_wrong_settings_are_refused(make, argument):
 )
 def test_wrong_input_is_refused(scores, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        tune(Tuned(), scores, lambda d: 0.0, {}, **options)
+        Tuned().tune(scores, lambda d: 0.0, {}, **options)
 
 
 def test_other_refusals():
     with pytest.raises(InvalidInputError, match="need two classes"):
-        tune(Tuned("g"), np.zeros((3, 2)), lambda d: 0.0, {"g": [1, 2, 3]}, task="classes")
+        Tuned("g").tune(np.zeros((3, 2)), lambda d: 0.0, {"g": [1, 2, 3]}, task="classes")
     with pytest.raises(InvalidInputError, match="offsets for 3 classes, got scores of 2"):
         ClassOffsets((0.0, 0.0, 0.0)).decide(np.zeros((4, 2)), {})

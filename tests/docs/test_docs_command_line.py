@@ -39,10 +39,10 @@ def test_every_command_runs():
     function, program = (
         pd.read_json(f"{name}/result.json", typ="series") for name in ("by-function", "by-program")
     )
-    assert function["alpha_zero"]["best"] == pytest.approx(0.1, abs=0.1)
+    assert function["alpha_zero"]["apparent"] == pytest.approx(0.1, abs=0.1)
     assert program["rows"] == function["rows"]
-    assert {"tuned decisions"} <= {way["name"] for way in function["ways"]}
-    assert program["chosen"] in {way["name"] for way in program["ways"]}
+    assert {"tuned decisions"} <= {strategy["name"] for strategy in function["strategies"]}
+    assert program["selected"] in {strategy["name"] for strategy in program["strategies"]}
     assert Path("again/settings.toml").read_text() == Path("first/settings.toml").read_text()
 
 

@@ -52,6 +52,16 @@ def test_every_block_runs(own_folder, monkeypatch, capsys):
     assert len(pd.read_csv("predictions.csv")) == len(pd.read_csv("new.csv"))
 
 
+def test_the_first_example_prints_the_unweighted_models_digits_on_every_machine(capsys):
+    """Those of searched strategies depend on how a machine rounds, as the README says."""
+    _, code, output = blocks(README)[1]
+    run_python(code, "README.md", {})
+    said, printed = (
+        re.findall(r"^unweighted .*$", text, re.MULTILINE) for text in (output, capsys.readouterr().out)
+    )
+    assert len(said) == 1 and printed == said
+
+
 def test_the_first_example_is_short():
     code = blocks(README)[1].code
     assert code.count("\n") <= 15

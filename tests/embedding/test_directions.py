@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tables import QUICK, moew, refused, write_classes
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch, Rows
 from moew._util.state import load_state
 from moew.data import TabularEncoder
 from moew.embedding import EMBEDDINGS, DirectionsEmbedding, LabelEmbedding
@@ -47,7 +47,13 @@ TASKS = [
     pytest.param("regression", SKEWED, id="skewed"),
     pytest.param("regression", SYMMETRIC, id="symmetric"),
 ]
-SMALL = {"embedding": "directions", "n_batches": 2, "batch_size": 4, "guard": False, "random_state": 0}
+SMALL = {
+    "embedding": "directions",
+    "n_candidates": 8,
+    "batch_size": 4,
+    "strategies": "example weights",
+    "random_state": 0,
+}
 
 
 def fit(X, y, task="classification", columns=None, **settings):
@@ -176,11 +182,11 @@ def test_a_missing_number_of_a_column_is_its_mean_and_an_infinite_one_is_clipped
 def test_columns_must_have_the_rows_and_the_kind_of_training():
     with pytest.raises(InvalidInputError, match=r"'group' has 3 values for 300 rows") as raised:
         fit(X, BINARY, columns={"group": ["a", "b", "a"]})
-    assert raised.value.argument == "metadata"
+    assert raised.value.argument == "columns"
     embedding = fit(X, BINARY, columns=COLUMNS)
-    with pytest.raises(InvalidInputError, match=r"'region', 'cost' of each row.*metadata=") as raised:
+    with pytest.raises(InvalidInputError, match=r"'region', 'cost' of each row.*columns=") as raised:
         embedding.transform(X, BINARY, {"group": COLUMNS["group"], "change": COLUMNS["change"]})
-    assert raised.value.argument == "metadata"
+    assert raised.value.argument == "columns"
     with pytest.raises(InvalidInputError, match=r"'cost' held numbers"):
         embedding.transform(X, BINARY, {**COLUMNS, "cost": COLUMNS["person"]})
     with pytest.raises(InvalidInputError, match=r"'cost' has 2 values"):
@@ -304,9 +310,7 @@ def test_many_rows_are_learned_from_some_of_them_and_no_class_is_lost():
     assert Z.shape == (50_000, 5)
     # Each class is thinned to its share, so the direction is that of all rows but for chance.
     whole = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(encoded(rows), y)
-    assert (
-        np.corrcoef(whole.decision_function(encoded(rows)), embedding.linear_(encoded(rows))[0])[0, 1] > 0.9
-    )
+    assert np.corrcoef(whole.decision_function(encoded(rows)), encoded(rows) @ embedding.coef_[0])[0, 1] > 0.9
     assert np.corrcoef(components(encoded(rows), 1)[:, 0], Z[:, 3])[0, 1] > 0.999
     numbers = rng.random(50_000)
     assert np.isfinite(fit(rows, numbers, "regression").transform(rows, numbers)).all()
@@ -345,21 +349,20 @@ def test_weight_functions_hand_the_columns_on():
 
 @pytest.mark.parametrize("y", [BINARY, CLASSES])
 def test_a_search_gives_its_training_rows_their_weights(y):
-    search = ExampleWeightSearch(LogisticRegression(), metric=worst_class_error(), **SMALL)
+    search = MetricSearch.from_settings(LogisticRegression(), metric=worst_class_error(), **SMALL)
     clone(search).fit(X, y)
-    search.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
+    search.fit(X[:150], y[:150], validation=(X[150:], y[150:]))
     np.testing.assert_array_equal(search.example_weights(X[:150], y[:150]), search.sample_weight_)
     parts = search.iter_example_weights((X[:150], y[:150]), chunk_rows=40)
     np.testing.assert_array_equal(np.concatenate(list(parts)), search.sample_weight_)
 
 
 def test_a_search_of_a_regression_and_of_sparse_rows():
-    search = ExampleWeightSearch(Ridge(), **SMALL).fit(X, SKEWED)
+    search = MetricSearch.from_settings(Ridge(), **SMALL).fit(X, SKEWED)
     kept = search.training_rows_
     np.testing.assert_array_equal(search.example_weights(X[kept], SKEWED[kept]), search.sample_weight_)
-    assert len(search.suggest_rows(X, 5)) == 5
     sparse = scipy.sparse.csr_array(X)
-    search = ExampleWeightSearch(LogisticRegression(), **SMALL).fit(sparse, CLASSES)
+    search = MetricSearch.from_settings(LogisticRegression(), **SMALL).fit(sparse, CLASSES)
     assert search.study_.weighting.embedding.label_dims_ == (0, 1, 2, 3)
     assert search.__sklearn_tags__().input_tags.sparse
 
@@ -369,31 +372,29 @@ def value(y_true, decision, cost, bonus=None):
     return float((gain * (decision == y_true)).mean())
 
 
-def searched(rows, metadata, metric=None):
+def searched(rows, columns, metric=None):
     metric = fpr_gap(pos_label="yes") if metric is None else metric
-    search = ExampleWeightSearch(LogisticRegression(), metric=metric, **SMALL)
-    return search.fit(rows, BINARY, metadata=metadata)
+    search = MetricSearch.from_settings(LogisticRegression(), metric=metric, **SMALL)
+    return search.fit(rows, BINARY, columns=columns)
 
 
 def test_a_search_by_groups_weights_by_them():
-    metadata = {"group": COLUMNS["group"]}
-    search = searched(X, metadata)
+    columns = {"group": COLUMNS["group"]}
+    search = searched(X, columns)
     kept = search.training_rows_
     of_kept = {"group": COLUMNS["group"][kept]}
     assert len(search.best_alpha_) == 7
-    weights = search.example_weights(X[kept], BINARY[kept], metadata=of_kept)
+    weights = search.example_weights(X[kept], BINARY[kept], columns=of_kept)
     np.testing.assert_array_equal(weights, search.sample_weight_)
-    every = search.example_weights(X, BINARY, metadata=metadata)
-    parts = search.iter_example_weights((X, BINARY), metadata=metadata, chunk_rows=77)
+    every = search.example_weights(X, BINARY, columns=columns)
+    parts = search.iter_example_weights((X, BINARY), columns=columns, chunk_rows=77)
     np.testing.assert_array_equal(np.concatenate(list(parts)), every)
     trial = search.result_.trials[1]
-    assert search.study_.weights(trial, X, BINARY, metadata=metadata).shape == (N,)
+    assert search.study_.weights(trial, X, BINARY, columns=columns).shape == (N,)
     for y, more in ((BINARY, {}), (None, {"chunk_rows": 50})):
         source = X if y is not None else (X, BINARY)
-        numbers, _ = search.downsample(0.3, source, y, metadata=metadata, **more)
+        numbers, _ = search.downsample(0.3, source, y, columns=columns, **more)
         assert 60 < len(numbers) < 120
-    drawn = search.suggest_rows(X, 10, metadata=metadata)
-    np.testing.assert_array_equal(search.suggest_rows(X, 10, metadata=metadata, chunk_rows=64), drawn)
 
 
 def test_columns_that_are_missing_are_named():
@@ -402,31 +403,26 @@ def test_columns_that_are_missing_are_named():
         lambda: search.example_weights(X, BINARY),
         lambda: list(search.iter_example_weights((X, BINARY))),
         lambda: search.downsample(0.5, X, BINARY),
-        lambda: search.suggest_rows(X, 3),
     ):
-        with pytest.raises(InvalidInputError, match=r"'group' of each row.*metadata=") as raised:
+        with pytest.raises(InvalidInputError, match=r"'group' of each row.*columns=") as raised:
             call()
-        assert raised.value.argument == "metadata"
+        assert raised.value.argument == "columns"
     with pytest.raises(InvalidInputError, match="has 301 values, but there are 300 rows"):
-        list(search.iter_example_weights((X, BINARY), metadata={"group": [*COLUMNS["group"], "a"]}))
+        list(search.iter_example_weights((X, BINARY), columns={"group": [*COLUMNS["group"], "a"]}))
     with pytest.raises(InvalidInputError, match="belong to rows X"):
-        search.downsample(0.5, metadata={"group": COLUMNS["group"]})
+        search.downsample(0.5, columns={"group": COLUMNS["group"]})
 
 
 def test_columns_of_files_are_found_among_their_columns(tmp_path):
     frame = pd.DataFrame(X, columns=[*"abcdef"])
     search = searched(frame, {"group": COLUMNS["group"]})
-    expected = search.example_weights(frame, BINARY, metadata={"group": COLUMNS["group"]})
+    expected = search.example_weights(frame, BINARY, columns={"group": COLUMNS["group"]})
     whole = frame.assign(group=COLUMNS["group"])
     np.testing.assert_array_equal(search.example_weights(whole, BINARY), expected)
     whole.assign(y=BINARY).to_parquet(tmp_path / "rows.parquet")
     parts = search.iter_example_weights(tmp_path / "rows.parquet", label="y", chunk_rows=64)
     np.testing.assert_array_equal(np.concatenate(list(parts)), expected)
     assert len(search.downsample(0.3, tmp_path / "rows.parquet", label="y")[0]) > 60
-    by_frame = search.suggest_rows(whole, 10)
-    np.testing.assert_array_equal(
-        by_frame, search.suggest_rows(frame, 10, metadata={"group": COLUMNS["group"]})
-    )
     features = searched(whole.assign(group=(COLUMNS["group"] == "a") * 1.0), None)
     kept = features.training_rows_
     numbers = whole.assign(group=(COLUMNS["group"] == "a") * 1.0).iloc[kept]
@@ -435,21 +431,19 @@ def test_columns_of_files_are_found_among_their_columns(tmp_path):
 
 def test_optional_columns_count_where_training_rows_have_them():
     metric = make_metric(value)
-    metadata = {"cost": COLUMNS["cost"], "bonus": COLUMNS["region"] == "n"}
-    by_both = searched(X, {**metadata, "bonus": metadata["bonus"] * 1.0}, metric)
-    assert [column.name for column in by_both.study_.weighting.embedding.columns_] == ["cost", "bonus"]
+    columns = {"cost": COLUMNS["cost"], "bonus": COLUMNS["region"] == "n"}
+    by_both = searched(X, {**columns, "bonus": columns["bonus"] * 1.0}, metric)
+    assert [column.name for column in by_both.study_.weighting.embedding.row_columns_] == ["cost", "bonus"]
     by_one = searched(X, {"cost": COLUMNS["cost"]}, metric)
-    assert [column.name for column in by_one.study_.weighting.embedding.columns_] == ["cost"]
+    assert [column.name for column in by_one.study_.weighting.embedding.row_columns_] == ["cost"]
 
 
 def test_columns_of_the_validation_rows_alone_are_not_used():
-    search = ExampleWeightSearch(LogisticRegression(), metric=fpr_gap(pos_label="yes"), **SMALL)
+    search = MetricSearch.from_settings(LogisticRegression(), metric=fpr_gap(pos_label="yes"), **SMALL)
     search.fit(
         X[:150],
         BINARY[:150],
-        X_val=X[150:],
-        y_val=BINARY[150:],
-        metadata_val={"group": COLUMNS["group"][150:]},
+        validation=Rows(X[150:], BINARY[150:], columns={"group": COLUMNS["group"][150:]}),
     )
     np.testing.assert_array_equal(search.example_weights(X[:150], BINARY[:150]), search.sample_weight_)
     assert len(search.best_alpha_) == 5
@@ -474,7 +468,7 @@ def test_the_command_line_weights_by_the_columns_of_the_file(own_folder):
             "--model",
             "logistic",
         ),
-        *(*QUICK, "--embedding", "directions", "--no-guard"),
+        *(*QUICK, "--embedding", "directions", "--strategies", "example weights"),
     )
     moew("weights", "run", "train.csv", "--out", "w.parquet")
     expected = pd.read_parquet("run/weights.parquet")
@@ -487,7 +481,7 @@ def test_the_command_line_does_not_weight_by_the_numbers_of_rows(own_folder):
     write_classes(own_folder)
     for name in ("train", "valid"):
         pd.read_csv(f"{name}.csv").drop(columns="id").to_csv(f"{name}.csv", index=False)
-    (own_folder / "score.py").write_text("print(0.5)")
+    (own_folder / "score.sh").write_text("echo 0.5")
     moew(
         *(
             "fit",
@@ -501,7 +495,7 @@ def test_the_command_line_does_not_weight_by_the_numbers_of_rows(own_folder):
             "--model",
             "logistic",
         ),
-        *("--metric-command", "python score.py {predictions}", "--response", "decision"),
-        *("--higher-is-better", *QUICK, "--embedding", "directions", "--no-guard"),
+        *("--metric-command", "sh score.sh {predictions}", "--response", "decision"),
+        *("--higher-is-better", *QUICK, "--embedding", "directions", "--strategies", "example weights"),
     )
     moew("weights", "run", "valid.csv")

@@ -82,11 +82,10 @@ def test_dimensions_that_rounding_alone_moves_are_zero(monkeypatch):
     """A middle layer that hardly listens: only the last digits of single precision differ by row."""
     rng = np.random.default_rng(4)
 
-    def train(inputs, blocks, block_weights, *, hidden, n_dims, **_):
-        widths = [inputs.shape[1], hidden, n_dims, hidden, inputs.shape[1]]
+    def train(spec, inputs, seed):
         layers = [
             (rng.normal(size=(out, into)).astype(np.float32), np.ones(out, dtype=np.float32))
-            for into, out in pairwise(widths)
+            for into, out in pairwise(spec.sizes)
         ]
         layers[1] = (layers[1][0] * np.float32(1e-7), layers[1][1])
         return layers

@@ -9,8 +9,8 @@ from sklearn.linear_model import LinearRegression
 from experiments import _bound_problem as problem
 from experiments import bound
 from experiments._experiment import Options, Run
+from experiments.theory import Theorem2
 from moew.samplers import Ball
-from moew.theory import Theorem2
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +87,7 @@ def test_a_small_version(tmp_path):
     np.testing.assert_array_equal(again[2, 200].alphas, found[2, 200].alphas)
 
 
+@pytest.mark.heavy
 def test_numbers_do_not_depend_on_the_number_of_processes(sums):
     theorem = Theorem2(2, 4, 0.5, 4.0, 0.1)
     one, two = (bound.measure(Options(3, n_jobs=n), theorem, sums, 100) for n in (1, 2))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments import OutOfTimeError
 from experiments import __main__ as command
-from experiments._searches import OutOfTimeError
 from moew.exceptions import InvalidInputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +79,7 @@ def test_some_settings_can_be_run_alone_and_none_for_the_tables(called):
         ("crime", "--tables", "--only", "iid*"),
         ("spam", "--only", "study 1*"),
         ("all", "--only", "iid*"),
-        ("all", "--together", "0"),
+        ("all", "--groups", "0"),
         ("nonsense",),
         ("mnist", "--repeats", "1"),
         ("mnist", "--repeats", "many"),

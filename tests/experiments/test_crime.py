@@ -16,10 +16,10 @@ from experiments._crime_settings import settings as rows_of
 from experiments._crime_study import FILE_ORDERS, PARTS, Crime, Searches, Setting, judge_of
 from experiments._experiment import Options, Run
 from experiments._searches import run
-from moew.datasets import Dataset
+from experiments.datasets import Dataset
+from experiments.networks import TrainedNetworks
 from moew.exceptions import InvalidInputError
 from moew.metrics import Predictions
-from moew.models.networks import TrainedNetworks
 
 SIZES = ((75, 45), (40, 50), (40, 50))
 
@@ -39,6 +39,7 @@ def searches(tmp_path_factory):
     return Searches(Run("crime", options), data, SIZES, n_batches=2)
 
 
+@pytest.mark.heavy
 def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypatch):
     few = ("violation of FDR", "99 features", "post-shift, accuracy minimised")
     some = {
@@ -65,6 +66,7 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(searches, monkeypa
     assert (searches.this.folder / "crime.png").stat().st_size > 10_000
 
 
+@pytest.mark.heavy
 def test_fixed_weights_are_trained_once_for_all_aims(searches):
     assert searches.of(VANILLA.fixed, 2).n == 10
     n_files = len(list(searches.this.folder.rglob("*.npz")))

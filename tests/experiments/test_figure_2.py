@@ -8,7 +8,7 @@ import pytest
 from experiments import pages, sampling
 from experiments._experiment import Options
 from experiments._searches import Seen
-from moew.datasets import Dataset, TrainValidTest
+from experiments.datasets import Dataset, TrainValidTest
 
 
 def posts(n, seed):

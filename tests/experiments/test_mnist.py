@@ -8,24 +8,24 @@ import json
 import numpy as np
 import pytest
 
-from experiments import mnist
+from experiments import OutOfTimeError, mnist
+from experiments._beside_paper import Line, table
 from experiments._experiment import PAPER_ARM, PI_ALONE, Options, Run
 from experiments._posterior_choice import ARGMAX, BEST_TRIAL
 from experiments._searches import (
     Fixed,
     Judge,
     Learned,
-    OutOfTimeError,
     Problem,
     RandomRows,
     Seen,
     rows_of_repeats,
     run,
 )
-from moew._util.beside_paper import Line, table
-from moew.datasets import Dataset, TrainTest
+from experiments.datasets import Dataset, TrainTest
+from experiments.networks import RepeatedNetworks
 from moew.exceptions import InvalidInputError, MoewError, UndefinedMetricError
-from moew.models.networks import NetworkSpec, RepeatedNetworks
+from moew.models.networks import NetworkSpec
 from moew.samplers import GpBucb
 
 
@@ -81,6 +81,7 @@ def small_run(rows, out, *only, repeats=2):
     return found, this.conclude(mnist.report(this, found, (5,)))
 
 
+@pytest.mark.heavy
 def test_a_setting_alone_takes_its_place_among_the_others(rows, tmp_path):
     found, text = small_run(rows, tmp_path, "h=5 moew, digit alone*")
     assert set(found) == {(5, name) for name in mnist.DIGIT_ALONE}
@@ -99,6 +100,7 @@ def test_a_setting_alone_takes_its_place_among_the_others(rows, tmp_path):
         small_run(rows, tmp_path, "h=5 other")
 
 
+@pytest.mark.heavy
 def test_the_choice_by_posterior_mean_has_the_embedding_of_its_search(rows, tmp_path, monkeypatch):
     row = f"h=5 moew, {ARGMAX}"
     monkeypatch.setattr(Run, "posterior_choice", end)  # interrupted after the search
@@ -124,11 +126,12 @@ def test_with_pi_the_labels_of_validation_are_those_of_training(rows, tmp_path):
     data = mnist.Mnist(Options(repeats=2, steps=1), rows, 200)
     problem = data.problem(data.networks(5))
     weights = data.arm(problem.networks, PI_ALONE, 5, None).weighting(0, problem.data[0])
-    pi = weights.training_weights(np.zeros((1, 0)))[0]
+    pi = weights.training_weights(np.zeros((1, 1)))[0]
     shares = np.bincount(data.y, pi, minlength=10) / pi.sum()
     np.testing.assert_allclose(shares, np.bincount(data.y_val, minlength=10) / 200, atol=1e-6)
 
 
+@pytest.mark.heavy
 def test_rows_with_a_wrong_digit_are_the_hard_ones(rows):
     options = Options(repeats=2, steps=200)
     data = mnist.Mnist(options, rows, 200)
@@ -140,19 +143,21 @@ def test_rows_with_a_wrong_digit_are_the_hard_ones(rows):
 
 
 def small_problem(rows, steps, n_repeats=2):
-    """Networks 784-4-10 trained on all training rows and judged on the test rows."""
+    """Networks 784-4-10 trained on all training rows and evaluated on the test rows."""
     spec = NetworkSpec((784, 4, 10), "sigmoid", "sigmoid_cross_entropy", steps, 50)
     y = rows.train.y
     networks = RepeatedNetworks(spec, rows.train.X[None], np.eye(10)[y][None], n_repeats, seed=3)
-    judged = rows_of_repeats(networks.place(rows.test.X[None]), rows.test.y[None], n_repeats)
-    return Problem.of(networks, np.arange(10), rows_of_repeats(None, y[None], n_repeats), judged, judged)
+    evaluated = rows_of_repeats(networks.place(rows.test.X[None]), rows.test.y[None], n_repeats)
+    return Problem.of(
+        networks, np.arange(10), rows_of_repeats(None, y[None], n_repeats), evaluated, evaluated
+    )
 
 
 def end(*_, **more):
     raise OutOfTimeError("time is up")
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path, n_jobs):
     arm = Learned(np.eye(10)[rows.train.y][None], 1.0, GpBucb(), seed=1)
 
@@ -179,6 +184,7 @@ def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path, n_jobs):
         np.testing.assert_array_equal(parts.scores[name], whole.scores[name])
 
 
+@pytest.mark.heavy
 def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
     problem = small_problem(rows, 5)
 
@@ -198,6 +204,7 @@ def test_candidates_of_another_embedding_are_not_gone_on_with(rows, tmp_path):
     assert go(Z, 3).n == 9  # and nothing is lost
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("arm", [Fixed(), RandomRows(seed=5)])
 def test_repeats_share_rows_but_not_their_chance(rows, tmp_path, arm):
     found = []

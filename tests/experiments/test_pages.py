@@ -10,7 +10,7 @@ import pytest
 from experiments import pages
 from experiments._experiment import Options, Run
 from experiments._searches import Fixed, Judge, run
-from moew.datasets import Dataset, TrainValidTest
+from experiments.datasets import Dataset, TrainValidTest
 
 
 def posts(n, seed):
@@ -49,6 +49,7 @@ def test_a_small_version_writes_its_tables_numbers_and_figure(rows, tmp_path):
     assert both[pages.STATED][0.4, "uniform"].scores["test"].shape == (2, 40)
 
 
+@pytest.mark.heavy
 def test_the_scores_are_in_0_to_1_and_differ_by_share(rows, tmp_path):
     options = Options(repeats=2, steps=20, out=tmp_path)
     found = pages.search_all(
@@ -59,11 +60,11 @@ def test_the_scores_are_in_0_to_1_and_differ_by_share(rows, tmp_path):
     assert (tests[0.05] != tests[0.4]).all()
 
 
-def test_uniform_models_are_judged_at_a_share_as_those_of_its_search(rows, tmp_path):
+def test_uniform_models_are_evaluated_at_a_share_as_those_of_its_search(rows, tmp_path):
     data = pages.Pages(Options(repeats=2, steps=20), rows)
     problem = data.problem(pages.STATED, 2)
     for share in pages.SHARES:
-        judged = run(
+        evaluated = run(
             problem,
             Fixed(),
             Judge(pages.EVALUATORS[share]),
@@ -80,4 +81,4 @@ def test_uniform_models_are_judged_at_a_share_as_those_of_its_search(rows, tmp_p
             path=tmp_path / f"every {share}.npz",
         )
         for name, values in pages.at_share(every.scores, share).items():
-            np.testing.assert_array_equal(values, judged.scores[name])
+            np.testing.assert_array_equal(values, evaluated.scores[name])

@@ -11,9 +11,9 @@ from experiments import _normalised as normalised
 from experiments import spam
 from experiments._experiment import Options, Run
 from experiments._searches import label_shift
+from experiments.datasets import Dataset
+from experiments.networks import TrainedNetworks
 from moew._util.margins import margin
-from moew.datasets import Dataset
-from moew.models.networks import TrainedNetworks
 
 SIZES = (200, 300, 400)
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from experiments import toy
+from experiments import OutOfTimeError, figure_1, toy
 from experiments._experiment import Options
-from experiments._searches import OutOfTimeError
-from moew.cli import _figure_1
-from moew.cli._figure_1 import Figure1Settings, Repeat, run_repeat, run_repeats
-from moew.datasets import draw_figure_1, figure_1_probability
+from experiments.datasets import draw_figure_1, figure_1_probability
+from experiments.figure_1 import Figure1Settings, Repeat, run_repeat, run_repeats
 from moew.metrics import precision_at_recall
 
 
@@ -19,9 +17,9 @@ def test_the_bayes_scorer_reaches_a_quarter():
 
 
 def test_the_table_is_returned_and_the_panels_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(_figure_1, "N_TEST", 5_000)
-    monkeypatch.setattr(_figure_1, "N_BATCHES", 2)
-    monkeypatch.setattr(_figure_1, "BATCH_SIZE", 4)
+    monkeypatch.setattr(figure_1, "N_TEST", 5_000)
+    monkeypatch.setattr(figure_1, "N_BATCHES", 2)
+    monkeypatch.setattr(figure_1, "BATCH_SIZE", 4)
     text = toy.main(Options(2, out=tmp_path))
     for row in ("select everything", "uniform", "importance (exact)", "moew", "Bayes-optimal", "honest"):
         assert row in text
@@ -37,9 +35,10 @@ def test_the_table_is_returned_and_the_panels_are_drawn(tmp_path, monkeypatch):
         assert text.count(str(tmp_path / "toy" / name)) == 1
 
 
+@pytest.mark.heavy
 def test_repeats_depend_on_seed_and_number_only(monkeypatch):
-    monkeypatch.setattr(_figure_1, "N_TEST", 2_000)
-    monkeypatch.setattr(_figure_1, "N_BATCHES", 1)
+    monkeypatch.setattr(figure_1, "N_TEST", 2_000)
+    monkeypatch.setattr(figure_1, "N_BATCHES", 1)
 
     def run(number):
         return run_repeat(number, Figure1Settings()).precision
@@ -49,9 +48,9 @@ def test_repeats_depend_on_seed_and_number_only(monkeypatch):
 
 
 def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(_figure_1, "N_TEST", 2_000)
-    monkeypatch.setattr(_figure_1, "N_BATCHES", 1)
-    monkeypatch.setattr(_figure_1, "BATCH_SIZE", 2)
+    monkeypatch.setattr(figure_1, "N_TEST", 2_000)
+    monkeypatch.setattr(figure_1, "N_BATCHES", 1)
+    monkeypatch.setattr(figure_1, "BATCH_SIZE", 2)
     settings = Figure1Settings(sampler="random")
     whole = run_repeats(tmp_path / "whole", 2, settings)
     with pytest.raises(OutOfTimeError):
@@ -63,8 +62,9 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
         np.testing.assert_array_equal(one.log_weights, other.log_weights)
 
 
+@pytest.mark.heavy
 def test_networks_and_random_search_run_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(_figure_1, "N_TEST", 2_000)
-    monkeypatch.setattr(_figure_1, "N_BATCHES", 1)
-    monkeypatch.setattr(_figure_1, "BATCH_SIZE", 2)
+    monkeypatch.setattr(figure_1, "N_TEST", 2_000)
+    monkeypatch.setattr(figure_1, "N_BATCHES", 1)
+    monkeypatch.setattr(figure_1, "BATCH_SIZE", 2)
     assert "moew" in toy.main(Options(2, steps=20, out=tmp_path), "network", "random")

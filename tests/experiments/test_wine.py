@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +18,10 @@ from experiments._scaling import standardized
 from experiments._searches import Seen
 from experiments._wine_rows import JUDGE, Wine, most_frequent_flags
 from experiments._wine_tables import spread
-from moew.datasets import Dataset
-from moew.exceptions import DataFileError, InvalidInputError
-from moew.models.networks import NetworkSpec, RepeatedNetworks
+from experiments.datasets import DataFileError, Dataset
+from experiments.networks import RepeatedNetworks
+from moew.exceptions import InvalidInputError
+from moew.models.networks import NetworkSpec
 
 PLAN = _wine_plan.Plan((8, 10), (0.0, 95.0), n_batches=1, long_batches=2, like_paper=True)
 
@@ -46,6 +45,7 @@ def small(tmp_path_factory):
         return this, wine.search_all(this, "wine", partial(Wine, options, wines(600), 100), PLAN)
 
 
+@pytest.mark.heavy
 def test_a_small_version_has_its_tables(small):
     _, found = small
     picks = wine.choose_all(found, PLAN)
@@ -61,6 +61,7 @@ def test_a_small_version_has_its_tables(small):
         assert part in text
 
 
+@pytest.mark.heavy
 def test_fewer_batches_are_the_first_of_more(small):
     _, found = small
     picks = wine.choose_all(found, PLAN)
@@ -72,6 +73,7 @@ def test_fewer_batches_are_the_first_of_more(small):
         np.testing.assert_array_equal(picked, 100 * kept.min(axis=1))  # in percent
 
 
+@pytest.mark.heavy
 def test_what_is_done_is_not_done_again(small, monkeypatch):
     this, found = small
     monkeypatch.setattr(Wine, "problem", None)
@@ -80,6 +82,7 @@ def test_what_is_done_is_not_done_again(small, monkeypatch):
     assert list(again) == list(found) == [setting.name for setting in PLAN.settings()]
 
 
+@pytest.mark.heavy
 def test_second_settings_have_few_repeats(small):
     _, found = small
     assert {setting.name: 2 if setting.few else 3 for setting in PLAN.settings()} == {
@@ -87,6 +90,7 @@ def test_second_settings_have_few_repeats(small):
     }
 
 
+@pytest.mark.heavy
 def test_the_experiment_returns_the_tables_and_keeps_the_raw_numbers(small, monkeypatch):
     this, found = small
     monkeypatch.setattr(wine, "datasets", lambda csv: [("wine", wines(600), PLAN)])
@@ -180,10 +184,7 @@ def test_flags_are_the_values_met_most_often():
     )
 
 
-def test_the_two_datasets_at_hand(monkeypatch):
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    if not os.environ.get("MOEW_DATA") and beside.is_dir():
-        monkeypatch.setenv("MOEW_DATA", str(beside))
+def test_the_two_datasets_at_hand(real_data):
     try:
         words, full = wine.datasets(None)
     except DataFileError:

@@ -19,9 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import MoewWarning
 from moew.training import EstimatorTrainer
+from moew.types import Training
 
 pytestmark = pytest.mark.heavy
 ROWS = shifted_classes(150)
@@ -69,7 +70,7 @@ def _forest():
 
 
 def _cross_validated():
-    return LogisticRegression(), np.asfortranarray(ROWS.X), ROWS.y, {"validation": 3}
+    return LogisticRegression(), np.asfortranarray(ROWS.X), ROWS.y, {"evaluate_on": 3}
 
 
 def _pipeline_on_a_frame():
@@ -78,14 +79,14 @@ def _pipeline_on_a_frame():
     columns = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["kind", "group"]), remainder="passthrough"
     )
-    settings = {"sample_weight_name": "logisticregression__sample_weight", "validation": 3}
+    settings = {"sample_weight_name": "logisticregression__sample_weight", "evaluate_on": 3}
     return make_pipeline(columns, LogisticRegression()), frame, y, settings
 
 
 def _search(problem):
     estimator, X, y, settings = problem()
-    return ExampleWeightSearch(
-        estimator, embedding="label", n_batches=2, batch_size=4, random_state=1, **settings
+    return MetricSearch.from_settings(
+        estimator, embedding="label", n_candidates=8, batch_size=4, random_state=1, **settings
     ).fit(X, y)
 
 
@@ -128,7 +129,7 @@ def kills_its_process(folder):
 def test_a_killed_worker_costs_what_it_held(backend, request, tmp_path):
     trainer = EstimatorTrainer(kills_its_process(tmp_path))
     with _backend(backend, request):
-        trained = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        trained = dict(trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
     assert (tmp_path / "killed").exists()
     assert len(list(tmp_path.glob("fit-*"))) == 7
     for k, weights in enumerate(WEIGHTS):
@@ -150,11 +151,11 @@ def _names_on_workers(client):
 def test_workers_that_come_later_get_the_rows_too(dask_client):
     trainer = EstimatorTrainer(LogisticRegression(random_state=0))
     with parallel_config(backend="dask"):
-        first = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        first = dict(trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
         sent = _names_on_workers(dask_client)
         dask_client.restart()
         assert _names_on_workers(dask_client) == sent
-        second = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        second = dict(trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
     for k in range(6):
         assert np.array_equal(first[k].coef_, second[k].coef_)
 
@@ -166,7 +167,7 @@ def test_rows_travel_once_for_all_batches_and_folds(dask_client):
     def batch():
         for fold in folds:
             weights = WEIGHTS if fold is None else WEIGHTS[:, fold]
-            list(trainer.train(ROWS.X, ROWS.y, weights, range(6), fold))
+            list(trainer.train(ROWS.X, ROWS.y, Training.each(weights, range(6)), fold))
         return _names_on_workers(dask_client)
 
     gc.collect()
@@ -229,7 +230,7 @@ def waits(folder):
 def test_an_interrupted_batch_leaves_no_candidates_behind(backend, request, tmp_path):
     weights = np.tile(WEIGHTS, (5, 1))
     with _backend(backend, request):
-        trained = EstimatorTrainer(waits(tmp_path)).train(ROWS.X, ROWS.y, weights, range(30))
+        trained = EstimatorTrainer(waits(tmp_path)).train(ROWS.X, ROWS.y, Training.each(weights, range(30)))
         next(trained)
         trained.close()
         time.sleep(6)  # time for all 30, were they still to be trained
@@ -250,7 +251,7 @@ def test_warnings_count_everywhere_as_they_do_for_the_user(backend, request):
     with _backend(backend, request), warnings.catch_warnings():
         for action, kind in (("error", UserWarning), ("ignore", LogisticRegression)):
             warnings.filterwarnings(action, message="care")
-            trained = dict(EstimatorTrainer(warns()).train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+            trained = dict(EstimatorTrainer(warns()).train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
             assert all(isinstance(outcome, kind) for outcome in trained.values())
 
 
@@ -258,7 +259,7 @@ def test_a_search_inside_a_dask_task_does_not_wait_for_itself(dask_client):
     def search():
         with parallel_config(backend="dask"):
             trainer = EstimatorTrainer(LogisticRegression(random_state=0))
-            return sorted(k for k, _ in trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+            return sorted(k for k, _ in trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
 
     results = dask_client.gather([dask_client.submit(search, pure=False) for _ in range(3)])
     assert results == [list(range(6))] * 3
@@ -285,7 +286,8 @@ def test_a_candidate_that_kills_every_worker_fails_alone(backend, request, tmp_p
     weights[:, 0] = 1.0
     weights[0, 0] = 5.0
     with _backend(backend, request):
-        trained = dict(EstimatorTrainer(always_kills(tmp_path)).train(ROWS.X, ROWS.y, weights, range(18)))
+        model = always_kills(tmp_path, slowly=1.0 if backend == "dask" else 0.0)  # as below
+        trained = dict(EstimatorTrainer(model).train(ROWS.X, ROWS.y, Training.each(weights, range(18))))
     assert sorted(trained) == list(range(18))
     assert [k for k, model in trained.items() if isinstance(model, Exception)] == [0]
     # Eight where Dask blamed another candidate, too, so that both were tried again, alone.
@@ -303,8 +305,8 @@ def test_a_candidate_is_not_given_up_for_the_company_it_keeps(tmp_path):
         parallel_config(backend="dask"),
     ):
         # Both run in one process, so that the second dies with the first each time.
-        model = always_kills(tmp_path, slowly=0.5)
-        trained = dict(EstimatorTrainer(model).train(ROWS.X, ROWS.y, weights, range(2)))
+        model = always_kills(tmp_path, slowly=3.0)  # a nanny brings back what lives longer than its own start
+        trained = dict(EstimatorTrainer(model).train(ROWS.X, ROWS.y, Training.each(weights, range(2))))
     assert isinstance(trained[0], distributed.KilledWorker)
     assert isinstance(trained[1], LogisticRegression)
     assert len(list(tmp_path.iterdir())) == 8
@@ -323,6 +325,8 @@ def test_a_cluster_without_workers_is_told_of_and_waited_for(monkeypatch):
         later = threading.Timer(4.0, cluster.scale, args=(1,))
         later.start()
         with pytest.warns(MoewWarning, match=r"has no workers, and \d models wait"):
-            trained = dict(EstimatorTrainer(LogisticRegression()).train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+            trained = dict(
+                EstimatorTrainer(LogisticRegression()).train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6)))
+            )
         later.join()
     assert all(isinstance(model, LogisticRegression) for model in trained.values())

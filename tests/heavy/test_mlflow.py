@@ -15,7 +15,7 @@ pytest.importorskip("mlflow", reason="MLflow is not installed")
 from mlflow import MlflowClient  # noqa: E402
 from mlflow.artifacts import download_artifacts  # noqa: E402
 
-from moew import ExampleWeightSearch  # noqa: E402
+from moew import MetricSearch  # noqa: E402
 from moew.exceptions import MoewWarning, SearchFailedError  # noqa: E402
 from moew.tracking import MlflowCallback  # noqa: E402
 
@@ -44,14 +44,14 @@ def store(tmp_path, monkeypatch):
 
 
 def make(callback, estimator=None, **settings):
-    small = {"embedding": "label", "n_batches": 2, "batch_size": 5, "random_state": 0, **settings}
-    return ExampleWeightSearch(
+    small = {"embedding": "label", "n_candidates": 10, "batch_size": 5, "random_state": 0, **settings}
+    return MetricSearch.from_settings(
         estimator or LogisticRegression(), metric="worst_class_error", callbacks=[callback], **small
     )
 
 
 def fit(search):
-    return search.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    return search.fit(ROWS.X, ROWS.y, validation=(ROWS.X_val, ROWS.y_val))
 
 
 def history(client, run_id, name):
@@ -65,15 +65,15 @@ def text_of(run, name):
 
 def test_the_whole_search_is_logged(store, tmp_path):
     callback = MlflowCallback(store, "digits", run_name="first")
-    search = fit(make(callback, FailsSometimes()))
+    search = fit(make(callback, FailsSometimes(0.6)))  # some candidates fail, some do not
     client, result = MlflowClient(store), search.result_
     experiment = client.get_experiment_by_name("digits")
     (run,) = client.search_runs([experiment.experiment_id])
     assert run.info.run_id == callback.run_id and run.info.run_name == "first"
     assert run.info.status == "FINISHED" and run.info.end_time is not None
     params, metrics, tags = run.data.params, run.data.metrics, run.data.tags
-    assert params["n_batches"] == "2" and params["metric"] == "worst class error"
-    assert set(params) == set(search.get_params(deep=False)) - {"callbacks", "show_progress"}
+    assert params["n_candidates"] == "10" and params["metric"] == "worst class error"
+    assert set(params) == set(vars(search.settings)) - {"callbacks", "verbose"}
     values = {name: history(client, callback.run_id, name) for name in metrics if name.startswith("value/")}
     scored = [trial for trial in search.study_.trials() if math.isfinite(trial.value)]
     assert values["value/example_weights"] == {trial.number: trial.value for trial in scored}
@@ -83,22 +83,22 @@ def test_the_whole_search_is_logged(store, tmp_path):
     best = history(client, callback.run_id, "best_so_far")
     along = [best[step] for step in sorted(best)]
     assert along == sorted(along, reverse=True) and len(along) == n_scored  # an error: lower is better
-    assert along[-1] == min(min(of_way.values()) for of_way in values.values())
+    assert along[-1] == min(min(of_strategy.values()) for of_strategy in values.values())
     low, high = result.gain_interval
     told = {"best_score": search.best_score_, "honest_score": search.honest_score_, "gain": result.gain}
     told |= {"unweighted_score": search.unweighted_score_, "gain_low": low, "gain_high": high}
     for name, value in told.items():
         assert metrics[name] == value, name
-    assert (tags["moew.chosen"], tags["moew.reason"]) == (search.chosen_, result.reason)
+    assert (tags["moew.selected"], tags["moew.reason"]) == (search.selected_, result.reason)
     assert text_of(run, "result.txt") == f"{result}\n"
     page = text_of(run, "report.html")
-    assert page.startswith("<!") and search.chosen_ in page
+    assert page.startswith("<!") and search.selected_ in page
     assert not list(tmp_path.rglob("*.pkl"))
 
 
 def test_each_fit_is_a_run_and_a_stored_study_is_logged_whole(store, tmp_path):
     callback = MlflowCallback(store, report=False)
-    search = make(callback, storage=tmp_path / "study.log", guard=False, final="best")
+    search = make(callback, storage=tmp_path / "study.db", strategies="example weights", final="best")
     fit(search)
     first = callback.run_id
     fit(search)  # all candidates are there
@@ -159,7 +159,7 @@ def test_searched_parameters_of_the_winner_are_logged(store):
 
     callback = MlflowCallback(store, report=False)
     space = {"C": FloatDistribution(1e-2, 1e2, log=True)}
-    search = fit(make(callback, search_space=space, guard=False, final="best"))
+    search = fit(make(callback, search_space=space, strategies="example weights", final="best"))
     logged = MlflowClient(store).get_run(callback.run_id).data.params
     assert float(logged["best_params.C"]) == search.best_params_["C"]
 

@@ -12,21 +12,22 @@ pytestmark = pytest.mark.heavy
 FIT = """
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
-from moew import ExampleWeightSearch
+from moew import ExampleWeights, MetricSearch
 
 rows = shifted_classes(120)
-settings = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
-search = ExampleWeightSearch(LogisticRegression(), **settings)
-search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+weights = ExampleWeights(embedding="label", batch_size=3)
+settings = {"strategies": ["auto", weights], "n_candidates": 6, "random_state": 0}
+search = MetricSearch(LogisticRegression(), **settings)
+search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
 search.result_
 """
 COMPARE = """
 from moew import compare
 
-data = {"X_val": rows.X_val, "y_val": rows.y_val, "X_test": rows.X_test, "y_test": rows.y_test}
-compare(search.set_params(n_batches=1), rows.X, rows.y, **data, repeats=2)
+data = {"validation": (rows.X_val, rows.y_val), "test": (rows.X_test, rows.y_test)}
+compare(search.set_params(n_candidates=3), rows.X, rows.y, **data, repeats=2)
 """
-QUIET = "search.set_params(show_progress=False).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val);"
+QUIET = "search.set_params(verbose=False).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val));"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_a_notebook_shows_the_last_state_of_the_progress_and_the_result(cells):
     assert re.match(r"batch 2/2: (\d+)/\1 candidates, best 0\.\d+, \d+ s$", progress)
     assert result.startswith("<SearchResult: ")
     bar, table = shown(cells[0], "text/html")
-    assert re.search(r'<progress value="(\d+)" max="\1"', bar) and "handed out" in table
+    assert re.search(r'<progress value="(\d+)" max="\1"', bar) and "selected" in table
 
 
 def test_a_comparison_names_the_method(cells):

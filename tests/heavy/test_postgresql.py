@@ -8,7 +8,7 @@ import pytest
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, WeightStudy
+from moew import MetricSearch, WeightStudy
 from moew.exceptions import MoewWarning, StorageError
 from moew.samplers import Ball
 
@@ -51,11 +51,11 @@ def test_several_processes_share_a_study(server):
 
 def test_a_search_is_found_again(server):
     rows = shifted_classes(100)
-    settings = {"embedding": "label", "n_batches": 2, "batch_size": 3, "random_state": 0}
-    data = {"X": rows.X, "y": rows.y, "X_val": rows.X_val, "y_val": rows.y_val}
-    stored = ExampleWeightSearch(LogisticRegression(), storage=server, **settings).fit(**data)
-    again = ExampleWeightSearch(LogisticRegression(), storage=server, **settings).fit(**data)
-    memory = ExampleWeightSearch(LogisticRegression(), **settings).fit(**data)
+    settings = {"embedding": "label", "n_candidates": 6, "batch_size": 3, "random_state": 0}
+    data = {"X": rows.X, "y": rows.y, "validation": (rows.X_val, rows.y_val)}
+    stored = MetricSearch.from_settings(LogisticRegression(), storage=server, **settings).fit(**data)
+    again = MetricSearch.from_settings(LogisticRegression(), storage=server, **settings).fit(**data)
+    memory = MetricSearch.from_settings(LogisticRegression(), **settings).fit(**data)
     for search in (stored, again):
         assert np.array_equal(search.best_alpha_, memory.best_alpha_)
         assert search.honest_score_ == memory.honest_score_
@@ -63,13 +63,8 @@ def test_a_search_is_found_again(server):
 
 def test_several_searches_join_and_find_what_one_finds(server):
     rows = shifted_classes(100)
-    settings = {
-        "embedding": "label",
-        "n_batches": 3,
-        "batch_size": 4,
-        "random_state": 0,
-    }
-    data = {"X": rows.X, "y": rows.y, "X_val": rows.X_val, "y_val": rows.y_val}
+    settings = {"embedding": "label", "n_candidates": 12, "batch_size": 4, "random_state": 0}
+    data = {"X": rows.X, "y": rows.y, "validation": (rows.X_val, rows.y_val)}
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     workers = [context.Process(target=_join, args=(str(server), settings, data, results)) for _ in range(3)]
@@ -79,12 +74,12 @@ def test_several_searches_join_and_find_what_one_finds(server):
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
-    alone = ExampleWeightSearch(LogisticRegression(), **settings).fit(**data)
+    alone = MetricSearch.from_settings(LogisticRegression(), **settings).fit(**data)
     assert found == [_digest(alone)] * 3
 
 
 def _join(url, settings, data, results):
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(), storage=url, study_name="joined", join=True, **settings
     ).fit(**data)
     results.put(_digest(search))
@@ -112,22 +107,24 @@ class _StopsTheServer(LogisticRegression):
 
 def test_a_restart_of_the_server_is_survived(server):
     rows = shifted_classes(100)
-    settings = {"embedding": "label", "n_batches": 3, "batch_size": 4, "random_state": 0}
-    data = {"X": rows.X, "y": rows.y, "X_val": rows.X_val, "y_val": rows.y_val}
+    settings = {"embedding": "label", "n_candidates": 12, "batch_size": 4, "random_state": 0}
+    data = {"X": rows.X, "y": rows.y, "validation": (rows.X_val, rows.y_val)}
     _StopsTheServer.server = server
     with pytest.warns(MoewWarning, match="tried again"):
-        search = ExampleWeightSearch(
+        search = MetricSearch.from_settings(
             _StopsTheServer(), storage=str(server), study_name="restarted", **settings
         ).fit(**data)
-    alone = ExampleWeightSearch(LogisticRegression(), **settings).fit(**data)
+    alone = MetricSearch.from_settings(LogisticRegression(), **settings).fit(**data)
     assert _digest(search) == _digest(alone)
 
 
 def test_a_server_that_stays_away_ends_the_search_in_words_and_the_same_call_goes_on(server, monkeypatch):
     rows = shifted_classes(100)
-    settings = {"embedding": "label", "n_batches": 3, "batch_size": 4, "random_state": 0}
-    data = {"X": rows.X, "y": rows.y, "X_val": rows.X_val, "y_val": rows.y_val}
-    search = ExampleWeightSearch(LogisticRegression(), storage=str(server), study_name="away", **settings)
+    settings = {"embedding": "label", "n_candidates": 12, "batch_size": 4, "random_state": 0}
+    data = {"X": rows.X, "y": rows.y, "validation": (rows.X_val, rows.y_val)}
+    search = MetricSearch.from_settings(
+        LogisticRegression(), storage=str(server), study_name="away", **settings
+    )
     tell_all = WeightStudy.tell_all
 
     def after_a_stop(study, told, **more):
@@ -135,10 +132,10 @@ def test_a_server_that_stays_away_ends_the_search_in_words_and_the_same_call_goe
         return tell_all(study, told, **more)
 
     with monkeypatch.context() as patch, pytest.warns(MoewWarning, match="tried again"):
-        patch.setattr("moew.search._storage._trials.OptunaTrials.patience", 1.0)
+        patch.setattr("moew.storage._store.SqlStore.patience", 1.0)
         patch.setattr(WeightStudy, "tell_all", after_a_stop)
         with pytest.raises(StorageError, match=r"127\.0\.0\.1.*the same call goes on"):
             search.fit(**data)
     server.start()
-    alone = ExampleWeightSearch(LogisticRegression(), **settings).fit(**data)
+    alone = MetricSearch.from_settings(LogisticRegression(), **settings).fit(**data)
     assert _digest(search.fit(**data)) == _digest(alone)

@@ -17,9 +17,10 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, compare
+from moew import MetricSearch, compare
+from moew.data import Rows
 from moew.metrics import worst_class_error
-from moew.report import collect, render
+from moew.report import About, collect, render
 
 pytestmark = pytest.mark.heavy
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -28,7 +29,7 @@ NASTY = "<script>document.title='broken'</script>\"'><img src=http://example.com
 WIDTHS = (1280, 390)
 SHOWN = {  # in docs/report.md, by the name of the picture
     "verdict": "#verdict",
-    "ways": "#ways .beside",
+    "strategies": "#strategies .beside",
     "scores": "#comparison .beside",
     "changes": "#changes",
     "labels": "#labels",
@@ -58,33 +59,39 @@ def digits():
 
 @pytest.fixture(scope="module")
 def weighted():
-    """The same with example weights handed out, whatever simpler ways reach."""
-    return of_digits(guard=False)
+    """The same with example weights selected, whatever simpler strategies reach."""
+    return of_digits(strategies="example weights")
 
 
-def of_digits(repeats=0, guard=True):
+def of_digits(repeats=0, strategies="auto"):
     rng = np.random.default_rng(0)
     X, y = load_digits(return_X_y=True)
     X = X / 16 + rng.normal(0, 0.3, X.shape)
     train, validation, test = np.split(rng.permutation(len(y)), [700, 1200])
     train = train[(y[train] < 5) | (rng.random(len(train)) < 0.2)]
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(max_iter=200),
         metric=worst_class_error(),
         embedding="label",
-        n_batches=5,
+        n_candidates=50,
         batch_size=10,
-        guard=guard,
+        strategies=strategies,
         random_state=0,
     )
-    data = {"X_val": X[validation], "y_val": y[validation]}
-    X_test, y_test, X, y = X[test], y[test], X[train], y[train]
-    test = {"X_test": X_test, "y_test": y_test}
-    compared = compare(search, X, y, **data, **test, repeats=repeats) if repeats else None
-    search.fit(X, y, **data)
+    given, held, X, y = (X[validation], y[validation]), (X[test], y[test]), X[train], y[train]
+    compared = compare(search, X, y, validation=given, test=held, repeats=repeats) if repeats else None
+    search.fit(X, y, validation=given)
     ink = {"ink in all": X.sum(axis=1), "ink in the upper half": X[:, :32].sum(axis=1)}
-    about = {"data_name": "digits", "date": date(2026, 11, 17)}
-    return collect(search, X, y, **data, **test, columns=ink, comparison=compared, **about)
+    about = About("digits", date(2026, 11, 17))
+    return collect(
+        search,
+        Rows(X, y),
+        Rows(*given),
+        Rows(*held),
+        columns=ink,
+        comparison=compared,
+        about=about,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +99,13 @@ def nasty():
     """Data of a report whose every name comes from a malicious file."""
     search, (X, y) = searches.frame()
     columns = {NASTY: np.where(np.arange(len(y)) % 2, NASTY, "fine")}
-    return collect(search, X, y, columns=columns, row_ids=[NASTY] * len(y), settings={NASTY: NASTY})
+    return collect(
+        search,
+        Rows(X, y),
+        columns=columns,
+        row_ids=[NASTY] * len(y),
+        about=About(settings={NASTY: NASTY}),
+    )
 
 
 @pytest.fixture
@@ -208,7 +221,7 @@ def test_everything_that_can_be_used_is_reached_by_the_keyboard_in_order(show, d
 def test_a_table_that_goes_on_shows_it(show, digits, tmp_path):
     """A shadow lies at the right end, and is gone where the table is scrolled to its end."""
     page = show(digits, 390)
-    region = page.locator(".scroll:has(#ways-table)")
+    region = page.locator(".scroll:has(#strategies-table)")
     assert region.evaluate("r => r.scrollWidth > r.clientWidth")
     region.scroll_into_view_if_needed()
 

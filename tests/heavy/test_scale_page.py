@@ -137,7 +137,7 @@ def test_ray(page, alone):
 
 def test_a_shared_study(page, server):
     pytest.importorskip("psycopg", reason="psycopg (the PostgreSQL driver) is not installed")
-    command = "python worker.py postgresql+psycopg://moew@DATABASE:5432/postgres 8"
+    command = "python worker.py postgresql://moew@DATABASE:5432/postgres 8"
     host, _, port = server.partition("@")[2].partition("/")[0].partition(":")
     places = {"DATABASE": host, "5432": port}
     with page.running(command, **places) as other:

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from dataclasses import dataclass
 from functools import partial
 
 import joblib
@@ -17,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from torch import nn  # noqa: E402
 
-from moew import ExampleWeightSearch  # noqa: E402
+from moew import MetricSearch  # noqa: E402
 from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
 from moew.models._shared import BATCH_SEED, batch_rows  # noqa: E402
 from moew.models.networks import _engine, _groups  # noqa: E402
@@ -25,8 +26,7 @@ from moew.models.torch import (  # noqa: E402
     TorchClassifier,
     TorchRegressor,
     TrainingDivergedError,
-    _base,
-    _memory,
+    _estimators,
     _train,
 )
 
@@ -37,6 +37,16 @@ _ADAM = partial(torch.optim.Adam, lr=0.02)
 def network(n_inputs, n_outputs, hidden=6, dropout=0.0):
     parts = [nn.Linear(n_inputs, hidden), nn.Tanh(), nn.Dropout(dropout), nn.Linear(hidden, n_outputs)]
     return nn.Sequential(*parts)
+
+
+@dataclass(frozen=True)
+class Network:
+    """The same; its text, which names tests, is the same in every process of pytest-xdist."""
+
+    hidden: int = 6
+
+    def __call__(self, n_inputs, n_outputs):
+        return network(n_inputs, n_outputs, self.hidden)
 
 
 def normalised(n_inputs, n_outputs):
@@ -216,16 +226,16 @@ def test_where_memory_is_short_fewer_are_trained_together(n_models, monkeypatch)
     X, y, weights = rows(K=9)
     model = TorchClassifier(network, optimizer=_ADAM, **SMALL)
     plan, data = model._prepare(X, y)
-    needed = n_models * _memory.model_bytes(plan, _base.make_module(plan.maker, 0), data) + data.n_bytes
+    needed = n_models * _train.model_bytes(plan, _estimators.make_module(plan.maker, 0), data) + data.n_bytes
     expected = dict(model.fit_many(X, y, weights, range(9)))
     sizes = []
-    monkeypatch.setattr(_memory, "machine_bytes", lambda: 2 * needed)  # half of it is for models
+    monkeypatch.setattr(_train, "machine_bytes", lambda: 2 * needed)  # half of it is for models
 
     def counted(plan, modules, *others):
         sizes.append(len(modules))
         _train.train_at_once(plan, modules, *others)
 
-    monkeypatch.setattr(_base, "train_at_once", counted)
+    monkeypatch.setattr(_estimators, "train_at_once", counted)
     for k, got in clone(model).fit_many(X, y, weights, range(9)):
         assert_same(expected[k], got, atol=2e-6, rtol=1e-4)
     assert sizes == {1: [], 3: [3, 3, 3], 6: [4, 4, 1]}[n_models]  # a multiple of four where it can be
@@ -234,7 +244,7 @@ def test_where_memory_is_short_fewer_are_trained_together(n_models, monkeypatch)
 def test_what_a_forward_pass_keeps_is_measured():
     X, y, _ = rows()
     plan, data = TorchClassifier(network, **SMALL)._prepare(X, y)
-    kept = _memory.saved_bytes(plan, _base.make_module(plan.maker, 0), data)
+    kept = _train.saved_bytes(plan, _estimators.make_module(plan.maker, 0), data)
     # Of 32 rows in float32: two inputs, six values behind the tanh, one output and the like for the loss.
     assert 4 * 32 * (2 + 6) <= kept <= 4 * 32 * (2 + 6 + 6 + 3)
 
@@ -410,18 +420,18 @@ def test_data_frames_pickles_and_copies(tmp_path):
 
 def test_inside_a_search():
     data = shifted_classes(150)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         TorchClassifier(network, optimizer=_ADAM, steps=60, batch_size=32, device="cpu"),
         metric="balanced_accuracy",
         embedding="label",
-        n_batches=2,
+        n_candidates=6,
         batch_size=3,
         random_state=0,
     )
-    search.fit(data.X, data.y, X_val=data.X_val, y_val=data.y_val)
+    search.fit(data.X, data.y, validation=(data.X_val, data.y_val))
     assert search.score(data.X_test, data.y_test) > 0.6
     assert search.predict(data.X_test).shape == data.y_test.shape
-    again = clone(search).fit(data.X, data.y, X_val=data.X_val, y_val=data.y_val)
+    again = clone(search).fit(data.X, data.y, validation=(data.X_val, data.y_val))
     np.testing.assert_array_equal(again.best_alpha_, search.best_alpha_)
     np.testing.assert_array_equal(again.predict_proba(data.X_test), search.predict_proba(data.X_test))
     loaded = pickle.loads(pickle.dumps(search))
@@ -436,8 +446,8 @@ def _expected_failures(estimator):
 
 @parametrize_with_checks(
     [
-        TorchClassifier(network, optimizer=_ADAM, steps=60, device="cpu", random_state=0),
-        TorchRegressor(network, optimizer=_ADAM, steps=60, device="cpu", random_state=0),
+        TorchClassifier(Network(), optimizer=_ADAM, steps=60, device="cpu", random_state=0),
+        TorchRegressor(Network(), optimizer=_ADAM, steps=60, device="cpu", random_state=0),
     ],
     expected_failed_checks=_expected_failures,
 )

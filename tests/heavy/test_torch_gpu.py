@@ -14,9 +14,9 @@ if not torch.cuda.is_available():
 
 from torch import nn  # noqa: E402
 
-from moew import ExampleWeightSearch  # noqa: E402
+from moew import MetricSearch  # noqa: E402
 from moew.exceptions import InvalidInputError, MoewWarning  # noqa: E402
-from moew.models.torch import TorchClassifier, TorchRegressor, _base, _checks, _memory  # noqa: E402
+from moew.models.torch import TorchClassifier, TorchRegressor, _devices, _estimators, _train  # noqa: E402
 
 SMALL = {"steps": 40, "batch_size": 32, "random_state": 3, "optimizer": partial(torch.optim.SGD, lr=0.1)}
 CLOSE = {"atol": 1e-3, "rtol": 1e-3}  # both compute in float32, but add in another order
@@ -59,7 +59,7 @@ def assert_same(first, second, **tolerance):
 
 
 def test_the_gpu_is_taken_where_there_is_one_and_others_are_refused():
-    assert _checks.module_device(None).type == "cuda"
+    assert _devices.module_device(None).type == "cuda"
     with pytest.raises(InvalidInputError, match="cuda:99"):
         TorchClassifier(network, device="cuda:99", **SMALL).fit(*rows()[:2])
 
@@ -141,7 +141,7 @@ def test_the_memory_that_models_take_is_estimated_on_the_safe_side(batch_size, h
         partial(network, hidden=hidden), steps=3, batch_size=batch_size, device="cuda", random_state=0
     )
     plan, data = model._prepare(X, y)
-    estimate = K * _memory.model_bytes(plan, _base.make_module(plan.maker, 0), data) + data.n_bytes
+    estimate = K * _train.model_bytes(plan, _estimators.make_module(plan.maker, 0), data) + data.n_bytes
     del data
     list(model.fit_many(X, y, np.ones((2, len(y))), range(2)))  # cuBLAS takes its workspaces, and keeps them
     torch.cuda.synchronize()
@@ -155,14 +155,14 @@ def test_the_memory_that_models_take_is_estimated_on_the_safe_side(batch_size, h
 
 def test_inside_a_search():
     data = shifted_classes(150)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         TorchClassifier(network, steps=60, batch_size=32, device="cuda"),
         metric="balanced_accuracy",
         embedding="label",
-        n_batches=2,
+        n_candidates=6,
         batch_size=3,
         random_state=0,
-    ).fit(data.X, data.y, X_val=data.X_val, y_val=data.y_val)
+    ).fit(data.X, data.y, validation=(data.X_val, data.y_val))
     assert search.score(data.X_test, data.y_test) > 0.6
     on_cpu = search.best_estimator_.set_params(device="cpu").predict_proba(data.X_test)
     on_gpu = search.best_estimator_.set_params(device="cuda").predict_proba(data.X_test)

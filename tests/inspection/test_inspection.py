@@ -10,7 +10,8 @@ from problems import shifted_classes
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
+from moew.data import Rows
 from moew.decision import MostAccurate
 from moew.exceptions import InvalidInputError
 from moew.inspection import (
@@ -30,7 +31,7 @@ from moew.metrics import accuracy
 
 def test_the_gain_has_the_standard_error_of_paired_rows():
     rows = shifted_classes(600, 3)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         metric=accuracy(),
         embedding="label",
@@ -38,7 +39,7 @@ def test_the_gain_has_the_standard_error_of_paired_rows():
         **searches.SETTINGS,
         **searches.PAPER,
     )
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     plain = LogisticRegression().fit(rows.X, rows.y)
     right = [np.asarray(model.predict(rows.X_val) == rows.y_val, dtype=float) for model in (search, plain)]
     difference = right[0] - right[1]
@@ -50,18 +51,18 @@ def test_the_gain_has_the_standard_error_of_paired_rows():
 
 def test_the_gain_of_rows_set_aside_has_an_error_too():
     rows = shifted_classes(300)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         metric="balanced_accuracy",
         embedding=[0, 1],
         honest="holdout",
         decision=MostAccurate("validation"),
-        guard=False,
-        **searches.SETTINGS,
+        strategies="example weights",
+        **{**searches.SETTINGS, "random_state": 1},
     )
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     assert 0 < search.result_.gain_error < 0.2
-    search.set_params(honest=None).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search.set_params(honest=None).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     assert np.isnan(search.result_.gain_error)
 
 
@@ -114,34 +115,40 @@ def test_a_landscape_shows_the_dimensions_that_were_asked_for_or_says_which_ther
             landscape(search.fitted_, wrong)
 
 
+def both(rows):
+    return Rows(rows.X, rows.y), Rows(rows.X_val, rows.y_val)
+
+
 def test_candidates_are_trained_again_to_the_same_bits():
     search, rows = searches.binary(**searches.PAPER, base_weights="uniform")
     best = search.result_.best_number
     ((_, model),) = train_again(search.fitted_, [best], rows.X, rows.y)
     assert np.array_equal(model.coef_, search.best_estimator_.coef_)
     numbers = [0, best, 5]
-    known = given_rows(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
-    found = values_again(search.fitted_, numbers, known, rows.X_test, rows.y_test)
+    known = given_rows(search.fitted_, *both(rows))
+    found = values_again(search.fitted_, numbers, known, Rows(rows.X_test, rows.y_test))
     assert found[best] == search.metric_value(rows.X_test, rows.y_test)
-    on_validation = values_again(search.fitted_, numbers, known, rows.X_val, rows.y_val)
+    on_validation = values_again(search.fitted_, numbers, known, Rows(rows.X_val, rows.y_val))
     assert on_validation == {number: search.result_.trials[number].value for number in numbers}
 
 
 def test_tuned_decisions_are_tuned_again():
     rows = shifted_classes(150)
     settings = {"metric": "balanced_accuracy", "embedding": "label", "decision": "tuned"}
-    search = ExampleWeightSearch(LogisticRegression(), **settings, **searches.SETTINGS, **searches.PAPER)
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
-    known = given_rows(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
-    found = values_again(search.fitted_, [0, 3], known, rows.X_val, rows.y_val)
+    search = MetricSearch.from_settings(
+        LogisticRegression(), **settings, **searches.SETTINGS, **searches.PAPER
+    )
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
+    known = given_rows(search.fitted_, *both(rows))
+    found = values_again(search.fitted_, [0, 3], known, Rows(rows.X_val, rows.y_val))
     assert found == pytest.approx({number: search.result_.trials[number].value for number in (0, 3)})
 
 
 @pytest.mark.parametrize("settings", [{}, searches.PAPER], ids=["default", "paper"])
 def test_weights_and_errors_by_class_are_those_of_the_two_models(settings):
     search, rows = searches.multiclass(**settings)
-    found = groups_by_label(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
-    plain = LogisticRegression().fit(rows.X, rows.y)
+    found = groups_by_label(search.fitted_, *both(rows))
+    plain = LogisticRegression(C=0.1).fit(rows.X, rows.y)
     for c, group in enumerate(found.groups):
         assert group.name == str(c)
         assert group.mean_weight == pytest.approx(search.sample_weight_[rows.y == c].mean())
@@ -155,7 +162,7 @@ def test_weights_and_errors_by_class_are_those_of_the_two_models(settings):
 
 def test_a_decision_rule_is_fitted_for_the_unweighted_model_too():
     search, rows = searches.binary(**searches.PAPER)
-    found = groups_by_label(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
+    found = groups_by_label(search.fitted_, *both(rows))
     assert 1 - np.mean([group.unweighted_error for group in found.groups]) == pytest.approx(
         search.unweighted_score_
     )
@@ -163,7 +170,7 @@ def test_a_decision_rule_is_fitted_for_the_unweighted_model_too():
 
 def test_a_numeric_target_is_cut_into_bins():
     search, rows = searches.regression(**searches.PAPER)
-    found = groups_by_label(search.fitted_, rows.X, rows.y, rows.X_val, rows.y_val)
+    found = groups_by_label(search.fitted_, *both(rows))
     assert not found.is_classes
     assert sum(group.n_rows for group in found.groups) == len(rows.y)
     total = sum(group.winner_error * group.n_validation for group in found.groups)
@@ -172,12 +179,14 @@ def test_a_numeric_target_is_cut_into_bins():
 
 
 def test_without_validation_rows_there_are_weights_alone_and_a_reason():
-    search, (X, y) = searches.frame(validation=0.2)
-    held_out = groups_by_label(search.fitted_, X, y)  # a share was held out: its errors are known
+    search, (X, y) = searches.frame(evaluate_on=0.2)
+    held_out = groups_by_label(search.fitted_, Rows(X, y))  # a share was held out: its errors are known
     assert all(group.n_validation > 0 for group in held_out.groups)
     rows = shifted_classes(120)
-    crossed = ExampleWeightSearch(LogisticRegression(), embedding="label", validation=3, **searches.SETTINGS)
-    found = groups_by_label(crossed.fit(rows.X, rows.y).fitted_, rows.X, rows.y)
+    crossed = MetricSearch.from_settings(
+        LogisticRegression(), embedding="label", evaluate_on=3, **searches.SETTINGS
+    )
+    found = groups_by_label(crossed.fit(rows.X, rows.y).fitted_, Rows(rows.X, rows.y))
     assert "kept out of training" in found.reason
     assert all(np.isnan(group.unweighted_error) for group in found.groups)
 
@@ -188,7 +197,7 @@ def test_rows_that_were_not_fitted_are_refused():
         trained_rows(search.fitted_, rows.X[:7], rows.y[:7])
     with pytest.raises(InvalidInputError, match="y must have the rows"):
         trained_rows(search.fitted_, rows.X, rows.y[:-1])
-    held_out, (X, y) = searches.frame(validation=0.2)
+    held_out, (X, y) = searches.frame(evaluate_on=0.2)
     with pytest.raises(InvalidInputError, match="at least"):
         trained_rows(held_out.fitted_, X[:5], y[:5])
     assert np.array_equal(trained_rows(held_out.fitted_, X, y).y, y[held_out.training_rows_])

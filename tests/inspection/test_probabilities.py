@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, f1_score
 from sklearn.model_selection import cross_val_predict
 
 import moew
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import InvalidInputError
 from moew.inspection import pareto_front, reliability, threshold_curve
 from moew.metrics import worst_class_error
@@ -17,18 +17,20 @@ from moew.metrics import worst_class_error
 RNG = np.random.default_rng(0)
 Y = (RNG.random(1200) < 0.3).astype(int)
 X = RNG.normal(size=(1200, 3)) + Y[:, None]
-SETTINGS = {"n_batches": 1, "batch_size": 3, "random_state": 0, "honest": None}
+SETTINGS = {"n_candidates": 3, "batch_size": 3, "random_state": 0, "honest": None}
 
 
 def fitted(estimator=None, y=Y, **settings):
     model = LogisticRegression() if estimator is None else estimator
-    search = ExampleWeightSearch(model, **{**SETTINGS, **settings})
+    search = MetricSearch.from_settings(model, **{**SETTINGS, **settings})
     return search.fit(X[:600], y[:600])
 
 
 @pytest.fixture(scope="module")
 def calibrated():
-    return fitted(LogisticRegression(class_weight="balanced"), metric="f1", calibrate="sigmoid", validation=5)
+    return fitted(
+        LogisticRegression(class_weight="balanced"), metric="f1", calibrate="sigmoid", evaluate_on=5
+    )
 
 
 def test_the_curve_is_scikit_learns(calibrated):
@@ -44,11 +46,11 @@ def test_the_curve_is_scikit_learns(calibrated):
     assert (found.label, found.n_rows) == (1, 600)
 
 
-def test_on_judged_rows_it_is_of_models_that_did_not_see_them(calibrated):
+def test_on_evaluation_rows_it_is_of_models_that_did_not_see_them(calibrated):
     found = reliability(calibrated.fitted_)
     model = LogisticRegression(class_weight="balanced")
     shares = cross_val_predict(model, X[:600], Y[:600], method="predict_proba", cv=5)[:, 1]
-    assert found.rows == "judged rows"
+    assert found.rows == "evaluation rows"
     assert found.before.brier == pytest.approx(brier_score_loss(Y[:600], shares))
     assert found.after.brier < found.before.brier
 
@@ -97,7 +99,7 @@ def test_the_metric_over_the_threshold_is_that_of_its_decisions(estimator):
     assert curve.share == pytest.approx(search.predict(X[600:]).mean())
 
 
-def test_on_judged_rows_the_star_is_the_score_of_what_is_handed_out():
+def test_on_evaluation_rows_the_star_is_the_score_of_what_is_selected():
     search = fitted(metric="f1")
     curve = threshold_curve(search.fitted_)
     assert curve.value == pytest.approx(search.best_score_)

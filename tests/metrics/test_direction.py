@@ -8,10 +8,10 @@ import pytest
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, make_metric
+from moew import MetricSearch, make_metric
 from moew.exceptions import InvalidInputError, MoewWarning
 from moew.metrics import resolve_metric, worst_class_error
-from moew.metrics._direction import hint_of_direction, sounds_smaller
+from moew.metrics._metric import hint_of_direction, sounds_smaller
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_metric_with_a_direction_gets_none(metric):
 
 def test_a_search_warns_once_and_notes_it():
     rows = shifted_classes(120)
-    search = ExampleWeightSearch(
-        LogisticRegression(), metric=cost, embedding="label", n_batches=1, batch_size=2
+    search = MetricSearch.from_settings(
+        LogisticRegression(), metric=cost, embedding="label", n_candidates=2, batch_size=2
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+        search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     assert [w.category for w in caught] == [MoewWarning]
     assert search.result_.notes[0].startswith("cost is maximised")
 

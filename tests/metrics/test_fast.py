@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -18,7 +18,6 @@ from moew.exceptions import InvalidInputError
 from moew.metrics import Predictions, resolve_metric
 from moew.metrics._fast import FAST_FORMS
 
-quick = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 100_000)
 weights = st.sampled_from(["none", "whole", "real"])
 DECIDING = ("accuracy", "balanced_accuracy", "f1", "precision", "recall")
@@ -94,7 +93,6 @@ def _uses_fast_path(monkeypatch):
 
 
 @pytest.mark.parametrize("name", DECIDING)
-@quick
 @given(
     seeds,
     st.integers(1, 40),
@@ -109,7 +107,6 @@ def test_decisions_of_two_classes(name, seed, n, weight, classes):
 
 
 @pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy"])
-@quick
 @given(seeds, st.integers(2, 40), weights, st.sampled_from([int, float, str, object]))
 def test_decisions_of_more_classes(name, seed, n, weight, kind):
     rng = np.random.default_rng(seed)
@@ -119,7 +116,6 @@ def test_decisions_of_more_classes(name, seed, n, weight, kind):
 
 
 @pytest.mark.parametrize("name", SCORING)
-@quick
 @given(seeds, st.integers(2, 50), weights, st.booleans(), st.sampled_from([(0, 1), (-1, 1), (1, 2)]))
 def test_scores_of_two_classes(name, seed, n, weight, with_ties, classes):
     rng = np.random.default_rng(seed)
@@ -134,7 +130,6 @@ def test_scores_of_two_classes(name, seed, n, weight, with_ties, classes):
     _agree(name, ToldProba(np.column_stack([1 - score, score]), classes), y, weight)
 
 
-@quick
 @given(seeds, st.integers(2, 40), st.integers(2, 4), weights, st.sampled_from([np.float64, np.float32]))
 def test_log_loss(seed, n, n_classes, weight, dtype):
     rng = np.random.default_rng(seed)
@@ -148,7 +143,6 @@ def test_log_loss(seed, n, n_classes, weight, dtype):
 
 
 @pytest.mark.parametrize("name", REGRESSION)
-@quick
 @given(seeds, st.integers(1, 40), weights, st.sampled_from([np.float64, np.float32, np.int64]))
 def test_numbers(name, seed, n, weight, dtype):
     rng = np.random.default_rng(seed)

@@ -35,7 +35,6 @@ from moew.metrics import (
     ScorerMetric,
     decided_labels,
     make_metric,
-    positive_score,
     precision_at_recall,
     resolve_metric,
     respond,
@@ -58,7 +57,7 @@ def test_columns_are_read_from_the_signature():
     assert metric(y, decision, columns) == 4.0
     assert metric(y, decision, {**columns, "discount": 10}) == 14.0
     with pytest.raises(
-        InvalidInputError, match=r"needs \['region'\].*only \['price'\].*metadata_val=\{'region'"
+        InvalidInputError, match=r"needs \['region'\].*only \['price'\].*columns=\{'region'.*validation=Rows"
     ):
         metric(y, decision, {"price": y})
     metric.check_columns(columns, 2)
@@ -99,9 +98,17 @@ def test_scikit_learns_functions_are_metrics():
 
 @pytest.mark.parametrize(
     ("result", "number"),
-    [(1, 1.0), (True, 1.0), (np.float32(0.5), 0.5), (np.array([2]), 2.0), (np.array(3.0), 3.0),
-     (Fraction(1, 4), 0.25), (Decimal("0.5"), 0.5), (np.inf, np.inf)],
-)  # fmt: skip
+    [
+        (1, 1.0),
+        (True, 1.0),
+        (np.float32(0.5), 0.5),
+        (np.array([2]), 2.0),
+        (np.array(3.0), 3.0),
+        (Fraction(1, 4), 0.25),
+        (Decimal("0.5"), 0.5),
+        (np.inf, np.inf),
+    ],
+)
 def test_anything_that_is_one_number_is_a_value(result, number):
     value = make_metric(lambda y, p: result)([0], [0])
     assert value == number
@@ -196,7 +203,9 @@ def test_sample_weights_without_a_default_must_be_given():
     assert not resolve_metric("accuracy").requires_sample_weight
     for needing in (metric, scorer):
         needing.check_columns({}, 2, weighted=True)
-        with pytest.raises(InvalidInputError, match=r"without sample weights.*sample_weight_val"):
+        with pytest.raises(
+            InvalidInputError, match=r"without sample weights.*sample_weight=…, and in validation=Rows"
+        ):
             needing.check_columns({}, 2, weighted=False)
     optional.check_columns({}, 2, weighted=False)
     with pytest.raises(InvalidInputError, match="'mine' cannot do without sample weights"):
@@ -236,9 +245,9 @@ def test_scores_are_of_the_positive_class(model, pos_label, two_classes):
     model = model.fit(X, y)
     method = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
     expected, _ = _get_response_values(model, X, method, pos_label=pos_label)
-    assert np.array_equal(positive_score(model, X, pos_label), expected)
-    assert roc_auc_score(y == (pos_label or "yes"), positive_score(model, X, pos_label)) > 0.9
-    assert np.array_equal(respond(model, X, "score", pos_label), expected)
+    scores = respond(model, X, "score", pos_label)
+    assert np.array_equal(scores, expected)
+    assert roc_auc_score(y == (pos_label or "yes"), scores) > 0.9
     if hasattr(model, "predict_proba"):
         expected, _ = _get_response_values(model, X, "predict_proba", pos_label=pos_label)
         assert np.array_equal(respond(model, X, "proba", pos_label), expected)
@@ -250,8 +259,6 @@ def test_responses_of_more_classes_and_of_regressors(three_classes):
     assert np.array_equal(respond(model, X, "decision"), model.predict(X))
     assert np.array_equal(respond(model, X, "score"), model.decision_function(X))
     assert np.array_equal(respond(model, X, "proba"), model.predict_proba(X))
-    with pytest.raises(InvalidInputError, match="needs two classes"):
-        positive_score(model, X)
     with pytest.raises(InvalidInputError, match="pos_label=1 needs two classes"):
         respond(model, X, "score", 1)
     regressor = LinearRegression().fit(X, y)
@@ -259,8 +266,6 @@ def test_responses_of_more_classes_and_of_regressors(three_classes):
     assert np.array_equal(respond(regressor, X, "score"), regressor.predict(X))
     with pytest.raises(InvalidInputError, match="is a regressor"):
         respond(regressor, X, "proba")
-    with pytest.raises(InvalidInputError, match="needs a classifier"):
-        positive_score(regressor, X)
 
 
 def test_models_that_cannot_answer_are_refused(two_classes):
@@ -270,7 +275,7 @@ def test_models_that_cannot_answer_are_refused(two_classes):
     ):
         respond(Perceptron().fit(X, y), X, "proba")
     with pytest.raises(InvalidInputError, match="'maybe' is not one of the classes"):
-        positive_score(LogisticRegression().fit(X, y), X, "maybe")
+        respond(LogisticRegression().fit(X, y), X, "score", "maybe")
 
     class OnlyPredicts(BaseEstimator):
         classes_ = np.array([0, 1])
@@ -279,7 +284,7 @@ def test_models_that_cannot_answer_are_refused(two_classes):
             return np.zeros(len(X) - 1)
 
     with pytest.raises(InvalidInputError, match="no decision_function, no predict_proba"):
-        positive_score(OnlyPredicts(), X)
+        respond(OnlyPredicts(), X, "score")
     with pytest.raises(InvalidInputError, match=r"shape \(199,\) for 200 rows"):
         respond(OnlyPredicts(), X, "decision")
 

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import (
     accuracy_score,
@@ -30,7 +30,6 @@ from moew.metrics import (
     worst_class_error,
 )
 
-quick = settings(max_examples=80, deadline=None)
 seeds = st.integers(0, 100_000)
 
 
@@ -40,7 +39,6 @@ def _curve(y, score, recall, weight=None):
     return precision[:-1][recalls[:-1] >= recall][np.argmax(thresholds[recalls[:-1] >= recall])]
 
 
-@quick
 @given(seeds, st.integers(1, 60), st.sampled_from([0.05, 0.3, 0.5, 0.8, 0.9, 0.95, 1.0]), st.booleans())
 def test_precision_at_recall(seed, n, recall, with_ties):
     rng = np.random.default_rng(seed)
@@ -54,7 +52,6 @@ def test_precision_at_recall(seed, n, recall, with_ties):
     assert precision_at_recall(recall, pos_label="ham")(labels, score, pos_label="spam") == metric(y, score)
 
 
-@quick
 @given(seeds, st.integers(1, 40), st.sampled_from([0.3, 0.77, 0.951]))
 def test_precision_at_recall_with_weights(seed, n, recall):
     rng = np.random.default_rng(seed)
@@ -134,7 +131,6 @@ def test_worst_class_of_two_bounds_the_balanced_accuracy():
     assert worst_class_error().greater_is_better is False
 
 
-@quick
 @given(seeds, st.integers(2, 30), st.booleans())
 def test_r_squared(seed, n, weighted):
     rng = np.random.default_rng(seed)
@@ -148,7 +144,6 @@ def test_r_squared(seed, n, weighted):
         r_squared()(y, predicted, sample_weight=np.zeros(n))
 
 
-@quick
 @given(seeds, st.integers(1, 60), st.sampled_from([None, "exp"]))
 def test_worst_band_relative_error(seed, n, inverse):
     rng = np.random.default_rng(seed)
@@ -163,7 +158,9 @@ def test_worst_band_relative_error(seed, n, inverse):
 def test_rows_at_a_threshold_belong_to_the_band_below_it_on_both_scales(kind):
     rng = np.random.default_rng(0)
     for threshold in range(2, 200):  # among them 42, where exp(log(42)) is above 42
-        metric, of_logs = (worst_band_relative_error((threshold,), inverse=way) for way in (None, "exp"))
+        metric, of_logs = (
+            worst_band_relative_error((threshold,), inverse=strategy) for strategy in (None, "exp")
+        )
         price = np.array([threshold - 1.0, threshold, threshold + 1.0])
         predicted = price * rng.uniform(0.5, 1.5, 3)
         logs, predicted_logs = np.log(price.astype(kind)), np.log(predicted.astype(kind))
@@ -227,7 +224,6 @@ def test_value_per_harm_by_hand():
             metric(y, y, {**columns, "harm": np.array([1, 1, 1, 1, bad])})
 
 
-@quick
 @given(seeds)
 def test_doing_less_harm_is_never_worth_less(seed):
     rng = np.random.default_rng(seed)
@@ -257,16 +253,25 @@ def test_mean_of_selected():
 
 @pytest.mark.parametrize(
     "make",
-    [accuracy, fpr_gap, g_mean, mean_of_selected, precision_at_recall, q_mean, r_squared, value_per_harm,
-     worst_class_error, worst_band_relative_error],
-)  # fmt: skip
+    [
+        accuracy,
+        fpr_gap,
+        g_mean,
+        mean_of_selected,
+        precision_at_recall,
+        q_mean,
+        r_squared,
+        value_per_harm,
+        worst_class_error,
+        worst_band_relative_error,
+    ],
+)
 def test_our_metrics_can_be_pickled_and_compared(make):
     assert pickle.loads(pickle.dumps(make())) == make()
 
 
 @pytest.mark.parametrize("metric", [accuracy(), g_mean(), q_mean(), worst_class_error()])
 @pytest.mark.parametrize("names", [np.arange(-1, 3), np.array(["a", "bc", "d", "e"]), np.arange(4) / 2])
-@quick
 @given(seeds, st.booleans())
 def test_many_candidates_at_once_get_the_value_each_gets_alone(metric, names, seed, weighted):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import pytest
 from problems import shifted_classes, skewed_target
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import InvalidInputError
 from moew.metrics import METRICS, accuracy, r_squared, worst_band_relative_error, worst_class_error
 
@@ -29,22 +29,22 @@ class Regressor(NeverFitted, Ridge):
 
 def refused(estimator, metric, X, y):
     with pytest.raises(InvalidInputError) as raised:
-        ExampleWeightSearch(estimator, metric=metric, embedding="label", random_state=0).fit(X, y)
+        MetricSearch.from_settings(estimator, metric=metric, embedding="label", random_state=0).fit(X, y)
     return raised.value
 
 
 @pytest.mark.parametrize("metric", [accuracy(), worst_class_error()], ids=lambda metric: metric.name)
-def test_a_metric_of_classes_does_not_judge_numbers(metric):
+def test_a_metric_of_classes_does_not_evaluate_numbers(metric):
     error = refused(Regressor(), metric, NUMBERS.X, NUMBERS.y)
-    assert f"metric='{metric.registry_name}' judges classes, but numbers are predicted here" in str(error)
+    assert f"metric='{metric.registry_name}' evaluates classes, but numbers are predicted here" in str(error)
     assert "such as metric='r_squared', or a classifier as estimator." in str(error)
     assert error.argument == "metric"
 
 
 @pytest.mark.parametrize("metric", [r_squared(), worst_band_relative_error(), "r2"], ids=str)
-def test_a_metric_of_numbers_does_not_judge_texts(metric):
+def test_a_metric_of_numbers_does_not_evaluate_texts(metric):
     error = refused(Classifier(), metric, CLASSES.X, np.array(["no", "yes"])[CLASSES.y])
-    assert "cannot judge a classification with 2 different labels, such as ['no', 'yes']" in str(error)
+    assert "cannot evaluate a classification with 2 different labels, such as ['no', 'yes']" in str(error)
     assert str(error).endswith(": it needs labels that are numbers.")
     assert error.argument == "metric"
 
@@ -60,9 +60,9 @@ def test_a_function_of_the_users_that_fails_on_made_up_predictions_is_left_to_re
         raise RuntimeError("no")
 
     with pytest.raises(Exception, match="it was trained"):
-        ExampleWeightSearch(Classifier(), metric=picky, embedding="label", n_batches=1, batch_size=1).fit(
-            CLASSES.X, CLASSES.y
-        )
+        MetricSearch.from_settings(
+            Classifier(), metric=picky, embedding="label", n_candidates=1, batch_size=1
+        ).fit(CLASSES.X, CLASSES.y)
 
 
 def test_every_metric_of_the_registry_knows_its_name():

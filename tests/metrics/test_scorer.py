@@ -18,6 +18,7 @@ from sklearn.utils.fixes import parse_version
 from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError
 from moew.metrics import Predictions, resolve_metric
+from moew.metrics._fast import FAST_FORMS
 
 ROWS = np.arange(0, 120, 2)
 
@@ -142,7 +143,7 @@ def test_columns_and_weights_reach_a_scorer(routing, binary):
                 y[ROWS], model.predict(X[ROWS]), cost[ROWS], sample_weight=None if w is None else w[ROWS]
             )
             assert got == pytest.approx(-direct)
-        with pytest.raises(InvalidInputError, match=rf"\['{name}'\].*metadata_val"):
+        with pytest.raises(InvalidInputError, match=rf"\['{name}'\].*columns={{'{name}'.*validation=Rows"):
             metric.check_columns({"group": cost}, 120)
         with pytest.raises(InvalidInputError, match="each of the 7 rows"):
             metric.check_columns(columns, 7)
@@ -278,3 +279,27 @@ def test_data_frames_stay_data_frames(binary):
     outputs = metric.respond(model, X, y, {})
     got = metric.value(outputs.take(ROWS), X.iloc[ROWS], y[ROWS], {})
     assert got == get_scorer("roc_auc")(model, X.iloc[ROWS], y[ROWS])
+
+
+@pytest.mark.parametrize("name", sorted(FAST_FORMS))
+def test_a_scorer_of_scikit_learn_is_the_same_by_name_and_as_an_object(name):
+    scorer, by_name = get_scorer(name), resolve_metric(name)
+    made = make_scorer(
+        scorer._score_func,
+        response_method=scorer._response_method,
+        greater_is_better=scorer._sign > 0,
+        **scorer._kwargs,
+    )
+    for one in (scorer, made):
+        by_object = resolve_metric(one)
+        assert (by_object.fast, by_object.bounds) == (by_name.fast, by_name.bounds)
+
+
+def test_a_scorer_that_differs_from_a_named_one_is_called_itself():
+    requested = make_scorer(accuracy_score)
+    with config_context(enable_metadata_routing=True):
+        requested.set_score_request(sample_weight="mine")
+    others = [make_scorer(f1_score, average="macro"), make_scorer(accuracy_score, normalize=False), requested]
+    others.append(make_scorer(accuracy_score, greater_is_better=False))
+    assert [resolve_metric(one).fast for one in others] == [None] * 4
+    assert resolve_metric(make_scorer(f1_score)).fast is FAST_FORMS["f1"]

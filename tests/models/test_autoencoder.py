@@ -8,9 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from moew.data import Block
 from moew.exceptions import InvalidInputError
 from moew.models.networks import (
-    NetworkSpec,
     TrainingDivergedError,
-    autoencoder_codes,
+    autoencoder_spec,
     encode,
     train_autoencoder,
 )
@@ -18,6 +17,11 @@ from moew.models.networks import (
 
 def _numeric(n_columns):
     return [Block("numeric", j, j + 1) for j in range(n_columns)]
+
+
+def _trained(inputs, blocks, weights, *, seed=0, **settings):
+    spec = autoencoder_spec(inputs.shape[1], blocks, weights, **settings)
+    return train_autoencoder(spec, inputs, seed)
 
 
 def _decode(layers, Z, activation):
@@ -29,7 +33,7 @@ def test_a_linear_autoencoder_finds_the_principal_components():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 6)) @ rng.standard_normal((6, 6)) * [3, 2, 1, 1, 0.5, 0.5]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    layers = train_autoencoder(
+    layers = _trained(
         X, _numeric(6), [1.0] * 6, hidden=8, n_dims=2, activation="identity", steps=2000, batch_size=None,
         learning_rate=0.01, seed=0,
     )  # fmt: skip
@@ -47,7 +51,7 @@ def test_mixed_blocks_are_rebuilt():
     flag = rng.integers(0, 2, 200)
     inputs = np.column_stack([rng.standard_normal(200), flag, np.eye(3)[codes]])
     blocks = [Block("numeric", 0, 1), Block("binary", 1, 2), Block("categorical", 2, 5)]
-    layers = train_autoencoder(
+    layers = _trained(
         inputs, blocks, [1.0, 1.0, 1.0], hidden=12, n_dims=3, steps=1500, batch_size=50, learning_rate=0.02,
         seed=1,
     )  # fmt: skip
@@ -64,7 +68,7 @@ def test_block_weights_say_what_is_kept():
     inputs = rng.integers(0, 2, (200, 2)).astype(float)
     blocks = [Block("binary", 0, 1), Block("binary", 1, 2)]
     for kept in (0, 1):
-        layers = train_autoencoder(
+        layers = _trained(
             inputs, blocks, np.eye(2)[kept], hidden=6, n_dims=1, steps=500, batch_size=None,
             learning_rate=0.02, seed=0,
         )  # fmt: skip
@@ -79,7 +83,7 @@ def test_the_seed_decides():
     X = np.random.default_rng(0).standard_normal((40, 2))
     settings = {"hidden": 3, "n_dims": 1, "steps": 20, "batch_size": 8}
     one, same, other = (
-        encode(train_autoencoder(X, _numeric(2), [1, 1], seed=seed, **settings), X) for seed in (1, 1, 2)
+        encode(_trained(X, _numeric(2), [1, 1], seed=seed, **settings), X) for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
@@ -96,13 +100,13 @@ def test_the_seed_decides():
 )
 def test_blocks_that_do_not_fit_are_refused(blocks, weights, message):
     with pytest.raises(InvalidInputError, match=message):
-        train_autoencoder(np.zeros((5, 2)), blocks, weights, hidden=2, n_dims=1, seed=0)
+        _trained(np.zeros((5, 2)), blocks, weights, hidden=2, n_dims=1, seed=0)
 
 
 def test_divergence_is_an_error():
     X = np.random.default_rng(0).standard_normal((20, 2))
     with pytest.raises(TrainingDivergedError, match="learning_rate"):
-        train_autoencoder(
+        _trained(
             X,
             _numeric(2),
             [1, 1],
@@ -113,13 +117,3 @@ def test_divergence_is_an_error():
             learning_rate=1e38,
             seed=0,
         )
-
-
-@pytest.mark.parametrize("trade_off", [0.0, 1.0])
-def test_the_trade_off_of_repeats_stands_at_the_features_as_in_the_paper(trade_off):
-    rng = np.random.default_rng(1)
-    inputs = rng.standard_normal((1, 300, 2))  # x, and the label last
-    spec = NetworkSpec((2, 10, 1, 10, 2), "sigmoid", "squared", 800, 100, learning_rate=0.03)
-    codes = autoencoder_codes(spec, inputs, (), trade_off, n_repeats=1, seed=0)[0, :, 0]
-    knows_x, knows_y = (abs(np.corrcoef(codes, inputs[0, :, column])[0, 1]) for column in (0, 1))
-    assert (knows_x > 0.8 > 0.3 > knows_y) if trade_off == 1 else (knows_y > 0.8 > 0.3 > knows_x)

@@ -11,9 +11,8 @@ import pytest
 from moew.exceptions import InvalidInputError
 from moew.models._shared import batch_rows
 from moew.models.networks import EarlyStopping, NetworkClassifier, NetworkSpec, _devices, _groups
-from moew.models.networks._engine import stack
+from moew.models.networks._engine import initial_layers, stack
 from moew.models.networks._groups import train_weightings
-from moew.models.networks._initial import initial_layers
 from moew.models.networks._layers import products_on
 from moew.models.networks._loop import Batches, Rates, Recipe, train_all_steps
 

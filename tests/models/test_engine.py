@@ -7,17 +7,19 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import hinge_loss, log_loss
 from sklearn.neural_network import MLPRegressor
 
+from experiments.networks import train_networks
 from moew.exceptions import InvalidInputError, MoewError
 from moew.models._shared import batch_rows
-from moew.models.networks import NetworkSpec, ReconstructionLoss, _adam, forward, train_networks
-from moew.models.networks._groups import NETWORKS_AT_ONCE, train_weightings
-from moew.models.networks._initial import initial_layers
-from moew.models.networks._losses import row_losses
+from moew.models.networks import NetworkSpec, ReconstructionLoss, _adam
+from moew.models.networks._devices import NETWORKS_AT_ONCE
+from moew.models.networks._engine import initial_layers
+from moew.models.networks._groups import train_weightings
+from moew.models.networks._layers import row_losses
 
 
 def _problem(n=60, n_in=3, n_networks=1, seed=0):
@@ -91,24 +93,6 @@ def test_a_network_is_the_same_to_the_bit_in_any_company(sizes, batch_size):
     assert len({flat.tobytes() for flat in together}) == K
 
 
-def test_repeats_train_on_their_own_rows():
-    problems = [_problem(n_networks=2, seed=seed) for seed in (1, 2, 3)]
-    X, Y, W = (np.stack(parts) for parts in zip(*problems, strict=True))
-    spec = NetworkSpec((3, 4, 1), steps=30, batch_size=16, learning_rate=0.01)
-    seeds = [[1, 2], [3, 4], [5, 6]]
-    together = train_networks(spec, X, Y, W, seeds, 9)
-    for r in range(3):
-        alone = train_networks(spec, X[r : r + 1], Y[r : r + 1], W[r : r + 1], seeds[r : r + 1], 9)
-        for (W_all, b_all), (W_one, b_one) in zip(together, alone, strict=True):
-            np.testing.assert_allclose(W_all[r], W_one[0], atol=1e-5)
-            np.testing.assert_allclose(b_all[r], b_one[0], atol=1e-5)
-    outputs = forward(spec, together, X)
-    assert outputs.shape == (3, 2, 60, 1)
-    (W1, b1), (W2, b2) = ((np.asarray(W[2, 1]), np.asarray(b[2, 1])) for W, b in together)
-    by_hand = 1 / (1 + np.exp(-(X[2] @ W1.T + b1))) @ W2.T + b2
-    np.testing.assert_allclose(outputs[2, 1], by_hand, atol=1e-5)
-
-
 def test_a_mini_batch_without_weight_leaves_the_network_alone():
     X, y, _ = _problem(n=12)
     weights = np.zeros((1, 12))
@@ -133,7 +117,6 @@ def test_weights_count_by_their_ratios_only():
 
 
 @given(n=st.integers(1, 40), batch_size=st.integers(1, 45), steps=st.integers(1, 30), seed=st.integers(0, 99))
-@settings(max_examples=50, deadline=None)
 def test_mini_batches_are_draws_without_replacement(n, batch_size, steps, seed):
     rows = batch_rows(n, batch_size, steps, seed)
     if batch_size >= n:

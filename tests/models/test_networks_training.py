@@ -19,10 +19,10 @@ from moew.models.networks import (
     NetworkRegressor,
     NetworkSpec,
     TrainingDivergedError,
-    _warm,
+    _groups,
 )
+from moew.models.networks._engine import initial_layers, split_rows
 from moew.models.networks._groups import train_weightings
-from moew.models.networks._initial import initial_layers, split_rows
 
 _LINEAR = {"hidden": (), "steps": 1500, "batch_size": None, "learning_rate": 0.03, "random_state": 0}
 _SMALL = {"hidden": (3,), "steps": 40, "batch_size": 16, "learning_rate": 0.02, "random_state": 3}
@@ -154,7 +154,7 @@ def test_a_network_is_the_same_to_the_bit_in_any_company(settings):
     weights = np.random.default_rng(2).uniform(0.1, 1.9, (7, len(y)))
     model = NetworkClassifier(**_SMALL, **settings)
     many = dict(model.fit_many(X, y, weights, range(11, 18)))
-    _warm._known.clear()
+    _groups._known.clear()
     for k in (0, 3, 6):
         alone = clone(model).set_params(random_state=11 + k).fit(X, y, sample_weight=weights[k])
         np.testing.assert_array_equal(_flat(many[k].layers_), _flat(alone.layers_))
@@ -170,7 +170,7 @@ def test_a_warm_start_goes_on_from_the_uniform_model():
     X, _, w = _classes()
     model = NetworkRegressor(**{**_SMALL, "batch_size": None, "scale": False}, warm_start="uniform")
     target = X[:, 0]
-    uniform = clone(model).set_params(warm_start=False, random_state=_warm.UNIFORM_SEED).fit(X, target)
+    uniform = clone(model).set_params(warm_start=False, random_state=_groups.UNIFORM_SEED).fit(X, target)
     one_more = clone(model).set_params(warm_steps=1).fit(X, target, w)
     moved = np.abs(_flat(one_more.layers_) - _flat(uniform.layers_))
     # The first step of Adam is the learning rate long, for every parameter.
@@ -187,9 +187,9 @@ def test_the_uniform_model_is_trained_once_for_the_same_rows(monkeypatch):
         calls.append(1)
         return train_weightings(*args, **kwargs)
 
-    monkeypatch.setattr(_warm, "train_weightings", counted)
-    monkeypatch.setattr(_warm, "_KEPT", 2)
-    _warm._known.clear()
+    monkeypatch.setattr(_groups, "train_weightings", counted)
+    monkeypatch.setattr(_groups, "_KEPT", 2)
+    _groups._known.clear()
     model = NetworkClassifier(**_SMALL, warm_start="uniform")
     for _ in range(3):
         list(clone(model).fit_many(X, y, np.stack([w, w[::-1]]), [1, 2]))
@@ -197,7 +197,7 @@ def test_the_uniform_model_is_trained_once_for_the_same_rows(monkeypatch):
     clone(model).fit(X + np.arange(len(X))[:, None] * 1e-3, y)
     clone(model).fit(X, 1 - y)
     clone(model).set_params(steps=41).fit(X, y)
-    assert len(calls) == 4 and len(_warm._known) == 2
+    assert len(calls) == 4 and len(_groups._known) == 2
 
 
 @pytest.mark.parametrize(("precision", "atol"), [("tf32", 2e-3), ("bfloat16", 2e-2)])

@@ -15,8 +15,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from moew import ExampleWeightSearch, plotting
+from moew import MetricSearch, plotting
 from moew._util.colours import COLOURS, viridis
+from moew.data import Rows
 from moew.exceptions import InvalidInputError
 
 
@@ -60,7 +61,7 @@ def test_the_legend_covers_nothing(name, constrained):
     search, rows = searches.regression()
     ax = None if constrained else plt.subplots(figsize=(5, 3))[1]
     if name == "weights_by_class":
-        ax = plotting.weights_by_class(search, rows.X, rows.y, rows.X_val, rows.y_val, ax=ax)
+        ax = plotting.weights_by_class(search, Rows(rows.X, rows.y), Rows(rows.X_val, rows.y_val), ax=ax)
     else:
         ax = getattr(plotting, name)(search, ax=ax)
     ax.figure.canvas.draw()
@@ -76,7 +77,7 @@ def test_plots_go_on_the_axes_that_are_given():
     drawn = [
         plotting.history(search, ax=ax),
         plotting.landscape(search, ax=ax),
-        plotting.weights_by_class(search, rows.X, rows.y, ax=ax),
+        plotting.weights_by_class(search, Rows(rows.X, rows.y), ax=ax),
         plotting.weights_by_column(search, rows.X, rows.y, 0, ax=ax),
         plotting.weight_contours(search, rows.X, rows.y, 1, ax=ax),
     ]
@@ -107,7 +108,7 @@ def test_landscape_of_one_dimension_is_a_curve():
 
 def test_weights_by_class_has_bars_of_weight_and_marks_of_error():
     search, rows = searches.multiclass(**searches.PAPER)
-    ax = plotting.weights_by_class(search, rows.X, rows.y, rows.X_val, rows.y_val)
+    ax = plotting.weights_by_class(search, Rows(rows.X, rows.y), Rows(rows.X_val, rows.y_val))
     heights = [bar.get_height() for bar in ax.patches]
     assert heights == pytest.approx([search.sample_weight_[rows.y == c].mean() for c in range(3)])
     (beside,) = (other for other in ax.figure.axes if other is not ax)
@@ -136,7 +137,7 @@ def test_weights_by_column_takes_a_place_a_name_or_values():
 
 
 def test_contours_are_of_the_weights_of_one_label():
-    search, rows = searches.binary(guard=False)
+    search, rows = searches.binary(strategies="example weights")
     ax = plotting.weight_contours(search, rows.X, rows.y, 1, points=31, levels=[0.8, 1.0])
     points, contours = ax.collections
     assert len(points.get_offsets()) == (rows.y == 1).sum()
@@ -154,10 +155,15 @@ def test_contours_are_of_the_weights_of_one_label():
 
 def test_there_are_no_contours_where_the_label_alone_decides():
     rows = shifted_classes(120)
-    search = ExampleWeightSearch(
-        LogisticRegression(), metric="accuracy", embedding="label", n_batches=1, batch_size=3, random_state=0
+    search = MetricSearch.from_settings(
+        LogisticRegression(),
+        metric="accuracy",
+        embedding="label",
+        n_candidates=3,
+        batch_size=3,
+        random_state=0,
     )
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     ax = plotting.weight_contours(search, rows.X, rows.y, 1)
     assert len(ax.collections) == 1
     assert ax.get_title().startswith("all rows of class 1 have the weight ")
@@ -165,8 +171,9 @@ def test_there_are_no_contours_where_the_label_alone_decides():
 
 def test_validation_stands_against_test():
     search, rows = searches.binary(**searches.PAPER, base_weights="uniform")
+    training, test = Rows(rows.X, rows.y), Rows(rows.X_test, rows.y_test)
     ax = plotting.validation_against_test(
-        search, rows.X, rows.y, rows.X_test, rows.y_test, X_val=rows.X_val, y_val=rows.y_val, n_candidates=6
+        search, training, test, Rows(rows.X_val, rows.y_val), n_candidates=6
     )
     points, base_weights, winner = ax.collections
     assert 5 <= len(points.get_offsets()) <= 7
@@ -176,10 +183,10 @@ def test_validation_stands_against_test():
     ]
     assert base_weights.get_offsets()[0][0] == search.alpha_zero_score_
     assert ax.get_title().startswith("correlation")
-    with pytest.raises(InvalidInputError, match="pass X_val and y_val"):
-        plotting.validation_against_test(search, rows.X, rows.y, rows.X_test, rows.y_test)
+    with pytest.raises(InvalidInputError, match="pass validation"):
+        plotting.validation_against_test(search, training, test)
     with pytest.raises(InvalidInputError, match="at least 3"):
-        plotting.validation_against_test(search, rows.X, rows.y, rows.X_test, rows.y_test, n_candidates=2)
+        plotting.validation_against_test(search, training, test, n_candidates=2)
 
 
 def test_every_plot_can_be_saved(tmp_path):

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from moew import ExampleWeightSearch, plotting
+from moew import MetricSearch, plotting
 from moew.exceptions import InvalidInputError
 from moew.inspection import reliability, threshold_curve
 
@@ -19,10 +19,16 @@ X = RNG.normal(size=(400, 3)) + Y[:, None]
 
 @pytest.fixture(scope="module")
 def search():
-    made = ExampleWeightSearch(
-        LogisticRegression(), metric=["f1", "recall"], constraint="recall >= 0.5", calibrate="sigmoid",
-        n_batches=1, batch_size=4, random_state=0, honest=None,
-    )  # fmt: skip
+    made = MetricSearch.from_settings(
+        LogisticRegression(),
+        metric=["f1", "recall"],
+        constraints="recall >= 0.5",
+        calibrate="sigmoid",
+        n_candidates=4,
+        batch_size=4,
+        random_state=0,
+        honest=None,
+    )
     return made.fit(X, Y)
 
 
@@ -37,7 +43,7 @@ def test_the_front_has_every_model_and_its_star(search):
     dots, star = ax.collections
     models = search.result_.pareto.models
     assert dots.get_offsets().tolist() == [[m.values[1], m.values[0]] for m in models]
-    chosen = search.result_.pareto.handed_out
+    chosen = search.result_.pareto.selected
     assert star.get_offsets().tolist() == [[chosen.values[1], chosen.values[0]]]
     front, bound = ax.lines
     assert set(front.get_xdata()) == {m.values[1] for m in search.result_.pareto.front}

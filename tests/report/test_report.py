@@ -20,7 +20,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
+from moew.data import Rows
 from moew.decision import (
     AdjustedPredictions,
     ClassOffsets,
@@ -31,10 +32,10 @@ from moew.decision import (
 from moew.exceptions import InvalidInputError
 from moew.inspection import Tested as OnTestRows
 from moew.metrics import make_metric, worst_class_error
-from moew.report import advice, collect, render, write_report
+from moew.report import About, advice, collect, render, write_report
+from moew.report._collect import verdict_of
 from moew.report._plain import setting_text
 from moew.report._svg import Scale
-from moew.report._verdict import verdict_of
 from moew.report._words import alike
 
 PLOTS = ("gain", "differences", "scores", "history", "landscape")
@@ -73,18 +74,19 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def collected(name, guard=True, **more):
-    """Collected from a search; without the guard, one that hands out example weights."""
-    search, rows = getattr(searches, name)(guard=guard)
+def collected(name, strategies="auto", **more):
+    """Collected from a search that selects a simple strategy; or from one with these strategies."""
+    all_of_them = strategies == "auto"
+    search, rows = searches.simple(name) if all_of_them else getattr(searches, name)(strategies=strategies)
     if name == "frame":
-        return collect(search, *rows, **more)
-    return collect(search, rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val, **more)
+        return collect(search, Rows(*rows), **more)
+    return collect(search, Rows(rows.X, rows.y), validation=Rows(rows.X_val, rows.y_val), **more)
 
 
-@pytest.mark.parametrize("guard", [True, False])
+@pytest.mark.parametrize("strategies", ["auto", "example weights"])
 @pytest.mark.parametrize("name", ["binary", "multiclass", "regression", "frame"])
-def test_a_report_is_json_and_then_a_whole_page(name, guard):
-    data = collected(name, guard)
+def test_a_report_is_json_and_then_a_whole_page(name, strategies):
+    data = collected(name, strategies)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     html = render(json.loads(json.dumps(data)))
     assert html == render(data)
@@ -92,7 +94,7 @@ def test_a_report_is_json_and_then_a_whole_page(name, guard):
     page = Page(html)
     assert len(page.ids) == len(set(page.ids))
     learned = data["weights"]["learned"]
-    assert learned is (not guard or name == "frame")  # else simple ways are as good
+    assert learned is (strategies == "example weights")
     of_weights = {"by-label", "histogram", "rows-up", "rows-down", "labels-table"}
     assert (set(PLOTS) | of_weights if learned else set(PLOTS)) - {"gain"} <= set(page.ids)
     if not learned:
@@ -102,14 +104,14 @@ def test_a_report_is_json_and_then_a_whole_page(name, guard):
     for plot in page.all("svg"):
         named = plot["aria-labelledby"].split()
         assert set(named) <= set(page.ids)
-    for table in ("ways-table", "scores-table"):
+    for table in ("strategies-table", "scores-table"):
         assert table in page.ids
     heads = [attributes for tag, attributes in page.tags if tag == "th"]
     assert len(page.all("button")) == len(heads)
-    for words in ("Fingerprint of the data", "random_state", data["metric"]["judged"]):
+    for words in ("Fingerprint of the data", "random_state", data["metric"]["evaluation"]):
         assert words in page.words
     assert ("rows of equal weight" in page.words) is learned
-    assert ("Mind this" in page.words) is bool(data["notes"])
+    assert ("Notes" in page.words) is bool(data["notes"])
 
 
 def test_nothing_comes_from_outside_and_the_policy_says_so():
@@ -130,7 +132,7 @@ def test_nothing_comes_from_outside_and_the_policy_says_so():
 
 
 def test_the_verdict_is_first_and_from_honest_scores():
-    search, _ = searches.multiclass()
+    search, _ = searches.simple("multiclass")
     data = collected("multiclass")
     verdict = data["verdict"]
     gain = search.result_.unweighted.value - search.honest_score_  # smaller is better
@@ -138,60 +140,68 @@ def test_the_verdict_is_first_and_from_honest_scores():
     assert verdict["high"] - gain == pytest.approx(1.96 * search.result_.gain_error)
     assert verdict["kind"] == "better"
     words = Page(render(data)).words
-    assert words.index("Yes: tuned decisions.") < words.index("All ways to the metric")
+    assert words.index("Yes: tuned decisions.") < words.rindex("All strategies")
     assert "lower is better" in words
-    assert "Example weights and tuned decisions were not better" in words
+    assert "Tuned decisions have the best honest score; the next best, " in words
 
 
-def test_every_way_is_in_the_table_and_what_is_handed_out_is_marked():
-    result = searches.multiclass(guard=True)[0].result_
+def test_every_strategy_is_in_the_table_and_what_is_selected_is_marked():
+    result = searches.simple("multiclass")[0].result_
     data = collected("multiclass")
-    handed = next(way for way in result.ways if way.name == result.chosen)
-    for found, way in zip(data["ways"], result.ways, strict=True):
-        assert (found["name"], found["best"], found["honest"]) == (way.name, way.best, way.honest)
-        assert found["handed_out"] is (way.name == "tuned decisions")
-        assert found["difference"] == pytest.approx(handed.honest - way.honest)  # smaller is better
-        assert found["margin"] == pytest.approx(1.96 * way.error)
+    selected = next(strategy for strategy in result.strategies if strategy.name == result.selected)
+    for found, strategy in zip(data["strategies"], result.strategies, strict=True):
+        assert (found["name"], found["apparent"], found["honest"]) == (
+            strategy.name,
+            strategy.apparent,
+            strategy.honest,
+        )
+        assert found["selected"] is (strategy.name == "tuned decisions")
+        assert found["difference"] == pytest.approx(selected.honest - strategy.honest)  # smaller is better
+        assert found["margin"] == pytest.approx(1.96 * strategy.error)
     html = render(data)
     marked = re.findall(r'<tr class="marked">(.*?)</tr>', html)
-    assert len(marked) == 1 and "✓ tuned decisions" in marked[0] and "handed out" in marked[0]
-    assert all(f">{way.name}<" in html for way in result.ways)
+    assert len(marked) == 1 and "✓ tuned decisions" in marked[0] and "selected" in marked[0]
+    assert all(f">{strategy.name}<" in html for strategy in result.strategies)
 
 
 def test_what_the_unweighted_model_scores_is_not_a_gain():
     data = collected("binary")
-    assert data["chosen"]["name"] == "unweighted"
+    assert data["selected"]["name"] == "unweighted"
     assert (data["verdict"]["kind"], data["verdict"]["gain"]) == ("none", 0)
     page = Page(render(data))
     assert "No: keep the unweighted model." in page.words and "gain" not in page.ids
     assert [row["name"] for row in data["scores"]] == ["unweighted", "shift alone"]
 
 
-def test_advice_follows_from_the_ways():
+def test_advice_follows_from_the_strategies():
     data = collected("multiclass")
-    assert advice(data).startswith("Use it: the model is the same, only it is decided otherwise.")
-    ways = [{**way, "difference": 0.02} if not way["simple"] else way for way in data["ways"]]
-    assert "Example weights may be better still (+0.020 ±" in advice({**data, "ways": ways})
-    none = {**data, "ways": ways, "verdict": {**data["verdict"], "kind": "none"}}
-    assert "Keep the unweighted model for now. Example weights may be better" in advice(none)
-    constant = {**data, "chosen": {**data["chosen"], "name": "constant"}}
-    assert advice(constant).startswith("Look at the metric before you use this")
-    learned = collected("multiclass", guard=False)
-    assert advice(learned).startswith("Use it, after a look at which rows lose weight.")
-    ways = [
-        {**way, "difference": 0.03} if way["name"] == "tuned decisions" else way for way in learned["ways"]
+    assert advice(data).startswith("Use it: the model is the same, only with other thresholds.")
+    strategies = [
+        {**strategy, "difference": 0.02} if not strategy["simple"] else strategy
+        for strategy in data["strategies"]
     ]
-    told = advice({**learned, "ways": ways})
+    assert "Example weights may be better still (+0.020 ±" in advice({**data, "strategies": strategies})
+    none = {**data, "strategies": strategies, "verdict": {**data["verdict"], "kind": "none"}}
+    assert "Keep the unweighted model for now. Example weights may be better" in advice(none)
+    constant = {**data, "selected": {**data["selected"], "name": "constant prediction"}}
+    assert advice(constant).startswith("Look at the metric before you use this")
+    learned = collected("multiclass", strategies="example weights")
+    assert advice(learned).startswith("Use it, after a look at which rows lose weight.")
+    strategies = [
+        {**strategy, "difference": 0.03} if strategy["name"] == "tuned decisions" else strategy
+        for strategy in learned["strategies"]
+    ]
+    told = advice({**learned, "strategies": strategies})
     assert "Tuned decisions are simpler, and are ahead by 0.030 ±" in told
-    worse = {**learned, "ways": ways, "verdict": {**learned["verdict"], "kind": "worse"}}
-    assert advice(worse).startswith("Turn the guard on: tuned decisions are ahead by 0.03")
+    worse = {**learned, "strategies": strategies, "verdict": {**learned["verdict"], "kind": "worse"}}
+    assert advice(worse).startswith("Let simpler strategies win, too: tuned decisions are ahead by 0.03")
 
 
 def with_rule(name, rule, **more):
-    """The words on the decision of a page whose search hands out this rule."""
-    search, rows = getattr(searches, name)(guard=True)
+    """The words on the decision of a page whose search selects this rule."""
+    search, rows = searches.simple(name)
     fitted = replace(search.fitted_, winner=replace(search.fitted_.winner, rule=rule), **more)
-    html = render(collect(fitted, rows.X, rows.y))
+    html = render(collect(fitted, Rows(rows.X, rows.y)))
     return Page(re.search(r'<section id="decision">.*?</section>', html)[0]).words
 
 
@@ -223,13 +233,15 @@ def test_a_constant_is_told(task):
     y = (rng.random(200) < 0.9).astype(int) if task == "classification" else rng.standard_normal(200)
     metric = make_metric(lambda y, decided: -float(np.mean(np.abs(np.asarray(decided, float) - 1))))
     model = LogisticRegression() if task == "classification" else Ridge()
-    search = ExampleWeightSearch(model, metric=metric, embedding="label", **searches.SETTINGS).fit(X, y)
+    search = MetricSearch.from_settings(model, metric=metric, embedding="label", **searches.SETTINGS).fit(
+        X, y
+    )
     fitted = search.fitted_
-    if search.chosen_ != "constant":  # the unweighted model may be one, too
+    if search.selected_ != "constant prediction":  # the unweighted model may be one, too
         dummy = DummyClassifier if task == "classification" else DummyRegressor
         winner = replace(fitted.winner, model=dummy(strategy="constant", constant=1).fit(X, y), rule=None)
-        fitted = replace(fitted, winner=winner, result=replace(fitted.result, chosen="constant"))
-    words = Page(render(collect(fitted, X, y))).words
+        fitted = replace(fitted, winner=winner, result=replace(fitted.result, selected="constant prediction"))
+    words = Page(render(collect(fitted, Rows(X, y)))).words
     assert ("Every row is decided “1”" if task == "classification" else "Every row is predicted") in words
     assert "every row counts the same" in words
 
@@ -245,26 +257,32 @@ def test_a_constant_is_told(task):
 )
 @pytest.mark.parametrize("greater_is_better", [True, False])
 def test_test_rows_are_the_stronger_evidence(gain, noise, kind, headline, greater_is_better):
-    search, _ = searches.binary(guard=False)
+    search, _ = searches.binary(strategies="example weights")
     result = replace(search.result_, greater_is_better=greater_is_better)
     after = 0.5 + gain if greater_is_better else 0.5 - gain
     verdict = verdict_of(result, OnTestRows(480, 0.5, after, noise), 1)
-    assert verdict["evidence"] == "test"
-    assert verdict["gain"] == pytest.approx(gain)
-    assert verdict["kind"] == kind
-    data = {**collected("binary", guard=False), "verdict": verdict, "tested": {"n_rows": 480}}
+    assert verdict.evidence == "test"
+    assert verdict.gain == pytest.approx(gain)
+    assert verdict.kind == kind
+    data = {
+        **collected("binary", strategies="example weights"),
+        "verdict": vars(verdict),
+        "tested": {"n_rows": 480},
+    }
     assert headline in Page(render(data)).words
 
 
 def test_a_comparison_is_shown_with_its_intervals():
     comparison = searches.comparison_of(0.1)
-    data = collected("binary", guard=False, comparison=comparison)
+    data = collected("binary", strategies="example weights", comparison=comparison)
     page = Page(render(data))
     assert "tested" in page.ids
     assert "comparison-table" in page.ids
     assert "a <note>" in page.words
     assert data["comparison"]["methods"]["moew"]["margin"] == pytest.approx(comparison["moew"].margin)
-    unknown = collected("binary", guard=False, comparison=replace(comparison, test_rows_margin=float("nan")))
+    unknown = collected(
+        "binary", strategies="example weights", comparison=replace(comparison, test_rows_margin=float("nan"))
+    )
     assert unknown["comparison"]["test_rows_margin"] is None
     assert unknown["repeats"]["half"] is None  # what is not known is not certain
     assert unknown["repeats"]["kind"] == "maybe"
@@ -272,45 +290,53 @@ def test_a_comparison_is_shown_with_its_intervals():
 
 
 def test_honest_words_where_it_is_not_better_or_cannot_be_told():
-    search, rows = searches.binary(guard=False, final="best")
-    result = replace(search.result_, honest=replace(search.result_.honest, best=0.9))
+    search, rows = searches.binary(strategies="example weights", final="best")
+    result = replace(search.result_, honest=replace(search.result_.honest, apparent=0.9))
     worse = replace(result, honest=replace(result.honest, value=0.5), gain_error=0.001)
-    assert verdict_of(worse, None, 1)["kind"] == "no"  # it did score better here
-    below = replace(worse, honest=replace(worse.honest, best=0.4))
-    assert verdict_of(below, None, 1)["kind"] == "worse"
+    assert verdict_of(worse, None, 1).kind == "no"  # it did score better here
+    below = replace(worse, honest=replace(worse.honest, apparent=0.4))
+    assert verdict_of(below, None, 1).kind == "worse"
     first = replace(result, best_number=0, alpha_zero_is_unweighted=True)
-    assert verdict_of(first, None, 1)["kind"] == "none"
-    assert verdict_of(replace(result, chosen="unweighted"), None, 1)["kind"] == "none"
-    several = tuple(replace(way, n_members=2) for way in first.ways)  # an ensemble has others, too
-    assert verdict_of(replace(first, ways=several), None, 1)["kind"] != "none"
+    assert verdict_of(first, None, 1).kind == "none"
+    assert verdict_of(replace(result, selected="unweighted"), None, 1).kind == "none"
+    several = tuple(
+        replace(strategy, n_members=2) for strategy in first.strategies
+    )  # an ensemble has others, too
+    assert verdict_of(replace(first, strategies=several), None, 1).kind != "none"
     shifted = replace(first, alpha_zero_is_unweighted=False)  # π alone may be better than no weights
-    assert verdict_of(shifted, None, 1)["kind"] != "none"
+    assert verdict_of(shifted, None, 1).kind != "none"
     unsure = replace(result, honest=replace(result.honest, value=0.9), gain_error=float("nan"))
-    assert verdict_of(unsure, None, 1)["kind"] == "maybe"
-    settings = {"embedding": "label", "honest": None, "guard": False, "final": "best", **searches.SETTINGS}
-    search = ExampleWeightSearch(LogisticRegression(), **settings)
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    assert verdict_of(unsure, None, 1).kind == "maybe"
+    settings = {
+        "embedding": "label",
+        "honest": None,
+        "strategies": "example weights",
+        "final": "best",
+        **searches.SETTINGS,
+    }
+    search = MetricSearch.from_settings(LogisticRegression(), **settings)
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     other = replace(search.fitted_, result=replace(search.result_, best_number=3))
-    data = collect(other, rows.X, rows.y)
+    data = collect(other, Rows(rows.X, rows.y))
     assert data["verdict"]["kind"] == "unknown"
     words = Page(render(data)).words
     assert "This cannot be told." in words
     assert "asked for no honest score" in words
     assert "Ask for an honest score" in words
-    zero = replace(search.result_, chosen="example weights", best_number=0, alpha_zero_is_unweighted=True)
-    words = Page(render(collect(replace(search.fitted_, result=zero), rows.X, rows.y))).words
+    zero = replace(search.result_, selected="example weights", best_number=0, alpha_zero_is_unweighted=True)
+    words = Page(render(collect(replace(search.fitted_, result=zero), Rows(rows.X, rows.y)))).words
     assert "No: keep the unweighted model." in words
 
 
 def test_two_models_on_test_rows_are_evidence():
-    search, rows = searches.multiclass(guard=True)
-    test = {"X_test": rows.X_val[:90], "y_test": rows.y_val[:90]}
-    data = collect(search, rows.X, rows.y, **test)
+    search, rows = searches.simple("multiclass")
+    test = Rows(rows.X_val[:90], rows.y_val[:90])
+    data = collect(search, Rows(rows.X, rows.y), test=test)
     found, verdict = data["tested"], data["verdict"]
-    plain = LogisticRegression().fit(rows.X, rows.y).predict(test["X_test"])
+    plain = LogisticRegression().fit(rows.X, rows.y).predict(test.X)
     assert found["n_rows"] == 90
-    assert found["moew"] == search.metric_value(*test.values())
-    assert found["unweighted"] == worst_class_error()(test["y_test"], plain)
+    assert found["moew"] == search.metric_value(test.X, test.y)
+    assert found["unweighted"] == worst_class_error()(test.y, plain)
     told = verdict["evidence"], verdict["before"], verdict["after"]
     assert told == ("test", found["unweighted"], found["moew"])
     words = Page(render(data)).words
@@ -319,12 +345,16 @@ def test_two_models_on_test_rows_are_evidence():
 
 def test_rows_set_aside_are_counted():
     rows = shifted_classes(300)
-    search = ExampleWeightSearch(
-        LogisticRegression(), embedding="label", honest="holdout", guard=False, **searches.SETTINGS
-    ).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search = MetricSearch.from_settings(
+        LogisticRegression(),
+        embedding="label",
+        honest="holdout",
+        strategies="example weights",
+        **searches.SETTINGS,
+    ).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     result = search.result_
     assert result.n_validation + result.n_holdout == len(rows.y_val)
-    words = Page(render(collect(search, rows.X, rows.y))).words
+    words = Page(render(collect(search, Rows(rows.X, rows.y)))).words
     assert f"From {result.n_holdout} rows set aside" in words
     assert f"Only {result.n_holdout} rows were set aside" in words
     assert "honest score with its 95 % interval" not in words  # one score has none, the gain has
@@ -358,9 +388,9 @@ def test_models_that_decide_alike_are_said_to():
 
 
 def test_weights_are_cut_by_columns_and_by_what_else_is_given():
-    search, (X, y) = searches.frame(guard=False)
+    search, (X, y) = searches.frame(strategies="example weights")
     region = np.where(np.arange(len(y)) % 2, "east", "west")
-    data = collect(search, X, y, columns={"region": region}, row_ids=[f"r{i}" for i in range(len(y))])
+    data = collect(search, Rows(X, y), columns={"region": region}, row_ids=[f"r{i}" for i in range(len(y))])
     columns = [entry["column"] for entry in data["slices"]["columns"]]
     assert columns[0] == "region"  # the user asked for it
     assert {"number", "kind"} <= set(columns)
@@ -378,15 +408,15 @@ def test_weights_are_cut_by_columns_and_by_what_else_is_given():
 
 
 def test_rows_are_called_by_the_index_of_a_frame():
-    search, (X, y) = searches.frame()
+    search, (X, y) = searches.frame(strategies="example weights")
     renamed = X.set_axis([f"name {i}" for i in range(len(X))])
-    data = collect(search, renamed, y)
+    data = collect(search, Rows(renamed, y))
     assert all(row["id"].startswith("name ") for row in data["rows"]["up"]["rows"])
 
 
 def test_thresholds_effective_size_and_settings_are_told():
-    search, _ = searches.binary(guard=False)
-    data = collected("binary", guard=False)
+    search, _ = searches.binary(strategies="example weights")
+    data = collected("binary", strategies="example weights")
     assert data["decision"]["thresholds"] == [{"group": "all rows", "threshold": search.decision_.threshold_}]
     weights = search.sample_weight_
     assert data["weights"]["effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -394,10 +424,12 @@ def test_thresholds_effective_size_and_settings_are_told():
     assert ["decision", "MostAccurate(on='validation', at='middle')"] in data["settings"]
     words = Page(render(data)).words
     assert "Decision thresholds" in words
-    other = collected("binary", guard=False, settings={"model": "logistic", "budget": 7})
+    other = collected(
+        "binary", strategies="example weights", about=About(settings={"model": "logistic", "budget": 7})
+    )
     assert other["settings"] == [["model", "logistic"], ["budget", "7"]]
-    changed = searches.binary(guard=False)[1]
-    print_of = collect(search, changed.X + 1e-9, changed.y)["data"]["fingerprint"]
+    changed = searches.binary(strategies="example weights")[1]
+    print_of = collect(search, Rows(changed.X + 1e-9, changed.y))["data"]["fingerprint"]
     assert print_of != data["data"]["fingerprint"]
 
 
@@ -405,9 +437,9 @@ def test_thresholds_by_group_are_listed():
     X, y = mixed_frame(240)
     rule = EqualFalsePositiveRates(0.4, group="group")
     model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
-    settings = {"embedding": "label", "decision": rule, "validation": 0.2, **searches.SETTINGS}
-    search = ExampleWeightSearch(model, **settings).fit(X, y)
-    data = collect(search, X, y)
+    settings = {"embedding": "label", "decision": rule, "evaluate_on": 0.2, **searches.SETTINGS}
+    search = MetricSearch.from_settings(model, **settings).fit(X, y)
+    data = collect(search, Rows(X, y))
     assert [entry["group"] for entry in data["decision"]["thresholds"]] == ["north", "south"]
     assert data["labels"]["groups"][0]["unweighted_error"] is not None
     assert "south" in Page(render(data)).words
@@ -417,10 +449,10 @@ def test_rows_may_be_sparse_or_lists_with_columns_of_any_kind():
     rows = shifted_classes(120)
     days = np.datetime64("2024-01-01", "ns") + np.arange(len(rows.y)).astype("timedelta64[D]")
     for X in (csr_array(rows.X), rows.X.tolist()):
-        settings = {"embedding": "label", "guard": False, **searches.SETTINGS}
-        search = ExampleWeightSearch(LogisticRegression(), **settings)
+        settings = {"embedding": "label", "strategies": "example weights", **searches.SETTINGS}
+        search = MetricSearch.from_settings(LogisticRegression(), **settings)
         search.fit(X, rows.y.tolist())
-        data = collect(search, X, rows.y.tolist(), columns={"day": days, "object": [{}, None] * 63})
+        data = collect(search, Rows(X, rows.y.tolist()), columns={"day": days, "object": [{}, None] * 63})
         assert json.loads(json.dumps(data, allow_nan=False)) == data
         day = data["rows"]["up"]["rows"][0]["cells"][data["rows"]["columns"].index("day")]
         assert day.startswith("2024-")
@@ -456,12 +488,12 @@ def test_settings_name_files_without_their_folders(setting, shown):
 
 
 def test_few_validation_rows_and_uneven_weights_are_warned_of():
-    search, (X, y) = searches.frame(validation=0.2)
-    assert any("only 48 validation rows" in note for note in collect(search, X, y)["notes"])
+    search, (X, y) = searches.frame(evaluate_on=0.2)
+    assert any("only 48 validation rows" in note for note in collect(search, Rows(X, y))["notes"])
     assert not any("there are only" in note for note in collected("frame")["notes"])  # 240 out of fold
-    search, rows = searches.multiclass(guard=False)
+    search, rows = searches.multiclass(strategies="example weights")
     uneven = np.where(np.arange(len(search.sample_weight_)) < 5, 10.0, 0.001)
-    notes = collect(replace(search.fitted_, weights=uneven), rows.X, rows.y)["notes"]
+    notes = collect(replace(search.fitted_, weights=uneven), Rows(rows.X, rows.y))["notes"]
     assert any("differ so much" in note for note in notes)
 
 
@@ -492,7 +524,7 @@ def test_no_text_from_data_becomes_markup(name, value):
 @cache
 def collected_once():
     return {
-        **collected("multiclass", guard=False),
+        **collected("multiclass", strategies="example weights"),
         "landscape": None,
     }  # its thousands of tiles are slow to read
 
@@ -500,7 +532,9 @@ def collected_once():
 def test_nasty_names_from_the_start_to_the_page():
     search, (X, y) = searches.frame()
     dirty = {NASTY: np.where(np.arange(len(y)) % 2, NASTY, "fine"), "\ud800half": np.arange(len(y))}
-    data = collect(search, X, y, columns=dirty, row_ids=[NASTY] * len(y), settings={NASTY: NASTY})
+    data = collect(
+        search, Rows(X, y), columns=dirty, row_ids=[NASTY] * len(y), about=About(settings={NASTY: NASTY})
+    )
     html = render(data)
     html.encode("utf-8")
     page = Page(html)
@@ -512,9 +546,9 @@ def test_nasty_names_from_the_start_to_the_page():
 def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
     search, rows = searches.binary()
     with pytest.raises(InvalidInputError, match="row_ids must have a value for each"):
-        collect(search, rows.X, rows.y, row_ids=[1, 2])
+        collect(search, Rows(rows.X, rows.y), row_ids=[1, 2])
     with pytest.raises(InvalidInputError, match="the column 'a' must have a value"):
-        collect(search, rows.X, rows.y, columns={"a": [1, 2]})
+        collect(search, Rows(rows.X, rows.y), columns={"a": [1, 2]})
     with pytest.raises(InvalidInputError, match="rows that the search was fitted with"):
         write_report(search, rows.X[:5], rows.y[:5], tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
@@ -523,27 +557,27 @@ def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
 
 
 def test_a_report_is_written_to_a_file(tmp_path):
-    search, rows = searches.regression(guard=True)
+    search, rows = searches.simple("regression")
     path = write_report(search, rows.X, rows.y, tmp_path / "new" / "report.html")
-    assert path.read_text(encoding="utf-8") == render(collect(search, rows.X, rows.y))
+    assert path.read_text(encoding="utf-8") == render(collect(search, Rows(rows.X, rows.y)))
 
 
 def test_many_columns_and_classes_stay_small():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((900, 600)), np.arange(900) % 300
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(max_iter=2),
         embedding="label",
-        n_batches=1,
+        n_candidates=1,
         batch_size=1,
         random_state=0,
-        validation=0.34,
-        guard=False,
+        evaluate_on=0.34,
+        strategies="example weights",
         honest=None,
     )
     with pytest.warns(Warning):
         search.fit(X, y)
-    html = render(collect(search, X, y))
+    html = render(collect(search, Rows(X, y)))
     assert len(html.encode()) < 1_000_000
     assert "Only the first 500 of 600 columns" in Page(html).words
     assert "The first 200 of 300." in Page(html).words

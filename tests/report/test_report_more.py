@@ -7,9 +7,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from test_report import Page
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
+from moew.data import Rows
 from moew.metrics import fpr_gap
 from moew.report import advice, collect, render
+from moew.report._record import from_json
 from moew.report._words import why
 
 RNG = np.random.default_rng(0)
@@ -17,22 +19,22 @@ GROUP = RNG.integers(2, size=700)
 X = RNG.normal(size=(700, 3))
 X[:, 0] += 0.9 * GROUP
 Y = (X[:, 0] + 0.5 * X[:, 1] + RNG.normal(size=700) > 0.7).astype(int)
-COLUMNS = {"metadata": {"group": GROUP[:400]}}
-TEST = {"X_test": X[400:], "y_test": Y[400:], "metadata_test": {"group": GROUP[400:]}}
-SETTINGS = {"n_batches": 1, "batch_size": 4, "random_state": 0, "honest": None}
+COLUMNS = {"columns": {"group": GROUP[:400]}}
+TEST = Rows(X[400:], Y[400:], columns={"group": GROUP[400:]})
+SETTINGS = {"n_candidates": 4, "batch_size": 4, "random_state": 0, "honest": None}
 NEW = ("front", "thresholds", "probabilities")
 
 
 @pytest.fixture(scope="module")
 def data():
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         metric=["accuracy", fpr_gap()],
-        constraint="fpr_gap <= 0.1",
+        constraints="fpr_gap <= 0.1",
         calibrate="sigmoid",
         **SETTINGS,
     ).fit(X[:400], Y[:400], **COLUMNS)
-    return collect(search, X[:400], Y[:400], **COLUMNS, **TEST)
+    return collect(search, Rows(X[:400], Y[:400], **COLUMNS), test=TEST)
 
 
 def test_all_three_are_on_the_page(data):
@@ -45,7 +47,7 @@ def test_all_three_are_on_the_page(data):
 
 
 def test_numbers_on_the_page_are_those_of_the_search(data):
-    chosen = next(model for model in data["pareto"]["models"] if model["handed_out"])
+    chosen = next(model for model in data["pareto"]["models"] if model["selected"])
     page = Page(render(data))
     assert f"{chosen['limits'][0]:.4g}" in page.words
     rows = sum(one["n_rows"] for one in data["reliability"]["after"]["bins"])
@@ -59,25 +61,27 @@ def test_a_bound_that_the_unweighted_model_breaks_is_the_verdict(data):
     assert "if the bound counts" in advice(data)
     none = {**data, "bound": {"text": "fpr_gap <= 0.1", "kept": False}}
     assert "Nothing that was tried keeps fpr_gap <= 0.1 with its margin." in Page(render(none)).words
-    assert "comes closest" in advice(none) and "comes closest" in why(none)
-    assert "ahead" not in why(none) and "left out" in why(data)
+    assert "comes closest" in advice(none) and "comes closest" in why(from_json(none))
+    assert "ahead" not in why(from_json(none)) and "left out" in why(from_json(data))
 
 
 def test_one_metric_without_calibration_has_only_what_there_is():
-    search = ExampleWeightSearch(LogisticRegression(), metric="roc_auc", **SETTINGS).fit(X[:400], Y[:400])
-    found = collect(search, X[:400], Y[:400])
+    search = MetricSearch.from_settings(LogisticRegression(), metric="roc_auc", **SETTINGS).fit(
+        X[:400], Y[:400]
+    )
+    found = collect(search, Rows(X[:400], Y[:400]))
     assert [found[name] for name in ("bound", "pareto", "threshold_curve", "reliability")] == [None] * 4
     assert not set(NEW) & set(Page(render(found)).ids)
-    tested = collect(search, X[:400], Y[:400], X_test=X[400:], y_test=Y[400:])
+    tested = collect(search, Rows(X[:400], Y[:400]), test=Rows(X[400:], Y[400:]))
     assert "calibrate" in Page(render(tested)).words
     assert tested["reliability"]["after"] is None
 
 
 def test_names_of_metrics_cannot_get_out_of_the_page():
     nasty = "<script>alert(1)</script>"
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(), metric={"accuracy": "accuracy", nasty: "recall"}, **SETTINGS
     ).fit(X[:400], Y[:400])
-    html = render(collect(search, X[:400], Y[:400]))
+    html = render(collect(search, Rows(X[:400], Y[:400])))
     assert nasty not in html
     assert nasty in Page(html).words

@@ -1,12 +1,13 @@
 """Names on the report's pictures: short enough, and still told apart."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moew.report._charts import intervals
+from moew.report._charts import Interval, intervals
 from moew.report._svg import shortened
 
 
@@ -36,10 +37,11 @@ def test_no_name_is_too_long_and_short_ones_stay(names, longest):
 
 
 def test_intervals_end_at_the_bounds_of_the_metric():
-    rows = [{"name": "moew", "value": 0.9, "margin": 0.3, "best": None, "style": "a"}]
+    rows = [Interval("moew", 0.9, 0.3, style="a")]
 
     def highest(bounds):
-        picture = intervals("x", "Scores", "error", rows, bounds)
+        metric = SimpleNamespace(name="error", bounds=bounds, greater_is_better=False)
+        picture = intervals("x", "Scores", rows, metric)
         return max(float(tick) for tick in re.findall(r'class="tick"[^>]*>([\d.]+)<', picture))
 
     assert highest(None) > 1.1 and highest((0.0, None)) > 1.1

@@ -2,21 +2,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from moew.exceptions import InvalidInputError
-from moew.samplers import (
-    Annealing,
-    Ball,
-    Box,
-    CoverSampler,
-    DifferentialEvolution,
-    GpBucb,
-    GridSampler,
-    Swarm,
-)
+from moew.samplers import Ball, Box, GpBucb
 
 DOMAINS = [Ball(1, 0.5), Ball(3, 2.0), Ball(10, 5.0), Box(1, 0.5), Box(3, 2.0), Box(10, 5.0)]
 
@@ -72,7 +63,6 @@ def test_projection_keeps_points_inside_and_brings_others_to_the_edge(domain):
 
 
 @given(st.integers(1, 6), st.floats(0.01, 100), st.integers(0, 1000))
-@settings(max_examples=30, deadline=None)
 def test_projecting_twice_is_projecting_once(n_dims, size, seed):
     points = np.random.default_rng(seed).normal(0, 2 * size, (5, n_dims))
     for domain in (Ball(n_dims, size), Box(n_dims, size)):
@@ -109,14 +99,8 @@ def test_dimensions_and_sizes_of_other_types_are_refused(odd):
 def test_settings_of_samplers_of_other_types_are_refused(odd):
     kinds = {
         GpBucb: ("p", "q", "width", "noise", "targets", "noise_floor"),
-        Annealing: ("cooling", "heat", "step"),
-        Swarm: ("n_particles", "n_informants", "apart"),
-        DifferentialEvolution: ("population", "crossover", "scale"),
-        CoverSampler: ("epsilon", "limit"),
-        GridSampler: ("n_points",),
     }
     for kind, names in kinds.items():
         for name in names:
-            if (name, odd) != ("n_points", None):  # its default
-                with pytest.raises(InvalidInputError, match=f"{name} "):
-                    kind(**{name: odd})
+            with pytest.raises(InvalidInputError, match=f"{name} "):
+                kind(**{name: odd})

@@ -11,7 +11,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
 from moew.samplers import Ball, Box
-from moew.samplers._ascent import Pool, climb
 from moew.samplers._gaussian_process import (
     Kernel,
     Posterior,
@@ -19,6 +18,7 @@ from moew.samplers._gaussian_process import (
     log_marginal_likelihood,
     squared_distances,
 )
+from moew.samplers._gp_bucb import Pool, climb
 
 KERNELS = [Kernel(1.3, 0.7, 0.05), Kernel(0.4, 2.5, 0.3), Kernel(6.0, 0.3, 1e-4)]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import optuna
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from optuna.samplers import CmaEsSampler, GridSampler, NSGAIISampler, QMCSampler, RandomSampler, TPESampler
 from problems import shifted_classes
@@ -11,11 +11,10 @@ from scipy.stats import kstest, norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, WeightStudy
+from moew import MetricSearch, WeightStudy
 from moew.exceptions import InvalidInputError
 from moew.samplers import Ball, BallAndBox, Box, resolve_sampler
-from moew.samplers._cube import from_cube, to_cube
-from moew.samplers._optuna import OptunaSampler
+from moew.samplers._optuna import OptunaSampler, from_cube, to_cube
 
 DOMAINS = [Ball(1, 0.5), Ball(3, 4.0), Ball(12, 2.0), Box(2, 3.0), BallAndBox(Ball(2, 4.0), Box(2, 1.0))]
 
@@ -49,7 +48,6 @@ def test_uniform_numbers_become_uniform_points_of_the_ball(n_dims):
             assert kstest(normal[half, 0], norm.cdf).pvalue > 0.005
 
 
-@settings(max_examples=80, deadline=None)
 @given(domain=st.sampled_from(DOMAINS), seed=st.integers(0, 10**6), shrink=st.sampled_from([1.0, 0.1, 1e-6]))
 def test_there_and_back_is_the_same_point(domain, seed, shrink):
     rng = np.random.default_rng(seed)
@@ -137,7 +135,7 @@ def test_a_study_does_not_depend_on_the_order_of_arrival_and_survives_failures(n
     first = run(np.random.default_rng(0))
     np.testing.assert_array_equal(first, run(np.random.default_rng(1)))
     # A new process has another instance: the stored study is continued all the same.
-    np.testing.assert_array_equal(first, run(np.random.default_rng(2), tmp_path / "study.log"))
+    np.testing.assert_array_equal(first, run(np.random.default_rng(2), tmp_path / "study.db"))
 
 
 def test_tpe_finds_what_random_numbers_do_not():
@@ -170,16 +168,16 @@ def test_cma_es_keeps_its_generations():
 @pytest.mark.parametrize("name", ["tpe", "sobol"])
 def test_a_search(name):
     rows = shifted_classes(150, 3)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         metric="balanced_accuracy",
         embedding="label",
         sampler=MAKE[name](),
-        n_batches=3,
+        n_candidates=15,
         batch_size=5,
         random_state=0,
     )
-    first, second = (clone(search).fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val) for _ in range(2))
+    first, second = (clone(search).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val)) for _ in range(2))
     for one, other in zip(first.result_.trials, second.result_.trials, strict=True):
         np.testing.assert_array_equal(one.alpha, other.alpha)
     assert first.score(rows.X_test, rows.y_test) > 0.5
@@ -187,16 +185,16 @@ def test_a_search(name):
 
 def test_hyper_parameters_are_searched_with_it_too():
     rows = shifted_classes(150, 2)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         embedding="label",
         sampler=TPESampler(),
         search_space={"C": optuna.distributions.FloatDistribution(1e-3, 10.0, log=True)},
-        n_batches=2,
+        n_candidates=20,
         batch_size=10,
         random_state=0,
     )
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     assert search.score(rows.X_test, rows.y_test) > 0.5
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from moew.exceptions import InvalidInputError, StateError
-from moew.saving import _sizes as sizes
+from moew.saving import _files as files
 from moew.saving import load_model, needs_trust, reading, save_model
 
 X, Y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
@@ -23,7 +23,7 @@ def test_a_compressed_bomb_is_refused_before_it_is_unpacked(model, monkeypatch):
     with zipfile.ZipFile(model, "a", compression=zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         packed.writestr("zeros.npy", bytes(20 * 2**20))
     assert model.stat().st_size < 2**16
-    monkeypatch.setattr(sizes, "MOST_UNPACKED", 2**20)
+    monkeypatch.setattr(files, "MOST_UNPACKED", 2**20)
 
     def unpack(*_, **__):
         raise AssertionError("it was unpacked")
@@ -38,7 +38,7 @@ def test_a_compressed_bomb_is_refused_before_it_is_unpacked(model, monkeypatch):
 
 
 def test_a_large_file_that_is_not_compressed_is_loaded(model, monkeypatch):
-    monkeypatch.setattr(sizes, "MOST_UNPACKED", 1)
+    monkeypatch.setattr(files, "MOST_UNPACKED", 1)
     assert load_model(model.parent).predict(X).tolist() == Y
 
 

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from moew import ExampleWeightSearch, NetworkClassifier, compare
+from moew import MetricSearch, NetworkClassifier, Rows, compare
 from moew.decision import EqualFalsePositiveRates, MostAccurate, ShareSelected
 from moew.exceptions import InvalidInputError, MoewError, SearchFailedError
 from moew.metrics import fpr_gap, precision_at_recall, value_per_harm
@@ -19,7 +19,7 @@ from moew.samplers import Ball, GpBucb
 from moew.search import WeightStudy
 
 ROWS = shifted_classes(60)
-VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
+VALIDATION = {"validation": (ROWS.X_val, ROWS.y_val)}
 
 
 class Untrained(LogisticRegression):
@@ -29,12 +29,20 @@ class Untrained(LogisticRegression):
         pytest.fail("a model was trained before the input was checked")
 
 
+def small_search(estimator, **settings):
+    few = {"embedding": "label", "n_candidates": 2, "batch_size": 2}
+    return MetricSearch.from_settings(estimator, **few | settings)
+
+
 def fit(X=ROWS.X, y=ROWS.y, *, settings=None, estimator=..., **data):
-    search = ExampleWeightSearch(
-        Untrained() if estimator is ... else estimator,
-        **{"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0, **(settings or {})},
+    search = small_search(
+        Untrained() if estimator is ... else estimator, **{"random_state": 0, **(settings or {})}
     )
     return search.fit(X, y, **data)
+
+
+def with_columns(columns):
+    return {"validation": Rows(ROWS.X_val, ROWS.y_val, columns=columns)}
 
 
 def refused(match, *args, **kwargs):
@@ -46,26 +54,29 @@ def refused(match, *args, **kwargs):
 def test_too_few_rows():
     refused("at least 2 samples", ROWS.X[:0], ROWS.y[:0])
     refused("at least 2 samples", ROWS.X[:1], ROWS.y[:1])
-    refused("validation rows need at least 2", X_val=ROWS.X_val[:1], y_val=ROWS.y_val[:1])
+    refused("validation rows need at least 2", validation=(ROWS.X_val[:1], ROWS.y_val[:1]))
 
 
 def test_lengths_that_differ():
     refused("inconsistent numbers of samples", ROWS.X, ROWS.y[:-1])
     refused("sample_weight has 3", sample_weight=np.ones(3))
-    refused("cost has 2", **VALIDATION, metadata_val={"cost": [1.0, 2.0]})
+    refused("cost has 2", **with_columns({"cost": [1.0, 2.0]}))
 
 
 def test_validation_rows_and_labels_go_together():
-    refused("go together", X_val=ROWS.X_val)
-    refused("go together", y_val=ROWS.y_val)
-    refused("need X_val", metadata_val={"cost": ROWS.y_val})
+    for one_of_them in ((ROWS.X_val, None), (None, ROWS.y_val), Rows(ROWS.X_val, None)):
+        refused("validation needs rows X and their labels y", validation=one_of_them)
+    for neither in ({"columns": {"cost": ROWS.y_val}}, {"groups": ROWS.y_val}, {"sample_weight": ROWS.y_val}):
+        refused("validation has .* no rows X that they belong to", validation=Rows(None, None, **neither))
+    for other in (ROWS.X_val, (ROWS.X_val,), (ROWS.X_val, ROWS.y_val, ROWS.y_val), "rows"):
+        refused(r"validation must be \(X, y\) or moew.Rows\(X, y, …\), got", validation=other)
 
 
 def test_columns_of_the_validation_rows():
-    refused("have 1 columns, the training rows have 2", X_val=ROWS.X_val[:, :1], y_val=ROWS.y_val)
+    refused("have 1 columns, the training rows have 2", validation=(ROWS.X_val[:, :1], ROWS.y_val))
     X, y = mixed_frame()
     renamed = X.rename(columns={"kind": "sort"})
-    refused("missing: .'kind'., extra: .'sort'.", X, y, X_val=renamed, y_val=y)
+    refused("missing: .'kind'., extra: .'sort'.", X, y, validation=(renamed, y))
 
 
 def test_labels():
@@ -73,7 +84,7 @@ def test_labels():
     refused("NaN or infinity", y=np.where(ROWS.y == 0, np.inf, 1.0), estimator=Ridge())
     refused("nothing to learn", y=np.zeros(len(ROWS.y)))
     refused("nothing to learn", y=np.ones(len(ROWS.y)), estimator=Ridge())
-    refused("base_weights='uniform'", X_val=ROWS.X_val, y_val=ROWS.y_val + 1)
+    refused("base_weights='uniform'", validation=(ROWS.X_val, ROWS.y_val + 1))
 
 
 def test_masked_values_are_refused():
@@ -87,13 +98,13 @@ def test_masked_values_are_refused():
     assert all_there.best_score_ == fit(estimator=LogisticRegression(), **VALIDATION).best_score_
 
 
-def test_rows_that_cannot_be_judged_together():
+def test_rows_that_cannot_be_evaluated_together():
     dates = np.full(ROWS.X.shape, "2020-01-01", dtype="datetime64[D]")
-    sparse = {"X_val": csr_array(ROWS.X_val), "y_val": ROWS.y_val}
+    sparse = {"validation": (csr_array(ROWS.X_val), ROWS.y_val)}
     refused(
         "csr_array and the training rows a ndarray.*Give both alike",
         dates,
-        settings={"validation": 2},
+        settings={"evaluate_on": 2},
         **sparse,
     )
 
@@ -123,18 +134,18 @@ def test_estimators_that_cannot_take_weights():
 
 def test_metric_columns():
     settings = {"metric": value_per_harm(), "decision": ShareSelected(0.2)}
-    refused("metadata_val=.*'harm'", settings=settings, **VALIDATION)
+    refused(r"needs .*'harm'.*'harm': …\} in validation=Rows", settings=settings, **VALIDATION)
     short = {"value": np.ones(len(ROWS.y_val)), "harm": np.ones(3)}
-    refused("harm has 3", settings=settings, **VALIDATION, metadata_val=short)
+    refused("harm has 3", settings=settings, **with_columns(short))
 
 
 def test_settings():
-    for name in ("n_batches", "batch_size", "alpha_zero_repeats"):
+    for name in ("n_candidates", "batch_size", "alpha_zero_repeats"):
         refused(f"{name} must be a whole number", settings={name: 0})
     refused("radius must be a positive", settings={"radius": -1.0})
     refused("radius must be a positive", settings={"radius": 0.0})
     refused("honest must be", settings={"honest": "surely"})
-    refused("random_state must be an integer", settings={"storage": "run.log", "random_state": None})
+    refused("random_state must be an integer", settings={"storage": "run.db", "random_state": None})
     refused("gp_bucb", settings={"sampler": "no such sampler"})
     refused("autoencoder", settings={"embedding": "umap"})
     refused("covariate_shift", settings={"base_weights": "balanced"}, **VALIDATION)
@@ -147,10 +158,10 @@ def test_settings():
 
 def test_groups_without_negatives():
     group = np.where(ROWS.y_val == 1, "all positive", "mixed")
-    refused("all positive", settings={"metric": fpr_gap()}, **VALIDATION, metadata_val={"group": group})
+    refused("all positive", settings={"metric": fpr_gap()}, **with_columns({"group": group}))
     rule = EqualFalsePositiveRates(0.5)
-    both = {"metadata": {"group": np.where(ROWS.y == 1, "a", "b")}, "metadata_val": {"group": group}}
-    refused("'a'", settings={"decision": rule}, **VALIDATION, **both)
+    both = {"columns": {"group": np.where(ROWS.y == 1, "a", "b")}, **with_columns({"group": group})}
+    refused("'a'", settings={"decision": rule}, **both)
     refused("group", settings={"decision": rule}, **VALIDATION)
 
 
@@ -169,8 +180,7 @@ def test_metrics_without_a_value():
     refused(
         "positive",
         settings={"metric": precision_at_recall(), "base_weights": "uniform"},
-        X_val=ROWS.X_val[only_negatives],
-        y_val=ROWS.y_val[only_negatives],
+        validation=(ROWS.X_val[only_negatives], ROWS.y_val[only_negatives]),
     )
 
 
@@ -180,8 +190,7 @@ def test_sparse_rows_where_a_part_cannot_take_them():
     refused(
         "sparse",
         sparse,
-        X_val=csr_array(ROWS.X_val),
-        y_val=ROWS.y_val,
+        validation=(csr_array(ROWS.X_val), ROWS.y_val),
         settings={"base_weights": "covariate_shift"},
     )
     with pytest.raises((InvalidInputError, SearchFailedError, TypeError), match="[Ss]parse"):
@@ -189,7 +198,7 @@ def test_sparse_rows_where_a_part_cannot_take_them():
 
 
 def test_holdout_needs_validation_rows():
-    refused("needs validation rows", settings={"honest": "holdout", "validation": 3})
+    refused("needs validation rows", settings={"honest": "holdout", "evaluate_on": 3})
 
 
 def test_if_every_candidate_fails_the_first_message_is_shown():
@@ -220,25 +229,25 @@ TEXTS = np.array(["0", "1"] * 20)
 @pytest.mark.parametrize("kind", [int, np.uint8, float, bool])
 def test_texts_against_numbers_are_refused(texts, kind):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2)
+    search = small_search(LogisticRegression())
     numbers = TEXTS.astype(int).astype(kind)
     for y, y_val in ((texts, numbers), (numbers, texts)):
         with pytest.raises(InvalidInputError, match="are strings"):
-            search.fit(X, y, X_val=X, y_val=y_val)
+            search.fit(X, y, validation=(X, y_val))
 
 
 @pytest.mark.parametrize("kind", ["str", "string", "boolean", "Int64", "category"])
 def test_missing_labels_of_any_kind_are_refused(kind):
     y = pd.Series([True, False] * 10).astype("category" if kind == "category" else kind)
     y[3] = pd.NA
-    search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2)
+    search = small_search(LogisticRegression())
     with pytest.raises(InvalidInputError, match="hold NaN or infinity in 1 rows"):
         search.fit(np.zeros((20, 2)), y)
 
 
 def test_a_negative_seed_is_refused_by_its_name():
     with pytest.raises(InvalidInputError, match="random_state must not be negative, got -1"):
-        ExampleWeightSearch(LogisticRegression(), random_state=-1).fit(np.eye(4), [0, 1, 0, 1])
+        MetricSearch(LogisticRegression(), random_state=-1).fit(np.eye(4), [0, 1, 0, 1])
 
 
 def test_a_metric_cannot_write_into_the_rows():
@@ -248,9 +257,9 @@ def test_a_metric_cannot_write_into_the_rows():
 
     rows = skewed_target()
     before = rows.y_val.copy()
-    search = ExampleWeightSearch(Ridge(), metric=in_millimetres, embedding="label", n_batches=1, batch_size=2)
+    search = small_search(Ridge(), metric=in_millimetres)
     with pytest.raises(MoewError, match="read-only"):
-        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+        search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     np.testing.assert_array_equal(rows.y_val, before)
 
 
@@ -267,28 +276,28 @@ PIPELINE = make_pipeline(StandardScaler(), Untrained())
         (r"not a class: write Untrained\(\)", {"estimator": Untrained}),
         ("estimator must be an estimator as .* got 'lightgbm'", {"estimator": "lightgbm"}),
         ("sample_weight must hold a value for each of the 66 rows, got 1.0", {"sample_weight": 1.0}),
-        ("sample_weight must hold a value for each", {**VALIDATION, "sample_weight_val": 2}),
+        ("sample_weight must hold a value for each", {"validation": Rows(ROWS.X_val, ROWS.y_val, 2)}),
         ("sample_weight must be numbers", {"sample_weight": ["a"] * 66}),
         ("more than one column named ..a.", {"X": SAME_NAMES}),
-        ("more than one column named ..a.", {"X_val": SAME_NAMES, "y_val": ROWS.y}),
-        ("metadata has more than one column", {**VALIDATION, "metadata_val": SAME_NAMES}),
-        ("gives? no splits", {"settings": {"validation": iter([])}}),
-        (r"validation must be a plain number.* got array\(2\)", {"settings": {"validation": np.array(2)}}),
+        ("more than one column named ..a.", {"validation": (SAME_NAMES, ROWS.y)}),
+        ("columns has more than one column", with_columns(SAME_NAMES)),
+        ("gives? no splits", {"settings": {"evaluate_on": iter([])}}),
+        (r"evaluate_on must be a plain number.* got array\(2\)", {"settings": {"evaluate_on": np.array(2)}}),
         (r"two dimensions .*, got shape \(66,\)", {"X": csr_array(np.arange(66.0))}),
-        ("as a list of splits must hold at least one", {"settings": {"validation": []}}),
-        ("as a list of splits must hold at least one", {"settings": {"validation": []}, **VALIDATION}),
-        ("cannot split these rows", {"settings": {"validation": [1]}}),
-        ("a number of folds or a splitter", {"settings": {"validation": object()}}),
+        ("as a list of splits must hold at least one", {"settings": {"evaluate_on": []}}),
+        ("as a list of splits must hold at least one", {"settings": {"evaluate_on": []}, **VALIDATION}),
+        ("cannot split these rows", {"settings": {"evaluate_on": [1]}}),
+        ("a number of folds or a splitter", {"settings": {"evaluate_on": object()}}),
         (
             "must be numbers for a regressor, got 'a'",
             {"X": NUMBERS.X, "y": ["a", "b"] * 25, "estimator": Ridge()},
         ),
         ("one value for each row: Complex", {"X": NUMBERS.X, "y": NUMBERS.y * 1j, "estimator": Ridge()}),
         ("its rows have different lengths", {"X": RAGGED}),
-        ("its rows have different lengths", {"X_val": RAGGED, "y_val": ROWS.y}),
+        ("its rows have different lengths", {"validation": (RAGGED, ROWS.y)}),
         ("labels y must be one value for each row", {"y": RAGGED}),
         ("sample_weight must hold a value|sample_weight must be numbers", {"sample_weight": RAGGED}),
-        ("column 'cost' must have one value", {"metadata": {"cost": RAGGED}}),
+        ("column 'cost' must have one value", {"columns": {"cost": RAGGED}}),
         (
             "sample_weight_name must be the name",
             {"estimator": PIPELINE, "settings": {"sample_weight_name": None}},
@@ -342,9 +351,9 @@ def test_wrong_arguments_of_fit_are_named_with_what_was_got(match, given):
     ],
 )
 def test_wrong_arguments_of_a_comparison_are_named(match, given):
-    search = ExampleWeightSearch(Untrained(), embedding="label", n_batches=1, batch_size=2)
+    search = small_search(Untrained())
     with pytest.raises(InvalidInputError, match=match):
-        compare(search, ROWS.X, ROWS.y, X_test=ROWS.X_test, y_test=ROWS.y_test, **VALIDATION, **given)
+        compare(search, ROWS.X, ROWS.y, test=(ROWS.X_test, ROWS.y_test), **VALIDATION, **given)
 
 
 @pytest.mark.parametrize("k", ["2", 1.5, 0, True, None])
@@ -381,7 +390,7 @@ def test_labels_that_cannot_be_classes_are_refused_as_input():
     refused("Unknown label type", y=np.random.default_rng(0).normal(size=len(ROWS.y)))
     refused("bytes", y=ROWS.y.astype(bytes))
     mixed = np.array([1, "x"] * (len(ROWS.y_val) // 2), dtype=object)
-    refused("cannot be compared", X_val=ROWS.X_val[: len(mixed)], y_val=mixed)
+    refused("cannot be compared", validation=(ROWS.X_val[: len(mixed)], mixed))
 
 
 def test_settings_of_other_types_are_refused_as_input():

@@ -1,4 +1,4 @@
-"""Calibrated probabilities of what is handed out, against scikit-learn's."""
+"""Calibrated probabilities of the selected model, against scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -10,16 +10,16 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import LinearSVC
-from test_ways import LabelsOnly
+from test_strategies import LabelsOnly
 
 import moew
-from moew import ExampleWeightSearch
+from moew import MetricSearch, Rows
 from moew._util.state import load_state
 from moew.exceptions import InvalidInputError, StateError
 from moew.metrics import worst_class_error
 from moew.models._calibration import fit_calibration
 
-SETTINGS = {"n_batches": 1, "batch_size": 4, "random_state": 0, "honest": None}
+SETTINGS = {"n_candidates": 4, "batch_size": 4, "random_state": 0, "honest": None}
 
 
 def rows_of(n_classes, n=900):
@@ -32,14 +32,13 @@ def rows_of(n_classes, n=900):
 TWO, THREE = rows_of(2), rows_of(3)
 
 
-def fitted(X, y, estimator=None, n=300, validation=None, **settings):
-    """Trained on n rows and judged on the next n, unless `validation` says otherwise."""
-    search = ExampleWeightSearch(
+def fitted(X, y, estimator=None, n=300, **settings):
+    """Trained on n rows and evaluated on the next n alone, unless `evaluate_on` says otherwise."""
+    search = MetricSearch.from_settings(
         LogisticRegression() if estimator is None else estimator,
-        validation=validation,
-        **{"metric": "accuracy", **SETTINGS, **settings},
+        **{"metric": "accuracy", "evaluate_on": "validation", **SETTINGS, **settings},
     )
-    return search.fit(X[:n], y[:n], X_val=X[n : 2 * n], y_val=y[n : 2 * n])
+    return search.fit(X[:n], y[:n], validation=(X[n : 2 * n], y[n : 2 * n]))
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
@@ -47,7 +46,7 @@ def fitted(X, y, estimator=None, n=300, validation=None, **settings):
 @pytest.mark.parametrize("final", ["best", "ensemble"])
 def test_on_validation_rows_alone_it_is_scikit_learns(method, rows, final):
     X, y = rows
-    search = fitted(X, y, calibrate=method, guard=False, final=final)
+    search = fitted(X, y, calibrate=method, strategies="example weights", final=final)
     oracle = CalibratedClassifierCV(FrozenEstimator(search.best_estimator_), method=method)
     oracle.fit(X[300:600], y[300:600])
     assert search.predict_proba(X[600:]) == pytest.approx(oracle.predict_proba(X[600:]), abs=1e-9)
@@ -55,7 +54,9 @@ def test_on_validation_rows_alone_it_is_scikit_learns(method, rows, final):
 
 def test_ensembles_have_calibrated_probabilities_by_their_mean_scores():
     X, y = TWO
-    search = fitted(X, y, calibrate="sigmoid", guard=False, batch_size=10, metric=worst_class_error())
+    search = fitted(
+        X, y, calibrate="sigmoid", strategies="example weights", batch_size=10, metric=worst_class_error()
+    )
     assert len(search.best_estimator_.models_) > 1
     raw = search.best_estimator_.decision_function(X)
     order = np.argsort(raw)
@@ -64,11 +65,14 @@ def test_ensembles_have_calibrated_probabilities_by_their_mean_scores():
 
 def test_out_of_fold_it_is_fitted_on_scores_of_models_that_did_not_see_the_rows():
     X, y = TWO
-    folds = moew.ExampleWeightSearch(
-        LogisticRegression(), metric="accuracy", calibrate="sigmoid", validation=5, n_batches=1,
-        batch_size=1, random_state=0, honest=None,
-    ).fit(X, y)  # fmt: skip
-    assert folds.chosen_ in ("unweighted", "tuned decisions")  # the same model
+    folds = MetricSearch.from_settings(
+        LogisticRegression(),
+        metric="accuracy",
+        calibrate="sigmoid",
+        evaluate_on=5,
+        **{**SETTINGS, "n_candidates": 1, "batch_size": 1},
+    ).fit(X, y)
+    assert folds.selected_ in ("unweighted", "tuned decisions")  # the same model
     scores = cross_val_predict(LogisticRegression(), X, y, method="decision_function", cv=5)
     wanted = fit_calibration("sigmoid", scores, y, np.array(["a", "b"]))
     found = folds.fitted_.winner.calibration
@@ -80,7 +84,9 @@ def test_out_of_fold_it_is_fitted_on_scores_of_models_that_did_not_see_the_rows(
 def test_forests_are_calibrated_by_their_probabilities():
     X, y = TWO
     forest = RandomForestClassifier(10, random_state=0)
-    search = fitted(X, y, forest, calibrate="isotonic", guard=False, final="best", batch_size=1)
+    search = fitted(
+        X, y, forest, calibrate="isotonic", strategies="example weights", final="best", batch_size=1
+    )
     oracle = CalibratedClassifierCV(FrozenEstimator(search.best_estimator_), method="isotonic")
     oracle.fit(X[300:600], y[300:600])
     assert search.predict_proba(X[600:]) == pytest.approx(oracle.predict_proba(X[600:]), abs=1e-9)
@@ -88,7 +94,7 @@ def test_forests_are_calibrated_by_their_probabilities():
 
 def test_only_probabilities_change():
     X, y = TWO
-    plain, calibrated = (fitted(X, y, calibrate=how, validation="auto") for how in (None, "sigmoid"))
+    plain, calibrated = (fitted(X, y, calibrate=how, evaluate_on="auto") for how in (None, "sigmoid"))
     assert (plain.predict(X) == calibrated.predict(X)).all()
     assert (plain.decision_function(X) == calibrated.decision_function(X)).all()
     assert plain.result_.honest == calibrated.result_.honest
@@ -113,7 +119,7 @@ def test_a_weighted_model_has_better_probabilities_of_new_rows():
     X = rng.normal(size=(6000, 2)) + 1.2 * y[:, None]
     settings = {
         "metric": worst_class_error(),
-        "guard": False,
+        "strategies": "example weights",
         "embedding": "label",
         "batch_size": 8,
         "n": 1000,
@@ -138,21 +144,26 @@ def test_rows_of_the_validation_distribution_say_how_likely_a_class_is():
         return rng.normal(size=(n, 2)) + y[:, None], y
 
     (X, y), (X_val, y_val), (X_new, y_new) = drawn(600, 0.5), drawn(600, 0.1), drawn(3000, 0.1)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(), metric="accuracy", calibrate="sigmoid", base_weights="uniform", **SETTINGS
-    ).fit(X, y, X_val=X_val, y_val=y_val)
+    ).fit(X, y, validation=(X_val, y_val))
     assert search.predict_proba(X_new)[:, 1].mean() == pytest.approx(0.1, abs=0.03)
     before = log_loss(y_new, search.unweighted_estimator_.predict_proba(X_new))
     assert log_loss(y_new, search.predict_proba(X_new)) < 0.8 * before
 
 
-def test_sample_weights_of_judged_rows_count():
+def test_sample_weights_of_evaluation_rows_count():
     X, y = TWO
     weight = np.where(y[300:600] == "b", 4.0, 1.0)
-    search = ExampleWeightSearch(
-        LogisticRegression(), metric="accuracy", calibrate="sigmoid", validation=None, guard=False,
-        final="best", **SETTINGS,
-    ).fit(X[:300], y[:300], X_val=X[300:600], y_val=y[300:600], sample_weight_val=weight)  # fmt: skip
+    search = MetricSearch.from_settings(
+        LogisticRegression(),
+        metric="accuracy",
+        calibrate="sigmoid",
+        evaluate_on="validation",
+        strategies="example weights",
+        final="best",
+        **SETTINGS,
+    ).fit(X[:300], y[:300], validation=Rows(X[300:600], y[300:600], sample_weight=weight))
     scores = search.best_estimator_.decision_function(X[300:600])
     wanted = fit_calibration("sigmoid", scores, y[300:600], np.array(["a", "b"]), weight)
     assert np.array_equal(np.ravel(search.fitted_.winner.calibration.curves), np.ravel(wanted.curves))
@@ -203,14 +214,14 @@ def test_regressors_and_models_without_scores_are_refused_before_training():
         fitted(X, y, LabelsOnly(), calibrate="sigmoid")
 
 
-def test_every_class_needs_judged_rows():
+def test_every_class_needs_evaluation_rows():
     X, y = TWO
-    search = ExampleWeightSearch(
-        LogisticRegression(), metric="accuracy", calibrate="sigmoid", validation=None, **SETTINGS
+    search = MetricSearch.from_settings(
+        LogisticRegression(), metric="accuracy", calibrate="sigmoid", evaluate_on="validation", **SETTINGS
     )
-    only = np.flatnonzero(y == "a")[:20]
+    only = np.flatnonzero(y == "a")[-20:]
     with pytest.raises(InvalidInputError, match=r"fewer of \['b'\]"):
-        search.fit(X[:300], y[:300], X_val=X[only], y_val=y[only])
+        search.fit(X[:300], y[:300], validation=(X[only], y[only]))
 
 
 def test_a_constant_has_the_share_of_its_class():
@@ -220,8 +231,8 @@ def test_a_constant_has_the_share_of_its_class():
     def few(y_true, decision):
         return -float(np.mean(decision != 0)) - float(np.mean(decision > y_true))
 
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(class_weight="balanced"), metric=few, calibrate="isotonic", **SETTINGS
     ).fit(X, y)
-    assert search.chosen_ == "constant"
+    assert search.selected_ == "constant prediction"
     assert search.predict_proba(X)[:, 1] == pytest.approx(y.mean())

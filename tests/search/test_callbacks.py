@@ -6,12 +6,17 @@ from problems import shifted_classes
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, load
+from moew import MetricSearch, load
 from moew.exceptions import InvalidInputError, MoewWarning, SearchFailedError
 from moew.search import SearchCallback
 
 ROWS = shifted_classes(60)
-ALONE = {"guard": False, "final": "best", "honest": None, "validation": None}  # the fewest trainings
+ALONE = {
+    "strategies": "example weights",
+    "final": "best",
+    "honest": None,
+    "evaluate_on": "validation",
+}  # the fewest trainings
 
 
 class FailsSometimes(LogisticRegression):
@@ -43,8 +48,8 @@ class Recorder(SearchCallback):
     def on_begin(self, settings, metric):
         self._note("on_begin", settings, metric)
 
-    def on_trial(self, way, trial):
-        self._note("on_trial", way, trial)
+    def on_trial(self, strategy, trial):
+        self._note("on_trial", strategy, trial)
 
     def on_end(self, fitted, training, validation):
         self._note("on_end", fitted, training, validation)
@@ -55,15 +60,15 @@ class Recorder(SearchCallback):
 
 
 def make(*callbacks, estimator=None, **settings):
-    small = {"embedding": "label", "n_batches": 2, "batch_size": 5, "random_state": 0, **settings}
-    return ExampleWeightSearch(
+    small = {"embedding": "label", "n_candidates": 10, "batch_size": 5, "random_state": 0, **settings}
+    return MetricSearch.from_settings(
         estimator or LogisticRegression(), metric="balanced_accuracy", callbacks=list(callbacks), **small
     )
 
 
 def fit(*callbacks, **settings):
     search = make(*callbacks, **settings)
-    return search.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    return search.fit(ROWS.X, ROWS.y, validation=(ROWS.X_val, ROWS.y_val))
 
 
 def test_told_of_everything_in_order():
@@ -72,14 +77,16 @@ def test_told_of_everything_in_order():
     assert told.methods == ["on_begin", *["on_trial"] * search.result_.n_models, "on_end"]
     _, settings, metric = told.calls[0]
     assert settings.batch_size == 5 and metric.name == search.result_.metric
-    of_weights = {trial.number: trial for _, way, trial in told.calls[1:-1] if way == "example weights"}
+    of_weights = {
+        trial.number: trial for _, strategy, trial in told.calls[1:-1] if strategy == "example weights"
+    }
     kept = search.study_.trials()
     assert sorted(of_weights) == [trial.number for trial in kept]
     for trial in kept:
         np.testing.assert_equal(of_weights[trial.number].value, trial.value)
         assert of_weights[trial.number].error == trial.error and not of_weights[trial.number].pending
     assert any(trial.error for trial in kept) and not all(trial.error for trial in kept)
-    assert {way for _, way, _ in told.calls[1:-1]} >= {"example weights", "class weights"}
+    assert {strategy for _, strategy, _ in told.calls[1:-1]} >= {"example weights", "class weights"}
     _, fitted, training, validation = told.calls[-1]
     assert fitted is search.fitted_
     assert training.X is ROWS.X and validation.y is ROWS.y_val
@@ -116,7 +123,7 @@ def test_a_search_that_fails_ends_without_a_result():
 
 
 def test_a_stored_study_goes_on_with_other_callbacks(tmp_path):
-    settings = {"storage": tmp_path / "study.log", **ALONE}
+    settings = {"storage": tmp_path / "study.db", **ALONE}
     before = fit(**settings)
     told = Recorder()
     again = fit(told, **settings)
@@ -125,7 +132,7 @@ def test_a_stored_study_goes_on_with_other_callbacks(tmp_path):
 
 
 def test_callbacks_are_not_saved(tmp_path):
-    search = clone(make(Recorder(), **ALONE)).fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    search = clone(make(Recorder(), **ALONE)).fit(ROWS.X, ROWS.y, validation=(ROWS.X_val, ROWS.y_val))
     search.save(tmp_path / "search.moew")
     again = load(tmp_path / "search.moew")
     assert np.array_equal(again.predict_proba(ROWS.X), search.predict_proba(ROWS.X))

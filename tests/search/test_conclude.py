@@ -7,9 +7,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import balanced_accuracy_score
 
-from moew import ExampleWeightSearch, make_metric
+from moew import MetricSearch, make_metric
 from moew._util.seeds import generator
-from moew.data import LabelledRows, UserRows
+from moew.data import LabelledRows, Rows
 from moew.decision import MostAccurate
 from moew.inspection import on_test_rows
 from moew.metrics import accuracy, worst_class_error
@@ -17,13 +17,13 @@ from moew.search._honest_score import gain_error_on
 from moew.search._prepare import prepare
 
 ROWS = shifted_classes(300)
-VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
-BUDGET = {"n_batches": 2, "batch_size": 4, "random_state": 0}
+VALIDATION = {"validation": (ROWS.X_val, ROWS.y_val)}
+BUDGET = {"n_candidates": 8, "batch_size": 4, "random_state": 0}
 
 
 def search_of(estimator=None, **settings):
     settings = {"embedding": "label", "metric": worst_class_error(), **BUDGET, **settings}
-    return ExampleWeightSearch(estimator or LogisticRegression(), **settings)
+    return MetricSearch.from_settings(estimator or LogisticRegression(), **settings)
 
 
 class FailsWithoutWeights(LogisticRegression):
@@ -44,7 +44,8 @@ def test_the_unweighted_model_is_what_a_plain_fit_gives():
     assert not search.result_.alpha_zero_is_unweighted
     plain = clone(search.estimator).set_params(random_state=search.unweighted_estimator_.random_state)
     np.testing.assert_array_equal(plain.fit(ROWS.X, ROWS.y).coef_, search.unweighted_estimator_.coef_)
-    again = search.set_params(base_weights="uniform").fit(ROWS.X, ROWS.y, **VALIDATION)
+    uniform = search_of(base_weights="uniform").strategies
+    again = search.set_params(strategies=uniform).fit(ROWS.X, ROWS.y, **VALIDATION)
     assert again.result_.alpha_zero_is_unweighted
     plain.set_params(random_state=again.unweighted_estimator_.random_state).fit(ROWS.X, ROWS.y)
     np.testing.assert_array_equal(again.unweighted_estimator_.coef_, plain.coef_)
@@ -60,51 +61,65 @@ class Counting(LogisticRegression):
 
 
 @pytest.mark.parametrize("base_weights", ["uniform", "label_shift"])
-@pytest.mark.parametrize("validation", [None, 3, "auto"])
-@pytest.mark.parametrize("guard", [False, True])
-def test_how_many_models_are_trained(base_weights, validation, guard):
-    """n_batches · batch_size + 1 weightings, one more if α = 0 is not the unweighted model, and importance
-    weights; few of them again with more folds, and on all rows."""
+@pytest.mark.parametrize("evaluate_on", ["validation", 3, "auto"])
+@pytest.mark.parametrize("selects", [False, True])
+def test_how_many_models_are_trained(base_weights, evaluate_on, selects):
+    """n_candidates + 1 weightings, one more if α = 0 is not the unweighted model, and
+    importance weights by label, features and both; few of them again with more folds, and on all rows."""
     Counting.fits = 0
-    search = search_of(Counting(), base_weights=base_weights, validation=validation, guard=guard)
+    search = search_of(
+        Counting(),
+        base_weights=base_weights,
+        evaluate_on=evaluate_on,
+        strategies="auto" if selects else "example weights",
+    )
     search.fit(ROWS.X, ROWS.y, **VALIDATION)
-    n_candidates = 2 * 4 + 1 + (base_weights != "uniform") + (guard and validation is not None)
+    n_candidates = 8 + 1 + (base_weights != "uniform") + 3 * selects
     assert search.result_.n_models == n_candidates
-    members = {way.name: way.n_members for way in search.result_.ways}
-    folds, of_finalists = {None: (1, 0), 3: (3, 3), "auto": (2, 5)}[validation]
-    # Which models more than one way chose cannot be told from outside.
+    members = {strategy.name: strategy.n_members for strategy in search.result_.strategies}
+    folds, of_finalists = {"validation": (1, 0), 3: (3, 3), "auto": (2, 5)}[evaluate_on]
+    # Which models more than one strategy chose cannot be told from outside.
     low = folds * n_candidates + of_finalists * max(members.values())
     high = folds * n_candidates + of_finalists * sum(members.values())
-    final = members[search.chosen_] + (search.chosen_ != "unweighted")
+    final = members[search.selected_] + (search.selected_ != "unweighted")
     probe = 1  # whether the estimator looks at its weights
     assert low <= Counting.fits - final - probe <= high
 
 
-@pytest.mark.parametrize("guard", [False, True])
-def test_an_unweighted_model_that_fails_is_told_and_costs_nothing_else(guard):
-    search = search_of(FailsWithoutWeights(), guard=guard).fit(ROWS.X, ROWS.y, **VALIDATION)
+@pytest.mark.parametrize("selects", [False, True])
+def test_an_unweighted_model_that_fails_is_told_and_costs_nothing_else(selects):
+    search = search_of(FailsWithoutWeights(), strategies="auto" if selects else "example weights").fit(
+        ROWS.X, ROWS.y, **VALIDATION
+    )
     assert search.unweighted_estimator_ is None and np.isnan(search.unweighted_score_)
     (note,) = [note for note in search.result_.notes if "unweighted" in note]
     assert "no weights, no model" in note
     assert np.isfinite(search.honest_score_) and np.isnan(search.result_.gain_error)
-    found = on_test_rows(search.fitted_, ROWS.X_val, ROWS.y_val)
+    found = on_test_rows(search.fitted_, Rows(ROWS.X_val, ROWS.y_val))
     assert found.moew == search.metric_value(ROWS.X_val, ROWS.y_val)
     assert np.isnan(found.unweighted) and found.reason == "there is no unweighted model"
 
 
 def test_an_unweighted_model_that_fails_on_all_rows_is_told():
-    search = search_of(FailsWithoutWeights(above=220), validation=3, guard=False).fit(ROWS.X, ROWS.y)
+    search = search_of(FailsWithoutWeights(above=220), evaluate_on=3, strategies="example weights").fit(
+        ROWS.X, ROWS.y
+    )
     assert np.isfinite(search.unweighted_score_) and search.unweighted_estimator_ is None
     assert any("no weights, no model" in note for note in search.result_.notes)
 
 
-@pytest.mark.parametrize("guard", [False, True])
+@pytest.mark.parametrize("selects", [False, True])
 @pytest.mark.parametrize("final", ["ensemble", "best"])
-def test_base_weights_that_ruin_every_candidate_do_not_ruin_the_result(guard, final):
+def test_base_weights_that_ruin_every_candidate_do_not_ruin_the_result(selects, final):
     def share_of_class_0(X, y):
         return np.where(np.asarray(y) == 0, 1.0, 1e-3)
 
-    settings = {"base_weights": share_of_class_0, "radius": 0.1, "guard": guard, "final": final}
+    settings = {
+        "base_weights": share_of_class_0,
+        "radius": 0.1,
+        "strategies": "auto" if selects else "example weights",
+        "final": final,
+    }
     result = search_of(metric=accuracy(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION).result_
     assert result.alpha_zero_score < result.unweighted_score - 0.05
     assert not result.is_below_unweighted
@@ -135,16 +150,18 @@ def test_rows_set_aside_need_no_allowance_for_luck():
 
 
 def _held_out(search):
-    parts = UserRows(ROWS.X, ROWS.y), UserRows(ROWS.X_val, ROWS.y_val)
+    parts = Rows(ROWS.X, ROWS.y), Rows(ROWS.X_val, ROWS.y_val)
     held = prepare(search.settings, *parts).data.holdout
     assert isinstance(held, LabelledRows)
     return held
 
 
 def test_each_model_decides_by_its_own_rule():
-    search = search_of(metric="balanced_accuracy", decision=MostAccurate("train"), guard=False)
+    search = search_of(
+        metric="balanced_accuracy", decision=MostAccurate("train"), strategies="example weights"
+    )
     search.fit(ROWS.X, ROWS.y, **VALIDATION)
-    found = on_test_rows(search.fitted_, ROWS.X_val, ROWS.y_val)
+    found = on_test_rows(search.fitted_, Rows(ROWS.X_val, ROWS.y_val))
     for value, model, rule in (
         (found.moew, search.best_estimator_, search.decision_),
         (found.unweighted, search.unweighted_estimator_, search.unweighted_decision_),
@@ -155,14 +172,14 @@ def test_each_model_decides_by_its_own_rule():
 
 
 def test_an_interrupted_search_has_the_same_unweighted_model(tmp_path):
-    settings = {"storage": tmp_path / "study.log", "base_weights": "uniform"}
+    settings = {"storage": tmp_path / "study.db", "base_weights": "uniform"}
     first = search_of(SGDClassifier(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION)
     again = search_of(SGDClassifier(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION)  # nothing left to do
     np.testing.assert_array_equal(first.unweighted_estimator_.coef_, again.unweighted_estimator_.coef_)
     assert str(first.result_) == str(again.result_)
 
 
-def test_a_slow_metric_is_asked_less_often_and_judges_the_same(tmp_path):
+def test_a_slow_metric_is_asked_less_often_and_evaluates_the_same(tmp_path):
     calls = []
 
     def right(y_true, decision):
@@ -172,8 +189,37 @@ def test_a_slow_metric_is_asked_less_often_and_judges_the_same(tmp_path):
     counts, results = [], []
     for slow in (False, True):
         calls.clear()
-        search = search_of(metric=make_metric(right, slow=slow), honest=0.5, storage=tmp_path / "study.log")
+        search = search_of(metric=make_metric(right, slow=slow), honest=0.5, storage=tmp_path / "study.db")
         results.append(search.fit(ROWS.X, ROWS.y, **VALIDATION))  # the second goes on with the study
         counts.append(len(calls))
     assert results[0].best_score_ == results[1].best_score_
     assert counts[1] < counts[0] / 2
+
+
+def refuse(*_, **__):
+    raise AssertionError("is switched off")
+
+
+def test_what_is_switched_off_is_not_called(monkeypatch):
+    for name in (
+        "_choices.Constraints",
+        "_conclude.calibrate",
+        "_conclude.front_of",
+        "_honest_score._on_holdout",
+    ):
+        monkeypatch.setattr(f"moew.search.{name}", refuse)
+    assert np.isfinite(search_of().fit(ROWS.X, ROWS.y, **VALIDATION).honest_score_)
+
+
+@pytest.mark.parametrize("final", ["best", "smoothed"])
+def test_without_an_honest_score_and_without_a_selection_nothing_is_chosen_on_halves(monkeypatch, final):
+    settings = {"strategies": "example weights", "final": final, "evaluate_on": "validation"}
+    scored = search_of(**settings).fit(ROWS.X, ROWS.y, **VALIDATION)
+    monkeypatch.setattr("moew.search._honest_score.stratified_halves", refuse)
+    alone = search_of(honest=None, **settings).fit(ROWS.X, ROWS.y, **VALIDATION)
+    assert alone.selected_ == scored.selected_ and alone.best_score_ == scored.best_score_
+    assert [strategy.apparent for strategy in alone.result_.strategies] == [
+        strategy.apparent for strategy in scored.result_.strategies
+    ]
+    assert all(np.isnan(strategy.honest) for strategy in alone.result_.strategies)
+    np.testing.assert_array_equal(alone.predict(ROWS.X_test), scored.predict(ROWS.X_test))

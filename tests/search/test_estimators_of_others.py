@@ -34,10 +34,11 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import MoewWarning
 from moew.models import ModelEnsemble
 from moew.training import resolve_trainer
+from moew.types import Training
 
 CLASSES = shifted_classes(120)
 TARGETS = skewed_target(120)
@@ -45,26 +46,34 @@ BOOST = {"n_estimators": 8, "random_state": 0, "n_jobs": 1}
 LIGHT = {**BOOST, "min_child_samples": 5, "verbosity": -1}
 
 
+def later(estimator):
+    """One that takes the same ways through the code as another."""
+    return pytest.param(estimator, marks=pytest.mark.heavy)
+
+
 def search_on(estimator, X, y, X_val, y_val, weight_name="sample_weight"):
     """A finished small search, in which nothing warned."""
-    search = ExampleWeightSearch(
-        estimator,
-        embedding="label",
-        sample_weight_name=weight_name,
-        n_batches=1,
-        batch_size=3,
-        random_state=0,
-        metric="accuracy" if is_classifier(estimator) else "neg_mean_absolute_error",
+    settings = {
+        "embedding": "label",
+        "sample_weight_name": weight_name,
+        "n_candidates": 3,
+        "batch_size": 3,
+        "random_state": 0,
+        "metric": "accuracy" if is_classifier(estimator) else "neg_mean_absolute_error",
+    }
+    every, alone = (
+        MetricSearch.from_settings(estimator, strategies=asked, **settings)
+        for asked in ("auto", "example weights")
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        guarded = clone(search).fit(X, y, X_val=X_val, y_val=y_val)
-        assert np.isfinite(guarded.honest_score_) and guarded.predict(X_val).shape == (len(y_val),)
-        return search.set_params(guard=False).fit(X, y, X_val=X_val, y_val=y_val)
+        every = clone(every).fit(X, y, validation=(X_val, y_val))
+        assert np.isfinite(every.honest_score_) and every.predict(X_val).shape == (len(y_val),)
+        return alone.fit(X, y, validation=(X_val, y_val))
 
 
 def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
-    """Every model that is handed out is that of a plain fit with its weights."""
+    """Every model that is selected is that of a plain fit with its weights."""
     assert all(told.error is None for told in search.study_.trials())
     models, weights = [search.best_estimator_], [search.sample_weight_]
     if isinstance(search.best_estimator_, ModelEnsemble):
@@ -81,17 +90,17 @@ def check_against_plain_fit(search, X, y, X_val, weight_name="sample_weight"):
     "estimator",
     [
         LogisticRegression(),
-        RidgeClassifier(),
-        SGDClassifier(random_state=0),
-        GaussianNB(),
-        DecisionTreeClassifier(max_depth=4, random_state=0),
+        later(RidgeClassifier()),
+        later(SGDClassifier(random_state=0)),
+        later(GaussianNB()),
+        later(DecisionTreeClassifier(max_depth=4, random_state=0)),
         RandomForestClassifier(8, random_state=0),
-        ExtraTreesClassifier(8, random_state=0),
-        GradientBoostingClassifier(n_estimators=8, random_state=0),
-        HistGradientBoostingClassifier(max_iter=8, random_state=0),
+        later(ExtraTreesClassifier(8, random_state=0)),
+        later(GradientBoostingClassifier(n_estimators=8, random_state=0)),
+        later(HistGradientBoostingClassifier(max_iter=8, random_state=0)),
         SVC(),
-        NuSVC(nu=0.05),
-        LinearSVC(random_state=0),
+        later(NuSVC(nu=0.05)),
+        later(LinearSVC(random_state=0)),
         LGBMClassifier(**LIGHT),
         XGBClassifier(**BOOST),
     ],
@@ -106,17 +115,17 @@ def test_classifiers(estimator):
 @pytest.mark.parametrize(
     "estimator",
     [
-        LinearRegression(),
+        later(LinearRegression()),
         Ridge(),
-        ElasticNet(alpha=0.1),
-        SGDRegressor(random_state=0),
-        DecisionTreeRegressor(max_depth=4, random_state=0),
+        later(ElasticNet(alpha=0.1)),
+        later(SGDRegressor(random_state=0)),
+        later(DecisionTreeRegressor(max_depth=4, random_state=0)),
         RandomForestRegressor(8, random_state=0),
-        ExtraTreesRegressor(8, random_state=0),
-        GradientBoostingRegressor(n_estimators=8, random_state=0),
-        HistGradientBoostingRegressor(max_iter=8, random_state=0),
+        later(ExtraTreesRegressor(8, random_state=0)),
+        later(GradientBoostingRegressor(n_estimators=8, random_state=0)),
+        later(HistGradientBoostingRegressor(max_iter=8, random_state=0)),
         SVR(),
-        LinearSVR(random_state=0, max_iter=100_000),
+        later(LinearSVR(random_state=0, max_iter=100_000)),
         LGBMRegressor(**LIGHT),
         XGBRegressor(**BOOST),
     ],
@@ -131,12 +140,12 @@ def test_regressors(estimator):
 @pytest.mark.parametrize(
     "estimator",
     [
-        HistGradientBoostingClassifier(max_iter=8, categorical_features="from_dtype", random_state=0),
+        later(HistGradientBoostingClassifier(max_iter=8, categorical_features="from_dtype", random_state=0)),
         HistGradientBoostingRegressor(max_iter=8, categorical_features="from_dtype", random_state=0),
-        LGBMClassifier(**LIGHT),
-        LGBMRegressor(**LIGHT),
+        later(LGBMClassifier(**LIGHT)),
+        later(LGBMRegressor(**LIGHT)),
         XGBClassifier(**BOOST, enable_categorical=True),
-        XGBRegressor(**BOOST, enable_categorical=True),
+        later(XGBRegressor(**BOOST, enable_categorical=True)),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -152,7 +161,7 @@ def test_data_frames_with_categories_and_missing_values(estimator):
 
 
 @pytest.mark.parametrize(
-    "last", [LogisticRegression(), Ridge(), RandomForestRegressor(8, random_state=0), SVC()]
+    "last", [LogisticRegression(), later(Ridge()), RandomForestRegressor(8, random_state=0), later(SVC())]
 )
 def test_a_pipeline_takes_weights_at_its_step(last):
     frame, y = mixed_frame(240)
@@ -169,11 +178,11 @@ def test_a_pipeline_takes_weights_at_its_step(last):
 @pytest.mark.parametrize(
     "estimator",
     [
-        LogisticRegression(),
-        RandomForestClassifier(8, random_state=0),
-        HistGradientBoostingClassifier(max_iter=8, random_state=0),
+        later(LogisticRegression()),
+        later(RandomForestClassifier(8, random_state=0)),
+        later(HistGradientBoostingClassifier(max_iter=8, random_state=0)),
         SVC(),
-        LGBMClassifier(**LIGHT),
+        later(LGBMClassifier(**LIGHT)),
         XGBClassifier(**BOOST),
     ],
     ids=lambda estimator: type(estimator).__name__,
@@ -187,7 +196,8 @@ def test_more_than_two_classes(estimator):
 
 
 @pytest.mark.parametrize(
-    "kind", [HistGradientBoostingRegressor, LGBMRegressor, XGBRegressor, LGBMClassifier, XGBClassifier]
+    "kind",
+    [HistGradientBoostingRegressor, later(LGBMRegressor), XGBRegressor, LGBMClassifier, later(XGBClassifier)],
 )
 def test_a_subclass_that_drops_the_weights_is_reported(kind):
     class Deaf(kind):
@@ -196,14 +206,14 @@ def test_a_subclass_that_drops_the_weights_is_reported(kind):
 
     rows = CLASSES if issubclass(kind, LGBMClassifier | XGBClassifier) else TARGETS
     settings = {HistGradientBoostingRegressor: {"max_iter": 8}, XGBRegressor: BOOST, XGBClassifier: BOOST}
-    search = ExampleWeightSearch(
-        Deaf(**settings.get(kind, LIGHT)), embedding="label", n_batches=1, batch_size=2, random_state=0
+    search = MetricSearch.from_settings(
+        Deaf(**settings.get(kind, LIGHT)), embedding="label", n_candidates=2, batch_size=2, random_state=0
     )
     with pytest.warns(MoewWarning, match="seems to ignore"):
-        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+        search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
 
 
-@pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, LGBMClassifier, XGBClassifier])
+@pytest.mark.parametrize("kind", [later(HistGradientBoostingClassifier), LGBMClassifier, XGBClassifier])
 def test_worker_processes_give_the_same_models_from_a_frame(kind):
     settings = {"max_iter": 5} if kind is HistGradientBoostingClassifier else {"n_estimators": 5, "n_jobs": 1}
     settings |= {"enable_categorical": True} if kind is XGBClassifier else {}
@@ -212,7 +222,9 @@ def test_worker_processes_give_the_same_models_from_a_frame(kind):
     y = (labels == "yes").astype(int)
     weights = np.random.default_rng(0).uniform(0.2, 3, (4, 150))
     one, two = (
-        dict(resolve_trainer(kind(**settings), n_jobs=n_jobs).train(frame, y, weights, range(4)))
+        dict(
+            resolve_trainer(kind(**settings), n_jobs=n_jobs).train(frame, y, Training.each(weights, range(4)))
+        )
         for n_jobs in (1, 2)
     )
     for k in range(4):

@@ -6,7 +6,7 @@ from joblib.parallel import get_active_backend
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, compare
+from moew import MetricSearch, compare
 from moew.decision import MostAccurate
 
 ROWS = shifted_classes(100)
@@ -24,13 +24,13 @@ class _TellsWhereItAnswers(LogisticRegression):
 
 
 def _search(**settings):
-    settings = {"n_batches": 1, "batch_size": 3, "random_state": 0, "embedding": "label", **settings}
-    return ExampleWeightSearch(_TellsWhereItAnswers(), **settings)
+    settings = {"n_candidates": 3, "batch_size": 3, "random_state": 0, "embedding": "label", **settings}
+    return MetricSearch.from_settings(_TellsWhereItAnswers(), **settings)
 
 
 @pytest.mark.parametrize("rule", [None, MostAccurate(on="train"), MostAccurate(on="validation")], ids=repr)
 @pytest.mark.parametrize(
-    "settings", [{}, {"validation": 3}, {"honest": "holdout", "validation": 0.3}], ids=str
+    "settings", [{}, {"evaluate_on": 3}, {"honest": "holdout", "evaluate_on": 0.3}], ids=str
 )
 def test_every_answer_of_a_search_is_given_alone(rule, settings):
     asked.clear()
@@ -45,7 +45,7 @@ def test_every_answer_of_a_search_is_given_alone(rule, settings):
 
 def test_every_answer_of_a_comparison_is_given_alone():
     asked.clear()
-    given = {"X_val": ROWS.X_val, "y_val": ROWS.y_val, "X_test": ROWS.X_val, "y_test": ROWS.y_val}
+    given = {"validation": (ROWS.X_val, ROWS.y_val), "test": (ROWS.X_val, ROWS.y_val)}
     with parallel_config(backend="threading", n_jobs=2):
         compare(_search(), ROWS.X, ROWS.y, **given, repeats=2)
     assert set(asked) == {"SequentialBackend"}

@@ -1,8 +1,9 @@
-"""What is handed out: models, weights and decisions, for every kind of final model and every way."""
+"""The selected model: models, weights and decisions, for every kind of final model and every strategy."""
 
 import json
 import pickle
-import time
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,31 +11,43 @@ from problems import shifted_classes, skewed_target
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, make_scorer
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from moew import ExampleWeightSearch, make_metric
+from moew import MetricSearch, Rows, make_metric
 from moew._util.state import load_state
+from moew.data import labelled_rows
 from moew.decision import AdjustedPredictions, ClassOffsets, GroupThresholds, Tuned, TunedThreshold
-from moew.exceptions import InvalidInputError, SearchFailedError
-from moew.metrics import precision_at_recall
+from moew.exceptions import InvalidInputError, MoewWarning, SearchFailedError
+from moew.metrics import Predictions, accuracy, precision_at_recall, resolve_metric
 from moew.models import ModelEnsemble
+from moew.samplers import GpBucb
+from moew.search._choices import effort_of
+from moew.search._evaluate import Evaluator
+from moew.search._selection import AHEAD
 
 ROWS = shifted_classes(200)
 THREE = shifted_classes(200, 3)
 NUMBERS = skewed_target(200)
-VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
 
 
 def search_of(estimator=None, **settings):
-    settings = {"n_batches": 2, "batch_size": 4, "random_state": 0, "metric": "balanced_accuracy", **settings}
-    return ExampleWeightSearch(LogisticRegression() if estimator is None else estimator, **settings)
+    settings = {
+        "n_candidates": 8,
+        "batch_size": 4,
+        "random_state": 0,
+        "metric": "balanced_accuracy",
+        **settings,
+    }
+    return MetricSearch.from_settings(LogisticRegression() if estimator is None else estimator, **settings)
 
 
 def fitted(estimator=None, rows=ROWS, given=True, **settings):
-    validation = {"X_val": rows.X_val, "y_val": rows.y_val} if given else {}
+    validation = {"validation": (rows.X_val, rows.y_val)} if given else {}
     return search_of(estimator, **settings).fit(rows.X, rows.y, **validation)
 
 
@@ -44,9 +57,9 @@ def members_of(search):
 
 
 def test_an_ensemble_answers_by_the_mean_of_its_models():
-    # A ranking is not tuned, so that what is handed out is the ensemble itself.
-    search = fitted(guard=False, metric="neg_log_loss", embedding=[0, 1], n_batches=3)
-    assert search.chosen_ == "example weights"
+    # A ranking is not tuned, so that the selected model is the ensemble itself.
+    search = fitted(strategies="example weights", metric="neg_log_loss", embedding=[0, 1], n_candidates=12)
+    assert search.selected_ == "example weights"
     models, votes = members_of(search)
     assert len(models) > 1
     assert votes.sum() == pytest.approx(1)
@@ -59,7 +72,7 @@ def test_an_ensemble_answers_by_the_mean_of_its_models():
 
 def test_an_ensemble_of_trees_is_that_of_a_voting_classifier():
     trees = RandomForestClassifier(n_estimators=5, max_depth=3)
-    search = fitted(trees, guard=False, metric="neg_log_loss", n_batches=2)
+    search = fitted(trees, strategies="example weights", metric="neg_log_loss", n_candidates=8)
     models, votes = members_of(search)
     voting = VotingClassifier([(str(k), m) for k, m in enumerate(models)], voting="soft", weights=votes)
     voting.estimators_, voting.classes_ = models, search.classes_
@@ -68,24 +81,34 @@ def test_an_ensemble_of_trees_is_that_of_a_voting_classifier():
     np.testing.assert_array_equal(search.best_estimator_.predict(ROWS.X_test), voting.predict(ROWS.X_test))
 
 
-def test_the_mean_of_regressors_is_handed_out():
-    search = fitted(Ridge(), NUMBERS, guard=False, metric="neg_mean_absolute_error", n_batches=3)
+def test_the_mean_of_regressors_is_selected():
+    search = fitted(
+        Ridge(), NUMBERS, strategies="example weights", metric="neg_mean_absolute_error", n_candidates=12
+    )
     models, votes = members_of(search)
     mean = sum(v * m.predict(NUMBERS.X_test) for m, v in zip(models, votes, strict=True))
     np.testing.assert_allclose(search.best_estimator_.predict(NUMBERS.X_test), mean)
 
 
 def test_one_model_is_trained_with_the_average_of_the_weights():
-    search = fitted(guard=False, final="average", metric="neg_log_loss", embedding=[0, 1], n_batches=3)
+    search = fitted(
+        strategies="example weights",
+        final="average",
+        metric="neg_log_loss",
+        embedding=[0, 1],
+        n_candidates=12,
+    )
     assert isinstance(search.best_estimator_, LogisticRegression)
     again = LogisticRegression().fit(ROWS.X, ROWS.y, sample_weight=search.sample_weight_)
     np.testing.assert_allclose(search.best_estimator_.coef_, again.coef_, rtol=1e-6)
-    way = next(way for way in search.result_.ways if way.name == "example weights")
-    assert way.n_members > 1
+    strategy = next(strategy for strategy in search.result_.strategies if strategy.name == "example weights")
+    assert strategy.n_members > 1
 
 
-def test_the_single_best_model_is_handed_out_as_in_the_paper():
-    search = fitted(guard=False, final="best", metric="neg_log_loss", validation=None)
+def test_the_single_best_model_is_selected_as_in_the_paper():
+    search = fitted(
+        strategies="example weights", final="best", metric="neg_log_loss", evaluate_on="validation"
+    )
     best = search.result_.best_trial
     assert isinstance(search.best_estimator_, LogisticRegression)
     assert search.best_score_ == pytest.approx(best.value)
@@ -93,10 +116,48 @@ def test_the_single_best_model_is_handed_out_as_in_the_paper():
     np.testing.assert_array_equal(search.sample_weight_, search.study_.training_weights(best))
 
 
-@pytest.mark.parametrize("final", ["ensemble", "average", "best"])
-@pytest.mark.parametrize("guard", [True, False])
+@pytest.mark.parametrize(("sampler", "is_single_best"), [(GpBucb(width="domain"), False), ("random", True)])
+def test_the_best_model_by_posterior_mean_is_that_of_scikit_learns_gaussian_process(sampler, is_single_best):
+    few = {"validation": (ROWS.X_val[:40], ROWS.y_val[:40])}
+    settings = {
+        "strategies": "example weights",
+        "final": "smoothed",
+        "evaluate_on": "validation",
+        "n_candidates": 16,
+        "sampler": sampler,
+    }
+    settings |= {"metric": "accuracy", "embedding": [0, 1]}
+    search = search_of(**settings).fit(ROWS.X, ROWS.y, **few)
+    trials = search.result_.trials
+    alphas, values = np.stack([t.alpha for t in trials]), np.array([t.value for t in trials])
+    process = GpBucb() if sampler == "random" else sampler
+    kernel = process.model(alphas, values, search.study_.domain).kernel
+    oracle = GaussianProcessRegressor(
+        ConstantKernel(kernel.amplitude**2) * RBF(kernel.width), alpha=kernel.noise, optimizer=None
+    ).fit(alphas, (values - values.mean()) / values.std())
+    chosen = trials[int(np.argmax(oracle.predict(alphas)))]
+    assert search.selected_ == "example weights"
+    assert search.best_score_ == chosen.value
+    assert (chosen.value == max(values)) == is_single_best
+    np.testing.assert_array_equal(search.sample_weight_, search.study_.training_weights(chosen))
+
+
+def test_a_choice_by_posterior_mean_is_of_what_keeps_the_bound():
+    settings = {
+        "strategies": "example weights",
+        "final": "smoothed",
+        "n_candidates": 12,
+        "constraints": "recall >= 0.8",
+    }
+    search = fitted(metric=["precision", "recall"], decision="tuned", **settings)
+    assert search.result_.pareto.selected.keeps
+    assert len(members_of(search)[0]) == 1
+
+
+@pytest.mark.parametrize("final", ["ensemble", "average", "smoothed", "best"])
+@pytest.mark.parametrize("selects", [True, False])
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
-def test_the_weight_function_gives_the_training_rows_the_weights_of_the_model(final, guard, kind):
+def test_the_weight_function_gives_the_training_rows_the_weights_of_the_model(final, selects, kind):
     rows = {"two": ROWS, "three": THREE, "numbers": NUMBERS}[kind]
     numbers = kind == "numbers"
     search = fitted(
@@ -104,40 +165,45 @@ def test_the_weight_function_gives_the_training_rows_the_weights_of_the_model(fi
         rows,
         metric="neg_mean_absolute_error" if numbers else "balanced_accuracy",
         final=final,
-        guard=guard,
+        strategies="auto" if selects else "example weights",
     )
     weights = search.example_weights(rows.X, rows.y)
     # Importance weights are cross-fitted on the training rows, and may be among the members.
-    uses_importance = search.chosen_ == "importance weights" or "CovariateShift" in json.dumps(
-        search.weight_function_.state()
-    )
-    if not uses_importance:
+    state = json.dumps(search.weight_function_.state())
+    if not any(shift in state for shift in ("CovariateShift", "JointShift")):
         np.testing.assert_allclose(weights, search.sample_weight_, rtol=1e-9)
     state = json.loads(json.dumps(search.weight_function_.state()))
     loaded = load_state(state, {})
     np.testing.assert_allclose(
         loaded(rows.X_test, rows.y_test), search.example_weights(rows.X_test, rows.y_test)
     )
-    assert search.chosen_ == search.result_.chosen
-    assert search.chosen_ in [way.name for way in search.result_.ways]
-    if not guard:
-        assert search.chosen_.startswith("example weights")
-        assert search.result_.reason == "the guard is off"
+    assert search.selected_ == search.result_.selected
+    assert search.selected_ in [strategy.name for strategy in search.result_.strategies]
+    if not selects:
+        assert search.selected_.startswith("example weights")
+        assert search.result_.reason == "no other strategy was asked for"
 
 
 def test_tuned_decisions_leave_the_model_unweighted():
-    search = fitted(LogisticRegression(C=0.05), given=False, metric="balanced_accuracy", n_batches=1)
-    assert search.chosen_ == "tuned decisions"
-    assert search.result_.reason == "no way is ahead of it beyond chance"
-    assert isinstance(search.decision_, TunedThreshold)
+    rows = shifted_classes(240, 3)
+    settings = {
+        "metric": "worst_class_error",
+        "embedding": "label",
+        "base_weights": "uniform",
+        "n_candidates": 12,
+    }
+    search = fitted(LogisticRegression(C=0.1), rows, **settings, random_state=3)
+    assert search.selected_ == "tuned decisions"
+    assert search.result_.reason == AHEAD
+    assert isinstance(search.decision_, ClassOffsets)
     assert search.unweighted_decision_ is None
     np.testing.assert_array_equal(search.sample_weight_, 1.0)
-    np.testing.assert_array_equal(search.example_weights(ROWS.X_test, ROWS.y_test), 1.0)
+    np.testing.assert_array_equal(search.example_weights(rows.X_test, rows.y_test), 1.0)
     np.testing.assert_array_equal(search.best_estimator_.coef_, search.unweighted_estimator_.coef_)
 
 
-def test_a_way_that_is_handed_out_predicts_with_its_model_and_its_rule():
-    search = fitted(given=False, n_batches=1)
+def test_a_strategy_that_is_selected_predicts_with_its_model_and_its_rule():
+    search = fitted(given=False, n_candidates=4)
     scores = search.best_estimator_.decision_function(ROWS.X_test)
     threshold = 0.0 if search.decision_ is None else search.decision_.threshold
     np.testing.assert_array_equal(search.predict(ROWS.X_test), (scores > threshold).astype(int))
@@ -153,10 +219,10 @@ def share_found(y_true, decisions):
     return float(np.mean(decisions[y_true == 1] == 1))
 
 
-def test_a_constant_that_is_handed_out_predicts_it_and_can_be_pickled():
+def test_a_constant_that_is_selected_predicts_it_and_can_be_pickled():
     X, y = noise()
     search = search_of(metric=share_found).fit(X, y)
-    assert search.chosen_ == "constant"
+    assert search.selected_ == "constant prediction"
     assert isinstance(search.best_estimator_, DummyClassifier)
     again = pickle.loads(pickle.dumps(search))
     for one in (search, again):
@@ -175,14 +241,14 @@ def test_a_constant_of_a_regression_and_of_text_labels():
     y = np.where(rng.random(150) < 0.7, 5.0, 3 * rng.standard_normal(150))
     near = make_metric(lambda y_true, predicted: float(np.mean(np.abs(y_true - predicted) < 0.01)))
     search = search_of(Ridge(), metric=near).fit(X, y)
-    assert search.chosen_ == "constant"
+    assert search.selected_ == "constant prediction"
     assert isinstance(search.best_estimator_, DummyRegressor)
     np.testing.assert_array_equal(search.predict(X), 5.0)
     X, y = noise()
     names = np.array(["no", "yes"])[y]
     found = make_metric(lambda y_true, decisions: float(np.mean(decisions[y_true == "yes"] == "yes")))
     search = search_of(metric=found).fit(X, names)
-    assert search.chosen_ == "constant"
+    assert search.selected_ == "constant prediction"
     assert set(search.predict(X)) == {"yes"}
 
 
@@ -190,19 +256,24 @@ def summary(search):
     model = search.best_estimator_
     models = model.models_ if isinstance(model, ModelEnsemble) else [model]
     return (
-        search.chosen_,
+        search.selected_,
         search.best_score_,
         search.honest_score_,
         [trial.value for trial in search.result_.trials],
-        [(way.name, way.best, way.honest, way.error) for way in search.result_.ways],
+        [
+            (strategy.name, strategy.apparent, strategy.honest, strategy.error)
+            for strategy in search.result_.strategies
+        ],
         [getattr(m, "coef_", np.zeros(1)).tolist() for m in models],
         search.sample_weight_.tolist(),
     )
 
 
-@pytest.mark.parametrize("guard", [True, False])
-def test_two_jobs_give_the_same_bits_as_one(guard):
-    one, two = (fitted(guard=guard, n_jobs=n_jobs) for n_jobs in (1, 2))
+@pytest.mark.parametrize("selects", [True, False])
+def test_two_jobs_give_the_same_bits_as_one(selects):
+    one, two = (
+        fitted(strategies="auto" if selects else "example weights", n_jobs=n_jobs) for n_jobs in (1, 2)
+    )
     assert repr(summary(one)) == repr(summary(two))
 
 
@@ -218,13 +289,10 @@ class Interrupted(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
-@pytest.mark.parametrize(
-    ("storage", "at"), [("journal", 1), ("journal", 20), ("journal", 31), ("sqlite", 7), ("sqlite", 25)]
-)
-def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path, storage, at):
-    pytest.importorskip("optuna")
+@pytest.mark.parametrize("at", [7, 25, *(pytest.param(at, marks=pytest.mark.heavy) for at in (1, 20, 31))])
+def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path, at):
     whole = fitted(Interrupted())
-    where = tmp_path / "run.journal" if storage == "journal" else f"sqlite:///{tmp_path / 'run.db'}"
+    where = tmp_path / "run.db"
     Interrupted.left = at
     with pytest.raises(KeyboardInterrupt):
         fitted(Interrupted(), storage=where)
@@ -233,11 +301,10 @@ def test_an_interrupted_search_goes_on_to_the_same_bits(tmp_path, storage, at):
 
 
 def test_a_stored_search_with_other_decisions_is_refused(tmp_path):
-    pytest.importorskip("optuna")
-    where = tmp_path / "run.journal"
-    fitted(storage=where, n_batches=1)
+    where = tmp_path / "run.db"
+    fitted(storage=where, n_candidates=4)
     with pytest.raises(InvalidInputError, match="fingerprint"):
-        fitted(storage=where, n_batches=1, decision="tuned")
+        fitted(storage=where, n_candidates=4, decision="tuned")
 
 
 def test_every_decision_is_tuned_for_two_classes():
@@ -253,7 +320,7 @@ def test_every_decision_is_tuned_for_two_classes():
 
 
 def test_every_decision_is_tuned_for_three_classes():
-    search = fitted(rows=THREE, decision="tuned", n_batches=1)
+    search = fitted(rows=THREE, decision="tuned", n_candidates=4)
     assert isinstance(search.decision_, ClassOffsets)
     scores = search.best_estimator_.decision_function(THREE.X_test) + np.array(search.decision_.offsets)
     np.testing.assert_array_equal(search.predict(THREE.X_test), scores.argmax(axis=1))
@@ -263,20 +330,20 @@ def test_every_decision_is_tuned_in_a_regression():
     metric = make_metric(
         lambda y, p: -float(np.mean(np.where(p > y, 1, 5) * np.abs(p - y))), greater_is_better=True
     )
-    search = fitted(Ridge(), NUMBERS, decision="tuned", metric=metric, n_batches=1)
+    search = fitted(Ridge(), NUMBERS, decision="tuned", metric=metric, n_candidates=4)
     assert isinstance(search.decision_, AdjustedPredictions)
     raw = search.best_estimator_.predict(NUMBERS.X_test)
     np.testing.assert_allclose(search.predict(NUMBERS.X_test), search.decision_.decide(raw, {}))
     plain = (
         clone(search)
         .set_params(decision=None)
-        .fit(NUMBERS.X, NUMBERS.y, X_val=NUMBERS.X_val, y_val=NUMBERS.y_val)
+        .fit(NUMBERS.X, NUMBERS.y, validation=(NUMBERS.X_val, NUMBERS.y_val))
     )
     assert search.unweighted_score_ > plain.unweighted_score_  # too low is dear, so it is tuned upwards
 
 
 def test_a_model_of_decision_functions_is_tuned_on_them():
-    search = fitted(LinearSVC(), decision="tuned", n_batches=1)
+    search = fitted(LinearSVC(), decision="tuned", n_candidates=4)
     assert isinstance(search.decision_, TunedThreshold)
     scores = search.best_estimator_.decision_function(ROWS.X_test)
     decided = (scores > search.decision_.threshold).astype(int)
@@ -288,7 +355,7 @@ def test_tuned_decisions_need_a_metric_of_decisions_and_a_model_with_scores():
         def fit(self, X, y, sample_weight=None):
             raise AssertionError("nothing is trained")
 
-    with pytest.raises(InvalidInputError, match="judges scores, not decisions"):
+    with pytest.raises(InvalidInputError, match="looks at scores, not at them"):
         fitted(Never(), decision="tuned", metric=precision_at_recall(0.8))
 
     class LabelsOnly(ClassifierMixin, BaseEstimator):
@@ -301,7 +368,7 @@ def test_tuned_decisions_need_a_metric_of_decisions_and_a_model_with_scores():
             return self.model_.predict(X)
 
     with pytest.raises(SearchFailedError, match="gives labels only"):
-        fitted(LabelsOnly(), decision="tuned", n_batches=1)
+        fitted(LabelsOnly(), decision="tuned", n_candidates=4)
 
 
 def test_a_slow_metric_is_called_less_to_tune_every_decision():
@@ -313,20 +380,20 @@ def test_a_slow_metric_is_called_less_to_tune_every_decision():
             calls[slow] += 1
             return float(np.mean(y_true == decisions))
 
-        fitted(decision="tuned", metric=counted, n_batches=1)
+        fitted(decision="tuned", metric=counted, n_candidates=4)
     assert calls[True] < calls[False] / 3
 
 
 def test_thresholds_by_group_need_the_column_of_groups_to_predict():
     sides = [{"side": np.where(X[:, 0] > 0.7, "east", "west")} for X in (ROWS.X, ROWS.X_val, ROWS.X_test)]
-    search = search_of(decision=Tuned(by="side"), n_batches=1)
-    search.fit(ROWS.X, ROWS.y, **VALIDATION, metadata=sides[0], metadata_val=sides[1])
+    search = search_of(decision=Tuned(by="side"), n_candidates=4)
+    search.fit(ROWS.X, ROWS.y, columns=sides[0], validation=Rows(ROWS.X_val, ROWS.y_val, columns=sides[1]))
     assert isinstance(search.decision_, GroupThresholds)
     assert {group for group, _ in search.decision_.thresholds_by_group} == {"east", "west"}
     scores = search.best_estimator_.decision_function(ROWS.X_test)
     limits = dict(search.decision_.thresholds_by_group)
     by_hand = scores > np.array([limits[side] for side in sides[2]["side"]])
-    np.testing.assert_array_equal(search.predict(ROWS.X_test, metadata=sides[2]), by_hand.astype(int))
+    np.testing.assert_array_equal(search.predict(ROWS.X_test, columns=sides[2]), by_hand.astype(int))
     with pytest.raises(InvalidInputError, match="side"):
         search.predict(ROWS.X_test)
 
@@ -338,33 +405,56 @@ def test_thresholds_by_group_are_refused_where_there_are_not_two_classes():
 
     groups = {"g": np.arange(len(THREE.y)) % 2}
     with pytest.raises(InvalidInputError, match="by='g' gives thresholds by group, which need two classes"):
-        search_of(Never(), decision=Tuned(by="g")).fit(THREE.X, THREE.y, metadata=groups)
+        search_of(Never(), decision=Tuned(by="g")).fit(THREE.X, THREE.y, columns=groups)
     with pytest.raises(InvalidInputError, match="need two classes, got a regressor"):
         search_of(Ridge(), metric=None, decision=Tuned(by="g")).fit(
-            NUMBERS.X, NUMBERS.y, metadata={"g": np.arange(len(NUMBERS.y)) % 2}
+            NUMBERS.X, NUMBERS.y, columns={"g": np.arange(len(NUMBERS.y)) % 2}
         )
 
 
 def test_there_is_nothing_to_tune_in_a_ranking():
-    tuned, plain = (fitted(decision=d, metric="roc_auc", n_batches=1) for d in ("tuned", None))
+    tuned, plain = (fitted(decision=d, metric="roc_auc", n_candidates=4) for d in ("tuned", None))
     assert tuned.decision_ is None
     assert tuned.best_score_ == plain.best_score_
 
 
-def test_a_metric_that_takes_long_is_asked_twice_for_each_model():
-    calls = []
+def test_what_is_computed_does_not_depend_on_how_long_a_call_takes(monkeypatch):
+    def found():
+        search = search_of(metric="neg_brier_score", n_candidates=20, batch_size=10).fit(ROWS.X, ROWS.y)
+        return search.result_, search.predict_proba(ROWS.X).tobytes()
 
-    @make_metric
-    def slow(y_true, decisions):
-        calls.append(len(y_true))
-        time.sleep(0.1)
-        return float(np.mean(y_true == decisions))
+    plain = found()
+    hours = count(step=3600.0)  # every look at the clock is an hour later
+    monkeypatch.setattr("moew.search._choices.time", SimpleNamespace(perf_counter=lambda: next(hours)))
+    with pytest.warns(MoewWarning, match="a call of the metric takes 3.6e\\+03 s, .*slow=True"):
+        slow = found()
+    assert repr(plain[0].strategies) == repr(
+        slow[0].strategies
+    )  # of numbers, all digits; NaN is equal to NaN
+    assert plain[0].notes == slow[0].notes
+    assert plain[1] == slow[1]
 
-    search = search_of(metric=slow, n_batches=2, batch_size=10).fit(ROWS.X, ROWS.y)
-    assert search.result_.n_models == 21
-    assert len(calls) <= 2.2 * 21
-    said = [note for note in search.result_.notes if note.startswith("the metric takes 0.1 s")]
-    assert said == ["the metric takes 0.1 s, so honest scores are from 2 halves, and no decisions are tuned."]
+
+@pytest.mark.parametrize(
+    ("metric", "n_rows", "n_halves"),
+    [
+        ("f1", 99_999, 10),
+        ("f1", 100_000, 6),
+        ("f1", 1_000_000, 4),
+        (make_scorer(f1_score), 99_999, 10),
+        ("f1_macro", 9_999, 10),
+        ("f1_macro", 10_000, 6),
+        (accuracy(), 10_000, 10),
+        (make_metric(accuracy_score), 100_000, 4),
+        (make_metric(accuracy_score, slow=True), 10, 2),
+    ],
+)
+def test_the_effort_of_choosing_follows_from_the_rows_and_the_kind_of_metric(metric, n_rows, n_halves):
+    evaluator = Evaluator(resolve_metric(metric), None, np.array([0, 1]))
+    rows = labelled_rows(Rows(np.zeros((n_rows, 1)), np.zeros(n_rows)), "classification", "validation", ())
+    effort, notes = effort_of(evaluator, rows, Predictions({"decision": np.zeros(n_rows)}))
+    assert 2 * effort.pairs == n_halves
+    assert [f"honest scores are from {n_halves} halves" in note for note in notes] == [True] * (n_halves < 10)
 
 
 def test_a_metric_that_says_it_is_slow_is_asked_as_rarely_and_said_to_be_slow():
@@ -375,7 +465,7 @@ def test_a_metric_that_says_it_is_slow_is_asked_as_rarely_and_said_to_be_slow():
         calls.append(len(y_true))
         return float(np.mean(y_true == decisions))
 
-    search = search_of(metric=slow, n_batches=2, batch_size=10).fit(ROWS.X, ROWS.y)
+    search = search_of(metric=slow, n_candidates=20, batch_size=10).fit(ROWS.X, ROWS.y)
     assert len(calls) <= 2.2 * 21
     assert search.result_.notes[0].startswith("the metric is slow, so honest scores are from 2 halves")
 
@@ -386,21 +476,23 @@ def test_class_weights_that_all_fail_do_not_end_the_search():
 
         def fit(self, X, y, sample_weight=None):
             means = [sample_weight[y == k].mean() for k in (0, 1)]
-            if max(means) > 2.5 * min(means):
+            if max(means) > 1.2 * min(means):
                 raise ValueError("too uneven")
             return super().fit(X, y, sample_weight)
 
-    search = search_of(Uneven(), n_batches=1, batch_size=5, embedding=[0, 1], radius=0.1).fit(ROWS.X, ROWS.y)
-    assert "class weights" not in [way.name for way in search.result_.ways]
+    search = search_of(Uneven(), n_candidates=5, batch_size=5, embedding=[0, 1], radius=0.1).fit(
+        ROWS.X, ROWS.y
+    )
+    assert "class weights" not in [strategy.name for strategy in search.result_.strategies]
     assert search.predict(ROWS.X).shape == ROWS.y.shape
 
 
-def test_a_constant_is_handed_out_for_labels_of_every_kind():
+def test_a_constant_is_selected_for_labels_of_every_kind():
     rng = np.random.default_rng(0)
     X, rare = rng.normal(size=(200, 2)), rng.random(200) < 0.2  # noise, which a tree learns by heart
     for labels in (rare.astype(float), rare, np.where(rare, "b", "a"), rare.astype(np.uint8)):
-        search = search_of(DecisionTreeClassifier(), metric=None, n_batches=1).fit(X, labels)
-        assert search.chosen_ == "constant"
+        search = search_of(DecisionTreeClassifier(), metric=None, n_candidates=4).fit(X, labels)
+        assert search.selected_ == "constant prediction"
         assert set(search.predict(X).tolist()) == {labels.tolist()[int(np.argmin(rare))]}
 
 
@@ -410,15 +502,17 @@ def test_decisions_are_not_tuned_on_scores_of_folds_that_lack_a_class():
     X = rng.normal(size=(80, 2)) + 2 * np.eye(4)[y][:, :2]
     without = [np.flatnonzero(y < 2), np.flatnonzero(y >= 2)]  # each fold's model knows two classes
     folds = [(without[0], without[1]), (without[1], without[0])]
-    search = search_of(metric=None, validation=folds, n_batches=1).fit(X, y)
-    assert "tuned" not in search.chosen_ and not any("tuned" in way.name for way in search.result_.ways)
+    search = search_of(metric=None, evaluate_on=folds, n_candidates=4).fit(X, y)
+    assert "tuned" not in search.selected_ and not any(
+        "tuned" in strategy.name for strategy in search.result_.strategies
+    )
     assert set(search.predict(X)) <= {0, 1, 2, 3}
     some = np.flatnonzero(y != 3)
     folds = [
         (some, np.flatnonzero(y == 3)),
         (np.arange(80), some[:30]),
     ]  # one knows all classes
-    search = search_of(metric=None, validation=folds, n_batches=1).fit(X, y)
+    search = search_of(metric=None, evaluate_on=folds, n_candidates=4).fit(X, y)
     assert set(search.predict(X)) <= {0, 1, 2, 3}
     with pytest.raises((InvalidInputError, SearchFailedError), match="needs models of all classes"):
-        search_of(metric=None, validation=folds, n_batches=1, decision="tuned").fit(X, y)
+        search_of(metric=None, evaluate_on=folds, n_candidates=4, decision="tuned").fit(X, y)

@@ -20,16 +20,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
-from moew import ExampleWeightSearch, NetworkClassifier, compare
+from moew import MetricSearch, NetworkClassifier, TrainingOptions, compare
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
-from moew.inspection._again import train_again
+from moew.inspection import train_again
 from moew.models import ModelEnsemble
 from moew.training import EvalSplit
 
 ROWS = shifted_classes(120)
 TARGETS = skewed_target(120)
 LIGHT = {"n_estimators": 30, "min_child_samples": 5, "n_jobs": 1, "verbosity": -1, "random_state": 0}
-SEARCH = {"embedding": "label", "n_batches": 1, "batch_size": 3, "random_state": 0}
+SEARCH = {"embedding": "label", "n_candidates": 3, "batch_size": 3, "random_state": 0}
 STOP = {"callbacks": [lightgbm.early_stopping(2, verbose=False)]}
 
 OLD_NAME = pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
@@ -95,7 +95,7 @@ def models_of(search):
 def test_values_of_each_row_are_cut_with_the_folds_and_others_are_passed_as_they_are(numbered):
     X, y = numbered
     box, tag = [], {"a": 1}
-    search = ExampleWeightSearch(Recorder(), validation=3, **SEARCH)
+    search = MetricSearch.from_settings(Recorder(), evaluate_on=3, **SEARCH)
     search.fit(X, y, fit_params={"offset": 10 * X[:, 0], "tag": tag, "box": box})
     lengths = {len(call["rows"]) for call in Recorder.calls}
     assert len(lengths) >= 2 and max(lengths) == len(y)  # folds, and all rows
@@ -107,7 +107,9 @@ def test_values_of_each_row_are_cut_with_the_folds_and_others_are_passed_as_they
 
 def test_values_of_each_row_follow_rows_that_are_held_out(numbered):
     X, y = numbered
-    ExampleWeightSearch(Recorder(), validation=0.25, **SEARCH).fit(X, y, fit_params={"offset": list(X[:, 0])})
+    MetricSearch.from_settings(Recorder(), evaluate_on=0.25, **SEARCH).fit(
+        X, y, fit_params={"offset": list(X[:, 0])}
+    )
     assert max(len(call["rows"]) for call in Recorder.calls) == 60
     assert all(np.array_equal(call["offset"], call["rows"]) for call in Recorder.calls)
 
@@ -115,8 +117,8 @@ def test_values_of_each_row_follow_rows_that_are_held_out(numbered):
 def test_rows_set_aside_are_training_rows_of_the_fold_with_the_candidates_weights(numbered):
     X, y = numbered
     groups = np.arange(len(y)) // 2
-    search = ExampleWeightSearch(
-        Recorder(), validation=3, eval_share=0.2, guard=False, final="best", **SEARCH
+    search = MetricSearch.from_settings(
+        Recorder(), evaluate_on=3, eval_share=0.2, strategies="example weights", final="best", **SEARCH
     )
     search.fit(X, y, groups=groups)
     splits = {}
@@ -132,8 +134,8 @@ def test_rows_set_aside_are_training_rows_of_the_fold_with_the_candidates_weight
         splits.setdefault(frozenset(aside) | frozenset(trained), set()).add(frozenset(aside))
     assert len(splits) == 4  # three folds and all rows
     assert all(len(asides) == 1 for asides in splits.values())  # the same rows for all candidates
-    judged = [frozenset(range(len(y))) - rows for rows in splits if len(rows) < len(y)]
-    assert sum(map(len, judged)) == len(y)  # judged rows are never set aside to stop by
+    evaluated = [frozenset(range(len(y))) - rows for rows in splits if len(rows) < len(y)]
+    assert sum(map(len, evaluated)) == len(y)  # evaluation rows are never set aside to stop by
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,9 @@ def test_rows_set_aside_are_training_rows_of_the_fold_with_the_candidates_weight
     ids=["lightgbm", "xgboost", "hist", "pipeline"],
 )
 def test_models_stop_early(model, n_used, capfd):
-    search = ExampleWeightSearch(model, eval_share=0.2, guard=False, final="best", **SEARCH)
+    search = MetricSearch.from_settings(
+        model, eval_share=0.2, strategies="example weights", final="best", **SEARCH
+    )
     search.fit(ROWS.X, ROWS.y)
     assert 1 <= n_used(search.best_estimator_) < 30
     assert capfd.readouterr().out == ""  # XGBoost would print every round
@@ -161,8 +165,13 @@ def test_models_stop_early(model, n_used, capfd):
 
 def test_processes_train_the_same_models():
     one, two = (
-        ExampleWeightSearch(
-            LGBMClassifier(**LIGHT), eval_share=0.2, guard=False, final="best", n_jobs=n, **SEARCH
+        MetricSearch.from_settings(
+            LGBMClassifier(**LIGHT),
+            eval_share=0.2,
+            strategies="example weights",
+            final="best",
+            n_jobs=n,
+            **SEARCH,
         )
         for n in (1, 2)
     )
@@ -177,7 +186,9 @@ def test_processes_train_the_same_models():
 @OLD_NAME
 def test_early_stopping_is_that_of_a_plain_fit():
     """The winner is the model of a plain fit on the rest, with the rows set aside and the same weights."""
-    search = ExampleWeightSearch(LGBMRegressor(**LIGHT), eval_share=0.2, guard=False, final="best", **SEARCH)
+    search = MetricSearch.from_settings(
+        LGBMRegressor(**LIGHT), eval_share=0.2, strategies="example weights", final="best", **SEARCH
+    )
     search.fit(TARGETS.X, TARGETS.y, fit_params=STOP)
     split = search.fitted_.fit_params.split
     aside, w = split(None), search.sample_weight_
@@ -200,7 +211,9 @@ def test_categories_reach_rows_set_aside_through_a_pipeline():
     X, y = mixed_frame(160)
     columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="drop")
     model = make_pipeline(columns, LGBMClassifier(**LIGHT))
-    search = ExampleWeightSearch(model, eval_share=0.25, guard=False, **SEARCH).fit(X, y, fit_params=STOP)
+    search = MetricSearch.from_settings(model, eval_share=0.25, strategies="example weights", **SEARCH).fit(
+        X, y, fit_params=STOP
+    )
     assert all(1 <= one[-1].best_iteration_ < 30 for one in models_of(search))
     assert search.result_.n_failed == 0
 
@@ -209,7 +222,9 @@ def test_first_predictions_of_each_row_go_to_rows_set_aside():
     """The loss of rows set aside begins where a good first prediction puts it."""
     margin = np.where(ROWS.y == 1, 5.0, -5.0)
     model = XGBClassifier(n_estimators=20, n_jobs=1, early_stopping_rounds=1, eval_metric="logloss")
-    search = ExampleWeightSearch(model, eval_share=0.3, guard=False, final="best", **SEARCH)
+    search = MetricSearch.from_settings(
+        model, eval_share=0.3, strategies="example weights", final="best", **SEARCH
+    )
     search.fit(ROWS.X, ROWS.y, fit_params={"base_margin": margin})
     first = search.best_estimator_.evals_result()["validation_0"]["logloss"][0]
     assert first < 0.05
@@ -218,7 +233,7 @@ def test_first_predictions_of_each_row_go_to_rows_set_aside():
 def test_an_eval_set_of_the_users_is_passed_as_it_is():
     stop = {"eval_set": [(ROWS.X_test, ROWS.y_test)], "verbose": False}
     model = XGBClassifier(n_estimators=30, n_jobs=1, early_stopping_rounds=2)
-    search = ExampleWeightSearch(model, guard=False, final="best", **SEARCH).fit(
+    search = MetricSearch.from_settings(model, strategies="example weights", final="best", **SEARCH).fit(
         ROWS.X, ROWS.y, fit_params=stop
     )
     plain = XGBClassifier(n_estimators=30, n_jobs=1, early_stopping_rounds=2, random_state=0)
@@ -228,25 +243,25 @@ def test_an_eval_set_of_the_users_is_passed_as_it_is():
 
 def test_compare_takes_them():
     model = LGBMClassifier(**LIGHT)
-    search = ExampleWeightSearch(model, eval_share=0.2, **{**SEARCH, "batch_size": 1, "validation": 2})
+    search = MetricSearch.from_settings(
+        model, eval_share=0.2, **{**SEARCH, "n_candidates": 1, "batch_size": 1, "evaluate_on": 2}
+    )
     table = compare(
         search,
         *ROWS[:2],
-        X_val=ROWS.X_val,
-        y_val=ROWS.y_val,
-        X_test=ROWS.X_test,
-        y_test=ROWS.y_test,
+        validation=(ROWS.X_val, ROWS.y_val),
+        test=(ROWS.X_test, ROWS.y_test),
         repeats=2,
         fit_params=STOP,
     )
     assert np.isfinite(table["moew"].test).all()
     with pytest.raises(InvalidInputError, match="'calbacks'"):
-        compare(search, *ROWS[:2], X_test=ROWS.X_test, y_test=ROWS.y_test, fit_params={"calbacks": []})
+        compare(search, *ROWS[:2], test=(ROWS.X_test, ROWS.y_test), fit_params={"calbacks": []})
 
 
 def test_metadata_routing(numbered):
     X, y = numbered
-    search = ExampleWeightSearch(Recorder(), validation=2, **SEARCH)
+    search = MetricSearch.from_settings(Recorder(), evaluate_on=2, **SEARCH)
     with pytest.raises(InvalidInputError, match=r"fit_params=\{'tag': …\}.*enable_metadata_routing"):
         search.fit(X, y, tag="t")
     with config_context(enable_metadata_routing=True):
@@ -291,31 +306,32 @@ def test_metadata_routing(numbered):
 )
 def test_what_cannot_work_is_refused_before_training(settings, fit_params, words, monkeypatch):
     monkeypatch.setattr("moew.search._estimator.run_search", None)
-    search = ExampleWeightSearch(**{"estimator": LGBMClassifier(**LIGHT), **SEARCH, **settings})
+    search = MetricSearch.from_settings(**{"estimator": LGBMClassifier(**LIGHT), **SEARCH, **settings})
     with pytest.raises((InvalidInputError, UnsupportedEstimatorError), match=words):
         search.fit(ROWS.X, ROWS.y, fit_params=fit_params)
 
 
 def test_rows_set_aside_in_a_pipeline_that_routes():
     model = make_pipeline(StandardScaler(), LGBMClassifier(early_stopping_round=2, **LIGHT))
-    search = ExampleWeightSearch(model, eval_share=0.2, **SEARCH)
+    search = MetricSearch.from_settings(model, eval_share=0.2, **SEARCH)
     with config_context(enable_metadata_routing=True):
         with pytest.raises(InvalidInputError, match="sample_weight_name='lgbmclassifier__sample_weight'"):
             search.fit(ROWS.X, ROWS.y)
-        search.set_params(sample_weight_name="lgbmclassifier__sample_weight").fit(ROWS.X, ROWS.y)
+        named = TrainingOptions(sample_weight_name="lgbmclassifier__sample_weight", eval_share=0.2)
+        search.set_params(training=named).fit(ROWS.X, ROWS.y)
     assert search.result_.n_failed == 0
 
 
 @OLD_NAME
 def test_a_stored_study_knows_its_fit_params(tmp_path):
-    storage = tmp_path / "study.journal"
-    search = ExampleWeightSearch(LGBMClassifier(**LIGHT), storage=storage, **SEARCH)
+    storage = tmp_path / "study.db"
+    search = MetricSearch.from_settings(LGBMClassifier(**LIGHT), storage=storage, **SEARCH)
     stop = STOP | {"eval_set": [(ROWS.X_val, ROWS.y_val)]}
     search.fit(ROWS.X, ROWS.y, fit_params=stop).fit(ROWS.X, ROWS.y, fit_params=stop)  # goes on
     with pytest.raises(InvalidInputError, match="other"):
         search.fit(ROWS.X, ROWS.y)
     with pytest.raises(InvalidInputError, match="other"):
-        search.set_params(eval_share=0.1).fit(ROWS.X, ROWS.y, fit_params=STOP)
+        search.set_params(training=TrainingOptions(eval_share=0.1)).fit(ROWS.X, ROWS.y, fit_params=STOP)
 
 
 def test_rows_set_aside_depend_on_seed_and_fold_alone():

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import make_classification
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.data import TabularEncoder, _encoders
-from moew.data._columns import encode, row_blocks
-from moew.data._table import columns_of
+from moew.data._columns import columns_of
+from moew.data._encoders import encode, row_blocks
 from moew.metrics import Predictions
 from moew.models.networks import NetworkClassifier, _groups
-from moew.models.networks._predict import run_layers
+from moew.models.networks._layers import run_layers
 
 N_ROWS = 300
 
@@ -25,9 +25,9 @@ N_ROWS = 300
 def _search(n_batches, **settings):
     X, y = make_classification(N_ROWS + 80, 6, random_state=0)
     network = NetworkClassifier((3,), steps=3)
-    budget = {"n_batches": n_batches, "batch_size": 6, "random_state": 0}
-    search = ExampleWeightSearch(network, metric="accuracy", embedding="label", **budget, **settings)
-    return search.fit(X[:N_ROWS], y[:N_ROWS], X_val=X[N_ROWS:], y_val=y[N_ROWS:])
+    budget = {"n_candidates": 6 * n_batches, "batch_size": 6, "random_state": 0}
+    search = MetricSearch.from_settings(network, metric="accuracy", embedding="label", **budget, **settings)
+    return search.fit(X[:N_ROWS], y[:N_ROWS], validation=(X[N_ROWS:], y[N_ROWS:]))
 
 
 @pytest.fixture
@@ -53,9 +53,13 @@ def rows_encoded(monkeypatch):
     ("settings", "after_scoring", "n_encodings"),
     [
         # Three batches, the winner and the unweighted model.
-        ({"validation": None, "final": "best", "guard": False}, [0, 1, 2, 3], 3 + 2),
-        # The same with two folds, and five for the finalists.
-        ({}, [0, 2, 4, 6, 11], 3 * 2 + 5 + 2),
+        (
+            {"evaluate_on": "validation", "final": "best", "strategies": "example weights"},
+            [0, 1, 2, 3],
+            3 + 2,
+        ),
+        # The same with two folds, a first look at the unweighted model in them, and five for the finalists.
+        ({}, [0, 2, 4, 6, 8, 13], 2 + 3 * 2 + 5 + 2),
     ],
 )
 def test_the_rows_of_a_batch_are_gone_when_the_next_begins(

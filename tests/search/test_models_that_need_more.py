@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
 
 ROWS = shifted_classes(60)
-SEARCH = {"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0}
+SEARCH = {"embedding": "label", "n_candidates": 2, "batch_size": 2, "random_state": 0}
 FRAME = pd.DataFrame({"a": ROWS.X[:, 0], "kind": np.where(ROWS.X[:, 1] > 0, "up", "down")})
 CATEGORIES = FRAME.astype({"kind": "category"})
 LIGHT = LGBMClassifier(n_estimators=3, verbosity=-1, n_jobs=1)
@@ -34,7 +34,7 @@ def trains_nothing(request, monkeypatch):
 
 def refused(words, estimator, X=ROWS.X, y=ROWS.y, error=InvalidInputError):
     with pytest.raises(error, match=words):
-        ExampleWeightSearch(estimator, **SEARCH).fit(X, y)
+        MetricSearch.from_settings(estimator, **SEARCH).fit(X, y)
 
 
 @pytest.mark.parametrize("dtype", ["object", "string"])
@@ -60,12 +60,12 @@ def test_texts_for_boosted_trees(dtype):
     ids=["lightgbm", "xgboost", "hist"],
 )
 def test_categories_for_boosted_trees_work(model):
-    ExampleWeightSearch(model, **SEARCH).fit(CATEGORIES, ROWS.y)
+    MetricSearch.from_settings(model, **SEARCH).fit(CATEGORIES, ROWS.y)
 
 
 def test_texts_behind_a_transformer_work():
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
-    search = ExampleWeightSearch(make_pipeline(encode, LIGHT), **SEARCH).fit(FRAME, ROWS.y)
+    search = MetricSearch.from_settings(make_pipeline(encode, LIGHT), **SEARCH).fit(FRAME, ROWS.y)
     assert search.result_.n_failed == 0
 
 

@@ -5,7 +5,7 @@ import pytest
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, compare
+from moew import MetricSearch, compare
 from moew.exceptions import SearchFailedError
 
 ROWS = shifted_classes(60)
@@ -27,20 +27,13 @@ class Fails(LogisticRegression):
 
 
 def search(share, **settings):
-    return ExampleWeightSearch(
-        Fails(share),
-        embedding="label",
-        base_weights="uniform",
-        validation=None,
-        n_batches=3,
-        batch_size=12,
-        random_state=0,
-        **settings,
-    )
+    usual = {"embedding": "label", "base_weights": "uniform", "evaluate_on": "validation"}
+    budget = {"n_candidates": 36, "batch_size": 12, "random_state": 0}
+    return MetricSearch.from_settings(Fails(share), **{**usual, **budget, **settings})
 
 
 def fit(share, **settings):
-    return search(share, **settings).fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    return search(share, **settings).fit(ROWS.X, ROWS.y, validation=(ROWS.X_val, ROWS.y_val))
 
 
 def test_a_search_with_some_failures_goes_on_by_default():
@@ -49,7 +42,7 @@ def test_a_search_with_some_failures_goes_on_by_default():
 
 
 def test_a_search_with_too_many_failures_ends_with_the_reasons(tmp_path):
-    storage = str(tmp_path / "study.log")
+    storage = str(tmp_path / "study.db")
     with pytest.raises(
         SearchFailedError, match=r"\d+ of 1\d candidates failed, more than most_failures=0.2"
     ) as caught:
@@ -67,12 +60,11 @@ def test_a_search_with_too_many_failures_ends_with_the_reasons(tmp_path):
 def test_nearly_all_failures_end_a_search_by_default():
     with pytest.raises(SearchFailedError, match="more than most_failures=0.9 allows"):
         fit(1.0)
-    assert fit(1.0, most_failures=1, guard=False, final="best").best_score_ > 0
+    assert fit(1.0, most_failures=1, strategies="example weights", final="best").best_score_ > 0
 
 
 def test_few_candidates_say_nothing():
-    few = search(1.0).set_params(n_batches=1, batch_size=4)
-    few.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    fit(1.0, n_candidates=4, batch_size=4)
 
 
 def test_a_comparison_ends_like_a_search():
@@ -81,9 +73,7 @@ def test_a_comparison_ends_like_a_search():
             search(0.5, most_failures=0.2),
             ROWS.X,
             ROWS.y,
-            X_val=ROWS.X_val,
-            y_val=ROWS.y_val,
-            X_test=ROWS.X_test,
-            y_test=ROWS.y_test,
+            validation=(ROWS.X_val, ROWS.y_val),
+            test=(ROWS.X_test, ROWS.y_test),
             repeats=2,
         )

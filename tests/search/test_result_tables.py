@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import moew
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import MoewError
-from moew.search._tables import ranks
+from moew.search._result import ranks
 
 
 class Cells(HTMLParser):
@@ -56,16 +56,18 @@ class Fails(LogisticRegression):
 @pytest.fixture(scope="module")
 def failing():
     rows = shifted_classes(120)
-    settings = {"embedding": "label", "base_weights": "uniform", "n_batches": 1, "batch_size": 8}
-    search = ExampleWeightSearch(Fails(), metric="neg_log_loss", random_state=0, most_failures=1, **settings)
-    return search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    settings = {"embedding": "label", "base_weights": "uniform", "n_candidates": 8, "batch_size": 8}
+    search = MetricSearch.from_settings(
+        Fails(), metric="neg_log_loss", random_state=0, most_failures=1, **settings
+    )
+    return search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
 
 
 def test_a_result_says_the_most_important_in_four_lines():
     result = multiclass()[0].result_
-    first, handed, honest, gain = repr(result).splitlines()
+    first, selected, honest, gain = repr(result).splitlines()
     assert first == f"<SearchResult: worst class error (lower is better), {result.n_models} candidates"
-    assert handed == f" Handed out: {result.chosen}."
+    assert selected == f" Selected: {result.selected}."
     assert honest.startswith(" Honest score: 0.") and "(unweighted 0." in honest
     assert gain.startswith(" Gain over the unweighted model, by honest scores: ") and gain.endswith(").>")
     assert gain.strip(" >") in str(result)
@@ -77,9 +79,9 @@ def test_a_notebook_shows_the_table_of_the_text():
     result = multiclass()[0].result_
     cells = Cells(result._repr_html_())
     lines = str(result).splitlines()
-    assert cells.rows[0] == ["way", "best", "honest", ""]
+    assert cells.rows[0] == ["strategy", "apparent", "honest", ""]
     assert [" ".join(row).split() for row in cells.rows[1:]] == [
-        line.split() for line in lines[2 : 2 + len(result.ways)]
+        line.split() for line in lines[2 : 2 + len(result.strategies)]
     ]
     assert cells.texts[0] == lines[0] and cells.texts[-1] == lines[-1]
 
@@ -89,7 +91,7 @@ def test_names_from_others_are_no_html():
     page = result._repr_html_()
     assert "<script>" not in page and "<b>" not in page and "\x1b" not in page
     assert "&lt;script&gt;" in page and "a &amp; b" in page and "\x1b" not in repr(result)
-    assert "random: a <note>" in Cells(comparison_of(0.1)._repr_html_()).texts
+    assert "random weights: a <note>" in Cells(comparison_of(0.1)._repr_html_()).texts
 
 
 def test_a_frame_has_a_row_for_each_trial(failing):
@@ -147,9 +149,9 @@ def test_searched_hyper_parameters_are_columns(own_folder):
         "C": optuna.distributions.FloatDistribution(0.01, 10.0, log=True),
         "class_weight": optuna.distributions.CategoricalDistribution([None, "balanced"]),
     }
-    settings = {"embedding": "label", "n_batches": 1, "batch_size": 5, "random_state": 0}
-    search = ExampleWeightSearch(LogisticRegression(), search_space=space, **settings)
-    search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    settings = {"embedding": "label", "n_candidates": 5, "batch_size": 5, "random_state": 0}
+    search = MetricSearch.from_settings(LogisticRegression(), search_space=space, **settings)
+    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     trials = search.result_.trials
     assert search.cv_results_["params"] == [dict(trial.parameters) for trial in trials]
     for column in (pd.DataFrame(search.cv_results_), search.result_.to_frame()):
@@ -169,13 +171,14 @@ def test_a_comparison_is_short_a_table_and_a_frame():
     assert first == "<Comparison: a metric, lower is better; 6 repeats, 480 test rows"
     assert gain.strip(" >") in str(table).splitlines()
     cells = Cells(table._repr_html_())
-    assert [row[0] for row in cells.rows] == ["method", "uniform", "random", "importance", "moew"]
+    names = ["unweighted", "random weights", "importance weights", "moew"]
+    assert [row[0] for row in cells.rows] == ["method", *names]
     frame = table.to_frame().set_index("method")
-    assert list(frame) == ["n_models", "best", "honest", "test", "margin", "note"]
+    assert list(frame) == ["n_models", "apparent", "honest", "test", "margin", "note"]
     for row in table.rows:
         assert frame.loc[row.method, "test"] == row.test.mean()
         assert frame.loc[row.method, "margin"] == row.margin
-    assert frame.loc["random", "note"] == "a <note>"
+    assert frame.loc["random weights", "note"] == "a <note>"
 
 
 def test_without_pandas_a_frame_says_what_to_install(monkeypatch):

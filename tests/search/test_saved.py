@@ -20,13 +20,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import moew
-from moew import ExampleWeightSearch, NetworkClassifier, make_metric
+from moew import MetricSearch, NetworkClassifier, make_metric
 from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError, MissingObjectError, MoewError, MoewWarning, StateError
 from moew.metrics import precision_at_recall, worst_class_error
 from moew.models import ModelEnsemble
 
-QUICK = {"n_batches": 1, "batch_size": 3, "embedding": "label", "random_state": 0}
+QUICK = {"n_candidates": 3, "batch_size": 3, "embedding": "label", "random_state": 0}
 LIGHTGBM = {"n_estimators": 5, "verbose": -1, "n_jobs": 1, "min_child_samples": 5}
 
 
@@ -35,7 +35,9 @@ def classes(model, names=None, n_classes=2, **settings):
     rows = shifted_classes(120, n_classes)
     y, y_val = (y if names is None else np.asarray(names)[y] for y in (rows.y, rows.y_val))
     settings = {"metric": worst_class_error(), **QUICK, **settings}
-    return ExampleWeightSearch(model, **settings).fit(rows.X, y, X_val=rows.X_val, y_val=y_val), rows.X_test
+    return MetricSearch.from_settings(model, **settings).fit(
+        rows.X, y, validation=(rows.X_val, y_val)
+    ), rows.X_test
 
 
 def again(search, **how):
@@ -52,7 +54,7 @@ def assert_alike(search, loaded, X):
     assert type(search.best_estimator_) is type(loaded.best_estimator_)
     for name in ("sample_weight_", "training_rows_", "best_alpha_"):
         np.testing.assert_array_equal(getattr(search, name), getattr(loaded, name))
-    for name in ("chosen_", "best_score_", "honest_score_", "unweighted_score_"):
+    for name in ("selected_", "best_score_", "honest_score_", "unweighted_score_"):
         assert getattr(search, name) == getattr(loaded, name) or np.isnan(getattr(search, name))
     assert str(search.result_) == str(loaded.result_)
     if search.unweighted_estimator_ is not None:
@@ -81,17 +83,23 @@ def lightgbm():
         GaussianNB,
     ],
 )
-@pytest.mark.parametrize("guard", [True, False])
-def test_predictions_are_the_same_bit_for_bit(make, guard):
+@pytest.mark.parametrize("strategies", [pytest.param("auto", marks=pytest.mark.heavy), "example weights"])
+def test_predictions_are_the_same_bit_for_bit(make, strategies):
     model = make()
     of_step = {"sample_weight_name": "logisticregression__sample_weight"}
-    search, X = classes(model, guard=guard, **(of_step if isinstance(model, Pipeline) else {}))
+    search, X = classes(
+        model,
+        strategies=strategies,
+        **of_step if isinstance(model, Pipeline) else {},
+    )
     assert_alike(search, again(search), X)
 
 
 def test_an_ensemble_of_models_is_the_same():
     for seed in range(5):
-        search, X = classes(LogisticRegression(), guard=False, n_batches=3, random_state=seed)
+        search, X = classes(
+            LogisticRegression(), strategies="example weights", n_candidates=9, random_state=seed
+        )
         if isinstance(search.best_estimator_, ModelEnsemble):
             break
     assert isinstance(search.best_estimator_, ModelEnsemble)
@@ -129,7 +137,7 @@ def test_labels_of_every_kind_keep_their_dtype(labels):
 def test_regression_is_the_same(decision):
     rows = skewed_target(120)
     settings = {**QUICK, "metric": "r2", "decision": decision}
-    search = ExampleWeightSearch(Ridge(), **settings).fit(rows.X, rows.y)
+    search = MetricSearch.from_settings(Ridge(), **settings).fit(rows.X, rows.y)
     loaded = again(search)
     assert_alike(search, loaded, rows.X)
     assert loaded.score(rows.X, rows.y) == search.score(rows.X, rows.y)
@@ -137,12 +145,14 @@ def test_regression_is_the_same(decision):
 
 def test_weights_scores_and_choices_of_rows_are_the_same():
     search, X = classes(
-        LogisticRegression(), guard=False, embedding="directions", metric=precision_at_recall(0.9)
+        LogisticRegression(),
+        strategies="example weights",
+        embedding="directions",
+        metric=precision_at_recall(0.9),
     )
     loaded = again(search)
     y = (X[:, 0] > 0).astype(int)
     np.testing.assert_array_equal(loaded.example_weights(X, y), search.example_weights(X, y))
-    np.testing.assert_array_equal(loaded.suggest_rows(X, 5), search.suggest_rows(X, 5))
     assert loaded.metric_value(X, y) == search.metric_value(X, y)
     assert loaded.n_features_in_ == search.n_features_in_
 
@@ -152,14 +162,14 @@ def test_columns_of_a_frame_and_of_a_rule_are_kept():
     group = np.where(rows.X[:, 1] > 0, "a", "b")
     frame = pd.DataFrame(rows.X, columns=["u", "v"])
     rule = EqualFalsePositiveRates(0.3, on="train")
-    search = ExampleWeightSearch(LogisticRegression(), metric="accuracy", decision=rule, **QUICK)
-    search.fit(frame, rows.y, metadata={"group": group})
+    search = MetricSearch.from_settings(LogisticRegression(), metric="accuracy", decision=rule, **QUICK)
+    search.fit(frame, rows.y, columns={"group": group})
     loaded = again(search)
-    expected = search.predict(frame, metadata={"group": group})
-    np.testing.assert_array_equal(loaded.predict(frame, metadata={"group": group}), expected)
+    expected = search.predict(frame, columns={"group": group})
+    np.testing.assert_array_equal(loaded.predict(frame, columns={"group": group}), expected)
     assert list(loaded.feature_names_in_) == ["u", "v"]
     with pytest.raises(ValueError, match="feature names"):
-        loaded.predict(frame[["v", "u"]], metadata={"group": group})
+        loaded.predict(frame[["v", "u"]], columns={"group": group})
 
 
 def share_right(y_true, decision):
@@ -172,14 +182,16 @@ def by_first_column(X, y):
 
 def test_what_is_the_users_own_is_passed_in_where_it_is_needed():
     metric = make_metric(share_right)
-    search, X = classes(LogisticRegression(), metric=metric, embedding=by_first_column, guard=False)
+    search, X = classes(
+        LogisticRegression(), metric=metric, embedding=by_first_column, strategies="example weights"
+    )
     y = (X[:, 0] > 0).astype(int)
     loaded = again(search)
     assert_alike(search, loaded, X)  # predictions need nothing
     with pytest.raises(MissingObjectError, match=r"objects=\{.*share_right"):
         loaded.metric_value(X, y)
     with pytest.raises(MissingObjectError, match=r"objects=\{.*share_right"):
-        loaded.metric_values(X, y, metadata={"cost": y})
+        loaded.metric_values(X, y, columns={"cost": y})
     with pytest.raises(MissingObjectError, match=r"objects=\{.*by_first_column"):
         loaded.example_weights(X, y)
     own = {f"{f.__module__}:{f.__qualname__}": f for f in (share_right, by_first_column)}
@@ -232,7 +244,7 @@ def test_a_bomb_is_refused(monkeypatch):
     classes(LogisticRegression())[0].save("search.moew")
     with zipfile.ZipFile("search.moew", "a", compression=zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("zeros", bytes(20 * 2**20))
-    monkeypatch.setattr("moew.saving._sizes.MOST_UNPACKED", 2**20)
+    monkeypatch.setattr("moew.saving._files.MOST_UNPACKED", 2**20)
     with pytest.raises(InvalidInputError, match="would take 20"):
         moew.load("search.moew")
 
@@ -322,8 +334,8 @@ def test_parameters_come_back_and_those_that_are_objects_are_not_used_in_silence
 
     search, X = classes(LogisticRegression(C=0.3), sampler=GpBucb(p=50.0))
     loaded = again(search)
-    assert loaded.n_batches == 1 and loaded.estimator.C == 0.3 and loaded.random_state == 0
-    assert "GpBucb" in repr(loaded.sampler)
+    assert loaded.n_candidates == 3 and loaded.estimator.C == 0.3 and loaded.random_state == 0
+    assert "GpBucb" in repr(loaded.settings.sampler)
     with pytest.raises(InvalidInputError, match="not saved: GpBucb"):
         loaded.fit(X, (X[:, 0] > 0).astype(int))
     with pytest.raises(InvalidInputError, match="has no study"):
@@ -332,7 +344,7 @@ def test_parameters_come_back_and_those_that_are_objects_are_not_used_in_silence
 
 def test_a_search_that_is_not_fitted_cannot_be_saved():
     with pytest.raises(ValueError, match="not fitted"):
-        ExampleWeightSearch(LogisticRegression()).save("search.moew")
+        MetricSearch(LogisticRegression()).save("search.moew")
 
 
 def test_a_file_is_loaded_in_another_process_and_saved_again():
@@ -346,13 +358,13 @@ def test_a_file_is_loaded_in_another_process_and_saved_again():
     np.testing.assert_array_equal(np.load("p.npy"), search.predict_proba(X))
 
 
-def test_a_search_judged_by_a_scorer_object_is_loaded():
+def test_a_search_evaluated_by_a_scorer_object_is_loaded():
     rows = shifted_classes(60)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         metric=make_scorer(zero_one_loss, greater_is_better=False),
         embedding="label",
-        n_batches=1,
+        n_candidates=2,
         batch_size=2,
         honest=None,
         random_state=0,
@@ -383,7 +395,7 @@ def test_no_damaged_byte_ends_in_a_raw_error_or_another_prediction(folder):
 def test_names_of_columns_that_are_something_else_are_refused():
     rows = shifted_classes(60)
     frame = pd.DataFrame(rows.X, columns=["a", "b"])
-    ExampleWeightSearch(LogisticRegression(), **QUICK).fit(frame, rows.y).save("search.moew")
+    MetricSearch.from_settings(LogisticRegression(), **QUICK).fit(frame, rows.y).save("search.moew")
     with zipfile.ZipFile("search.moew") as packed:
         content = json.loads(packed.read("search.json"))
     for odd in ("ab", ["a"], [1, 2], {"a": 1, "b": 2}, 3):

@@ -1,4 +1,4 @@
-"""Hyper-parameters searched together with alpha, and as a simple way of their own."""
+"""Hyper-parameters searched together with alpha, and as a simple strategy of their own."""
 
 import subprocess
 import sys
@@ -13,16 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from moew import ExampleWeightSearch, compare
+from moew import MetricSearch, compare
 from moew.exceptions import InvalidInputError
-from moew.inspection import landscape
-from moew.inspection._again import train_again
+from moew.inspection import landscape, train_again
 from moew.models import ModelEnsemble
 from moew.models.networks import NetworkClassifier
 from moew.samplers import Ball, BallAndBox, Box
-from moew.search._space import ParameterSpace
-from moew.search._tpe import Tpe
+from moew.search._optuna import ParameterSpace, Tpe
 from moew.training import EstimatorTrainer
+from moew.types import Training
 
 N, N_VAL, D = 100, 300, 50
 C = {"C": FloatDistribution(1e-4, 1e4, log=True)}
@@ -45,11 +44,17 @@ def weak():
 def fitted(estimator=None, **changes):
     X, y = rows()
     settings = {
-        "metric": "neg_log_loss", "embedding": "label", "validation": None, "search_space": C, "n_batches": 4,
-        "batch_size": 10, "random_state": 0, **changes,
-    }  # fmt: skip
-    search = ExampleWeightSearch(weak() if estimator is None else estimator, **settings)
-    return search.fit(X[:N], y[:N], X_val=X[N : N + N_VAL], y_val=y[N : N + N_VAL])
+        "metric": "neg_log_loss",
+        "embedding": "label",
+        "evaluate_on": "validation",
+        "search_space": C,
+        "n_candidates": 40,
+        "batch_size": 10,
+        "random_state": 0,
+        **changes,
+    }
+    search = MetricSearch.from_settings(weak() if estimator is None else estimator, **settings)
+    return search.fit(X[:N], y[:N], validation=(X[N : N + N_VAL], y[N : N + N_VAL]))
 
 
 @lru_cache
@@ -74,19 +79,19 @@ def bits(search):
             (trial.number, trial.alpha.tolist(), dict(trial.parameters), trial.value)
             for trial in result.trials
         ],
-        [(way.name, way.best, way.honest) for way in result.ways],
+        [(strategy.name, strategy.apparent, strategy.honest) for strategy in result.strategies],
         [(model.C, model.coef_.tolist()) for model in models_of(search)],
         search.sample_weight_.tolist(),
     )
 
 
 def test_the_joint_search_finds_a_planted_parameter():
-    search = fitted(guard=False, final="best")
-    assert search.chosen_ == "example weights"
+    search = fitted(strategies="example weights", final="best")
+    assert search.selected_ == "example weights"
     assert 1e-3 < search.best_params_["C"] < 3
     assert search.best_params_ == {"C": search.best_estimator_.C}
-    assert score(search) > score(fitted(guard=False, final="best", search_space=None)) + 0.2
-    assert "hyper-parameters" not in [way.name for way in search.result_.ways]
+    assert score(search) > score(fitted(strategies="example weights", final="best", search_space=None)) + 0.2
+    assert "hyper-parameters" not in [strategy.name for strategy in search.result_.strategies]
 
 
 def test_every_trial_has_its_parameters_and_the_first_those_of_the_estimator():
@@ -101,25 +106,25 @@ def test_every_trial_has_its_parameters_and_the_first_those_of_the_estimator():
     assert all(trial.parameters == {} for trial in fitted(search_space=None).result_.trials)
 
 
-def test_hyper_parameters_alone_are_a_simple_way_that_can_be_handed_out():
-    search = usual()
-    assert search.chosen_ == "hyper-parameters"
+def test_hyper_parameters_alone_are_a_simple_strategy_that_can_be_selected():
+    search = fitted(random_state=2)
+    assert search.selected_ == "hyper-parameters"
     assert 1e-3 < search.best_estimator_.C < 3
     assert search.best_params_ == {"C": search.best_estimator_.C}
     np.testing.assert_array_equal(search.sample_weight_, np.ones(N))
     X, y = rows()
     np.testing.assert_allclose(search.example_weights(X[:9], y[:9]), 1.0)
     assert score(search) > score(fitted(search_space=None)) + 0.2
-    ways = {way.name: way for way in search.result_.ways}
-    assert ways["hyper-parameters"].simple
+    strategies = {strategy.name: strategy for strategy in search.result_.strategies}
+    assert strategies["hyper-parameters"].simple
     assert search.honest_score_ > search.unweighted_score_
 
 
-def test_the_candidates_of_all_ways_are_as_many_as_asked_for():
+def test_the_candidates_of_all_strategies_are_as_many_as_asked_for():
     search = usual()
     assert search.result_.n_models == 4 * 10 + 2  # and those of α = 0 and of no weights
     assert len(search.result_.trials) == 4 * 6 + 1  # a fifth are class weights, a fifth hyper-parameters
-    small = fitted(batch_size=1, n_batches=4)  # some batches have no candidate of some ways
+    small = fitted(batch_size=1, n_candidates=4)  # some batches have no candidate of some strategies
     assert small.result_.n_models == 4 + 2
 
 
@@ -127,11 +132,13 @@ def test_the_same_bits_with_two_jobs():
     assert bits(fitted(n_jobs=2)) == bits(usual())
 
 
-@pytest.mark.parametrize("calls", [4, 9, 19])
+@pytest.mark.parametrize(
+    "calls", [pytest.param(4, marks=pytest.mark.heavy), 9, pytest.param(19, marks=pytest.mark.heavy)]
+)
 def test_the_same_bits_after_an_interruption(calls, tmp_path, monkeypatch):
-    from moew.search import _loop
+    from moew.search._ledger import Ledger
 
-    original, count = _loop._Ledger.enter, 0
+    original, count = Ledger.enter, 0
 
     def enter(ledger, trial, models):
         nonlocal count
@@ -140,15 +147,15 @@ def test_the_same_bits_after_an_interruption(calls, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return original(ledger, trial, models)
 
-    monkeypatch.setattr(_loop._Ledger, "enter", enter)
+    monkeypatch.setattr(Ledger, "enter", enter)
     with pytest.raises(KeyboardInterrupt):
         fitted(storage=tmp_path / "journal")
-    monkeypatch.setattr(_loop._Ledger, "enter", original)
+    monkeypatch.setattr(Ledger, "enter", original)
     assert bits(fitted(storage=tmp_path / "journal")) == bits(usual())
 
 
 def test_another_space_does_not_continue_a_stored_study(tmp_path):
-    small = {"n_batches": 1, "batch_size": 5, "storage": tmp_path / "journal"}
+    small = {"n_candidates": 5, "batch_size": 5, "storage": tmp_path / "journal"}
     fitted(**small)
     with pytest.raises(InvalidInputError, match="other settings.*search space"):
         fitted(**small, search_space={"C": FloatDistribution(1e-3, 1e4, log=True)})
@@ -156,9 +163,9 @@ def test_another_space_does_not_continue_a_stored_study(tmp_path):
         fitted(**small, search_space=None)
 
 
-@pytest.mark.parametrize("final", ["ensemble", "average", "best"])
+@pytest.mark.parametrize("final", ["ensemble", "average", "smoothed", "best"])
 def test_members_with_different_parameters(final):
-    search = fitted(guard=False, final=final)
+    search = fitted(strategies="example weights", final=final)
     models = models_of(search)
     tried = {trial.parameters["C"] for trial in search.result_.trials}
     assert {model.C for model in models} <= tried
@@ -167,20 +174,20 @@ def test_members_with_different_parameters(final):
     assert score(search) > -0.7
 
 
-def test_finalists_are_judged_and_trained_again_with_their_parameters():
-    search = fitted(validation="auto")
+def test_finalists_are_evaluated_and_trained_again_with_their_parameters():
+    search = fitted(evaluate_on="auto")
     assert search.result_.n_out_of_fold == N
     assert search.best_score_ > search.unweighted_score_ + 0.2
 
 
 def test_an_average_is_trained_with_the_parameters_of_most_votes():
-    several, one = fitted(guard=False), fitted(guard=False, final="average")
+    several, one = fitted(strategies="example weights"), fitted(strategies="example weights", final="average")
     votes = several.best_estimator_.votes
     assert one.best_estimator_.C == several.best_estimator_.models[int(np.argmax(votes))].C
 
 
 def test_candidates_are_trained_again_with_their_parameters():
-    search = fitted(guard=False, final="best")
+    search = fitted(strategies="example weights", final="best")
     X, y = rows()
     ((_, model),) = train_again(search.fitted_, [search.result_.best_number], X[:N], y[:N])
     np.testing.assert_array_equal(model.coef_, search.best_estimator_.coef_)
@@ -197,7 +204,10 @@ def test_parameters_of_a_step_and_of_several_kinds():
         "decisiontreeclassifier__ccp_alpha": FloatDistribution(0.0, 0.05, step=0.01),
     }
     search = fitted(
-        model, search_space=space, sample_weight_name="decisiontreeclassifier__sample_weight", guard=False
+        model,
+        search_space=space,
+        sample_weight_name="decisiontreeclassifier__sample_weight",
+        strategies="example weights",
     )
     first, *others = search.result_.trials
     assert first.parameters["decisiontreeclassifier__max_depth"] is None  # which the space does not hold
@@ -210,34 +220,40 @@ def test_parameters_of_a_step_and_of_several_kinds():
 def test_networks_of_equal_parameters_are_trained_together():
     model = NetworkClassifier(hidden=(4,), steps=30)
     space = {"learning_rate": FloatDistribution(1e-4, 1e-1, log=True)}
-    search = fitted(model, search_space=space, n_batches=2, batch_size=5, guard=False, final="best")
+    search = fitted(
+        model, search_space=space, n_candidates=10, batch_size=5, strategies="example weights", final="best"
+    )
     assert search.best_estimator_.learning_rate == search.best_params_["learning_rate"]
     assert search.result_.n_failed == 0
 
 
-def test_a_space_where_all_fails_leaves_the_other_ways():
-    search = fitted(weak(), search_space={"tol": CategoricalDistribution([-1.0, -2.0])}, n_batches=1)
-    assert "hyper-parameters" not in [way.name for way in search.result_.ways]
+def test_a_space_where_all_fails_leaves_the_other_strategies():
+    search = fitted(weak(), search_space={"tol": CategoricalDistribution([-1.0, -2.0])}, n_candidates=10)
+    assert "hyper-parameters" not in [strategy.name for strategy in search.result_.strategies]
     assert search.result_.n_failed == 6
 
 
 def test_compare_has_a_row_of_hyper_parameters_with_the_whole_budget():
     X, y = rows()
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         weak(),
         metric="neg_log_loss",
         embedding="label",
-        validation=None,
+        evaluate_on="validation",
         search_space=C,
-        n_batches=2,
+        n_candidates=12,
         batch_size=6,
     )
     table = compare(
-        search, X[:N], y[:N], X_val=X[N : N + N_VAL], y_val=y[N : N + N_VAL],
-        X_test=X[N + N_VAL :], y_test=y[N + N_VAL :], repeats=2,
-    )  # fmt: skip
+        search,
+        X[:N],
+        y[:N],
+        validation=(X[N : N + N_VAL], y[N : N + N_VAL]),
+        test=(X[N + N_VAL :], y[N + N_VAL :]),
+        repeats=2,
+    )
     assert table["hyper-parameters"].n_models == 13
-    assert (table["hyper-parameters"].test > table["uniform"].test + 0.2).all()
+    assert (table["hyper-parameters"].test > table["unweighted"].test + 0.2).all()
 
 
 SPACE = ParameterSpace(
@@ -280,8 +296,13 @@ def test_equal_parts_belong_to_whole_numbers_steps_and_choices():
 def test_own_values_outside_of_the_space_begin_at_its_edge_and_others_in_the_middle():
     assert SPACE.start[[0, 1, 5]].tolist() == [2.0, 0.0, 0.0]
     assert SPACE.values(SPACE.start) == {
-        "rate": 10.0, "share": 1.0, "stepped": 0.3, "depth": 5, "leaves": 8, "kind": "a"
-    }  # fmt: skip
+        "rate": 10.0,
+        "share": 1.0,
+        "stepped": 0.3,
+        "depth": 5,
+        "leaves": 8,
+        "kind": "a",
+    }
 
 
 def test_tpe_is_a_function_of_what_is_known_and_goes_where_scores_are_high():
@@ -349,9 +370,9 @@ def test_a_step_and_a_parameter_of_it_are_not_searched_at_once():
 
 
 def test_an_empty_space_is_none_and_a_search_with_a_space_can_be_cloned():
-    small = {"n_batches": 1, "batch_size": 4}
+    small = {"n_candidates": 4, "batch_size": 4}
     assert bits(fitted(search_space={}, **small)) == bits(fitted(search_space=None, **small))
-    copied = clone(ExampleWeightSearch(weak(), search_space=C))
+    copied = clone(MetricSearch(weak(), search_space=C))
     assert copied.search_space == C
 
 
@@ -361,7 +382,7 @@ def test_the_probe_for_ignored_weights_compares_equal_parameters():
     parameters = [{"C": 1.0}, {"C": 2.0}]
     trainer = EstimatorTrainer(Deaf())
     with pytest.warns(UserWarning, match="seems to ignore them"):
-        dict(trainer.train(X[:N], y[:N], weights, [0, 1], parameters=parameters))
+        dict(trainer.train(X[:N], y[:N], Training.each(weights, [0, 1], parameters)))
 
 
 class Deaf(LogisticRegression):
@@ -376,10 +397,12 @@ import sys
 sys.modules["optuna"] = None  # as if it were not installed
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from moew import ExampleWeightSearch
+from moew import MetricSearch
+from moew.types import Training
+from moew.types import Training
 X = np.random.default_rng(0).standard_normal((40, 2))
 try:
-    ExampleWeightSearch(LogisticRegression(), search_space={"C": (1, 2)}).fit(X, X[:, 0] > 0)
+    MetricSearch(LogisticRegression(), search_space={"C": (1, 2)}).fit(X, X[:, 0] > 0)
 except ValueError as error:
     print(error.argument, error)
 """
@@ -388,4 +411,4 @@ except ValueError as error:
 def test_without_optuna_the_error_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", _WITHOUT_OPTUNA], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("search_space a search space needs Optuna")
-    assert "pip install 'moew[storage]'" in done.stdout
+    assert "pip install 'moew[optuna]'" in done.stdout

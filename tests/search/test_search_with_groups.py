@@ -11,14 +11,17 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.neighbors import KNeighborsClassifier
 
 import moew
-from moew import ExampleWeightSearch, make_metric
-from moew.data import UserRows
+from moew import MetricSearch, Rows, make_metric
 from moew.exceptions import InvalidInputError, MoewWarning
 from moew.inspection import on_test_rows
 from moew.search import prepare
 
 REPEATS = 6
-PAPER = {"validation": None, "final": "best", "guard": False}  # one best candidate on the validation rows
+PAPER = {
+    "evaluate_on": "validation",
+    "final": "best",
+    "strategies": "example weights",
+}  # one best candidate on the validation rows
 
 
 def ndcg_of(without_relevant):
@@ -47,8 +50,8 @@ def queries(draw, n):
 
 
 def small_search(metric, seed, estimator=None, **settings):
-    small = {"embedding": [0, 1], "n_batches": 1, "batch_size": 5, "sampler": "random"}
-    return ExampleWeightSearch(
+    small = {"embedding": [0, 1], "n_candidates": 5, "batch_size": 5, "sampler": "random"}
+    return MetricSearch.from_settings(
         LogisticRegression() if estimator is None else estimator,
         metric=metric,
         random_state=seed,
@@ -67,11 +70,14 @@ def test_the_honest_score_of_a_metric_by_query(without_relevant, wrong_side):
     for seed in range(REPEATS):
         draw = np.random.default_rng(seed)
         (X, y, _), (X_val, y_val, query), (X_new, y_new, of_new) = (queries(draw, n) for n in (30, 40, 300))
-        data = {"X_val": X_val, "y_val": y_val, "metadata_val": {"query": query}}
-        whole = small_search(metric, seed, **PAPER).fit(X, y, **data, groups_val=query)
-        cut = small_search(metric, seed, **PAPER).fit(X, y, **data)
+        whole, cut = (
+            small_search(metric, seed, **PAPER).fit(
+                X, y, validation=Rows(X_val, y_val, columns={"query": query}, groups=groups)
+            )
+            for groups in (query, None)
+        )
         assert whole.best_score_ == cut.best_score_
-        truth = whole.metric_value(X_new, y_new, metadata={"query": of_new})
+        truth = whole.metric_value(X_new, y_new, columns={"query": of_new})
         plain = whole.unweighted_estimator_.decision_function(X_new)
         luck = whole.unweighted_score_ - metric(y_new, plain, {"query": of_new})
         errors.append([search.honest_score_ - truth - luck for search in (whole, cut)])
@@ -97,7 +103,7 @@ def test_a_model_that_knows_patients_by_heart_looks_good_only_if_they_are_cut_ap
         draw = np.random.default_rng(seed)
         X, y, patient = patients(draw, 60)
         cut, whole = (
-            small_search("accuracy", seed, model, validation=validation, honest="halves").fit(X, y, **given)
+            small_search("accuracy", seed, model, evaluate_on=validation, honest="halves").fit(X, y, **given)
             for given in ({}, {"groups": patient})
         )
         X_new, y_new, _ = patients(draw, 300)
@@ -127,24 +133,30 @@ class LogisticByHeart(LogisticRegression):
 
 
 def test_the_error_of_a_gain_knows_that_rows_of_a_group_are_alike():
-    """Every row eight times: as many different rows as before, so the error must not become smaller."""
+    """Every row eight times: as many different rows as before, so the error must not become smaller. Exact
+    copies are noticed, and are groups without being named; copies that differ a little are not."""
     rows = shifted_classes(60)
-    times = {"X_val": np.repeat(rows.X_val, 8, axis=0), "y_val": np.repeat(rows.y_val, 8)}
+    X_val, y_val = np.repeat(rows.X_val, 8, axis=0), np.repeat(rows.y_val, 8)
     groups = np.repeat(np.arange(len(rows.y_val)), 8)
-    given = ({"X_val": rows.X_val, "y_val": rows.y_val}, times, {**times, "groups_val": groups})
+    moved = X_val + np.tile(1e-5 * np.arange(8), len(rows.y_val))[:, None]
+    given = ((rows.X_val, rows.y_val), (moved, y_val), (X_val, y_val), Rows(moved, y_val, groups=groups))
     errors = [
-        [small_search("accuracy", seed, **PAPER).fit(rows.X, rows.y, **data).result_ for data in given]
+        [small_search("accuracy", seed, **PAPER).fit(rows.X, rows.y, validation=one).result_ for one in given]
         for seed in range(6)
     ]
-    once, cut, whole = np.mean([[one.honest.standard_error for one in of] for of in errors], axis=0)
-    assert whole == pytest.approx(once, rel=0.25)
+    once, cut, noticed, whole = np.mean([[one.honest.standard_error for one in of] for of in errors], axis=0)
+    assert [whole, noticed] == pytest.approx([once, once], rel=0.25)
     assert cut < 0.5 * once
 
 
 ROWS = shifted_classes(60)
 OF_ROWS = np.arange(len(ROWS.y)) // 3
 OF_VALIDATION = 1000 + np.arange(len(ROWS.y_val)) // 3
-VALIDATION = {"X_val": ROWS.X_val, "y_val": ROWS.y_val}
+VALIDATION = {"validation": (ROWS.X_val, ROWS.y_val)}
+
+
+def validation(groups):
+    return {"validation": Rows(ROWS.X_val, ROWS.y_val, groups=groups)}
 
 
 class Untrained(LogisticRegression):
@@ -164,26 +176,30 @@ class Untrained(LogisticRegression):
         ),
         (
             "1 of the validation rows, such as row 0,",
-            {**VALIDATION, "groups_val": [None, *OF_VALIDATION[1:]]},
+            validation([None, *OF_VALIDATION[1:]]),
             {},
         ),
         ("groups has 2", {"groups": [1, 2]}, {}),
-        ("validation rows have .* groups has 2", {**VALIDATION, "groups_val": [1, 2]}, {}),
-        ("groups_val need X_val", {"groups_val": OF_VALIDATION}, {}),
+        ("validation rows have .* groups has 2", validation([1, 2]), {}),
+        (
+            "validation has .* groups, and no rows X",
+            {"validation": Rows(None, None, groups=OF_VALIDATION)},
+            {},
+        ),
         ("all rows belong to one group", {"groups": np.zeros(len(OF_ROWS))}, {}),
         (
             "all validation rows belong to one group.*no honest score with honest",
-            {**VALIDATION, "groups_val": ["a"] * len(OF_VALIDATION)},
+            validation(["a"] * len(OF_VALIDATION)),
             {},
         ),
         (
             "all rows belong to one group",
-            {**VALIDATION, "groups_val": ["a"] * len(OF_VALIDATION)},
+            validation(["a"] * len(OF_VALIDATION)),
             {"honest": "holdout"},
         ),
-        ("belong to 4 groups", {"groups": OF_ROWS % 4}, {"validation": 5}),
-        ("cuts .* groups apart", {"groups": OF_ROWS}, {"validation": KFold(3, shuffle=True)}),
-        ("all validation rows belong to one group", {"groups": OF_ROWS % 4}, {"validation": 0.25}),
+        ("belong to 4 groups", {"groups": OF_ROWS % 4}, {"evaluate_on": 5}),
+        ("cuts .* groups apart", {"groups": OF_ROWS}, {"evaluate_on": KFold(3, shuffle=True)}),
+        ("all validation rows belong to one group", {"groups": OF_ROWS % 4}, {"evaluate_on": 0.25}),
     ],
 )
 def test_bad_groups_are_refused_before_training(words, data, settings):
@@ -194,7 +210,7 @@ def test_bad_groups_are_refused_before_training(words, data, settings):
 
 def test_one_group_is_enough_where_nothing_is_split():
     search = small_search("accuracy", 0, honest=None)
-    search.fit(ROWS.X, ROWS.y, **VALIDATION, groups=["a"] * len(ROWS.y), groups_val=["b"] * len(ROWS.y_val))
+    search.fit(ROWS.X, ROWS.y, **validation(["b"] * len(ROWS.y_val)), groups=["a"] * len(ROWS.y))
     assert np.isfinite(search.best_score_) and np.isnan(search.result_.gain_error)
 
 
@@ -203,24 +219,23 @@ def test_warnings():
         small_search("accuracy", 0).fit(
             ROWS.X,
             ROWS.y,
-            **VALIDATION,
+            **validation(OF_VALIDATION % 1000 + len(set(OF_ROWS)) - 1),
             groups=OF_ROWS,
-            groups_val=OF_VALIDATION % 1000 + len(set(OF_ROWS)) - 1,
         )
-    with pytest.warns(MoewWarning, match="Pass groups_val, too"):
+    with pytest.warns(MoewWarning, match="Give groups to the validation rows, too"):
         small_search("accuracy", 0).fit(ROWS.X, ROWS.y, **VALIDATION, groups=OF_ROWS)
 
 
 def test_a_given_splitter_and_scikit_learns_own_searches_get_groups():
-    search = small_search("accuracy", 0, validation=GroupKFold(3)).fit(ROWS.X, ROWS.y, groups=OF_ROWS)
+    search = small_search("accuracy", 0, evaluate_on=GroupKFold(3)).fit(ROWS.X, ROWS.y, groups=OF_ROWS)
     assert np.isfinite(search.honest_score_)
-    grid = GridSearchCV(small_search("accuracy", 0), {"radius": [1.0, 2.0]}, cv=GroupKFold(2))
-    assert grid.fit(ROWS.X, ROWS.y, groups=OF_ROWS).best_params_["radius"] in (1.0, 2.0)
+    grid = GridSearchCV(small_search("accuracy", 0), {"n_candidates": [5, 10]}, cv=GroupKFold(2))
+    assert grid.fit(ROWS.X, ROWS.y, groups=OF_ROWS).best_params_["n_candidates"] in (5, 10)
 
 
 def test_a_regression_keeps_groups_whole():
     y = ROWS.X[:, 0] + OF_ROWS
-    for settings in ({}, {"validation": 3}, {"honest": "holdout", "validation": 0.4}):
+    for settings in ({}, {"evaluate_on": 3}, {"honest": "holdout", "evaluate_on": 0.4}):
         search = small_search("r2", 0, Ridge(), **settings).fit(
             ROWS.X, y, groups=pd.Series(OF_ROWS.astype(str))
         )
@@ -228,12 +243,12 @@ def test_a_regression_keeps_groups_whole():
 
 
 def test_a_stored_study_knows_its_groups(own_folder):
-    def fit(groups_val, batches=1):
-        search = small_search("accuracy", 0, storage="study.log", n_batches=batches)
-        return search.fit(ROWS.X, ROWS.y, **VALIDATION, groups_val=groups_val)
+    def fit(groups, n_candidates=5):
+        search = small_search("accuracy", 0, storage="study.db", n_candidates=n_candidates)
+        return search.fit(ROWS.X, ROWS.y, **validation(groups))
 
     fit(OF_VALIDATION)
-    assert len(fit(OF_VALIDATION, 2).result_.trials) == 9  # two of the ten are class weights
+    assert len(fit(OF_VALIDATION, 10).result_.trials) == 9  # two of the ten are class weights
     for other in (OF_VALIDATION // 2, None):
         with pytest.raises(InvalidInputError, match="study"):
             fit(other)
@@ -241,14 +256,14 @@ def test_a_stored_study_knows_its_groups(own_folder):
 
 def test_test_rows_of_a_group_are_drawn_together():
     """Every test row eight times: the margin is as with the rows once."""
-    search = small_search("accuracy", None, honest=None, guard=False)
+    search = small_search("accuracy", None, honest=None, strategies="example weights")
     times = np.repeat(np.arange(len(ROWS.y_test)), 8)
     margins = [
         moew.compare(search, ROWS.X, ROWS.y, **VALIDATION, repeats=2, **test).test_rows_margin
         for test in (
-            {"X_test": ROWS.X_test, "y_test": ROWS.y_test},
-            {"X_test": ROWS.X_test[times], "y_test": ROWS.y_test[times]},
-            {"X_test": ROWS.X_test[times], "y_test": ROWS.y_test[times], "groups_test": times},
+            {"test": (ROWS.X_test, ROWS.y_test)},
+            {"test": (ROWS.X_test[times], ROWS.y_test[times])},
+            {"test": Rows(ROWS.X_test[times], ROWS.y_test[times], groups=times)},
         )
     ]
     assert margins[2] == pytest.approx(margins[0], rel=0.25)
@@ -264,38 +279,48 @@ def test_a_query_that_is_drawn_twice_counts_twice():
         right = np.bincount(query, y == decision)
         return float((right[np.unique(query)] / np.bincount(query)[np.unique(query)]).mean())
 
-    settings = {"honest": None, "radius": 6.0, "n_batches": 4, **PAPER}
+    settings = {"honest": None, "radius": 6.0, "n_candidates": 20, **PAPER}
     search = small_search(make_metric(share), None, **settings)
-    data = {"X_val": X_val, "y_val": y_val, "metadata_val": {"query": of_val}, "groups_val": of_val}
-    test = {"X_test": X_test, "y_test": y_test, "metadata_test": {"query": query}}
-    by_query = moew.compare(search, X, y, **data, **test, groups_test=query, repeats=2)
+    by_query = moew.compare(
+        search,
+        X,
+        y,
+        validation=Rows(X_val, y_val, columns={"query": of_val}, groups=of_val),
+        test=Rows(X_test, y_test, columns={"query": query}, groups=query),
+        repeats=2,
+    )
     # All queries have ten rows, so the mean over queries is the mean over rows.
     plain = small_search("accuracy", None, **settings)
-    data.pop("metadata_val")
-    test.pop("metadata_test")
-    by_row = moew.compare(plain, X, y, **data, **test, groups_test=query, repeats=2)
+    by_row = moew.compare(
+        plain,
+        X,
+        y,
+        validation=Rows(X_val, y_val, groups=of_val),
+        test=Rows(X_test, y_test, groups=query),
+        repeats=2,
+    )
     assert by_query.test_rows_margin == pytest.approx(by_row.test_rows_margin)
     assert by_query.test_rows_margin > 0
 
 
 def test_test_rows_of_one_group_have_no_margin():
     search = small_search("accuracy", 0, honest=None)
-    test = {"X_test": ROWS.X_test, "y_test": ROWS.y_test}
     one = np.zeros(len(ROWS.y_test))
+    test = {"test": Rows(ROWS.X_test, ROWS.y_test, groups=one)}
     with pytest.warns(MoewWarning, match="all test rows belong to one group"):
-        table = moew.compare(search, ROWS.X, ROWS.y, **VALIDATION, **test, groups_test=one, repeats=2)
+        table = moew.compare(search, ROWS.X, ROWS.y, **VALIDATION, **test, repeats=2)
     assert np.isnan(table.test_rows_margin) and np.isfinite(table["moew"].test).all()
     fitted = search.fit(ROWS.X, ROWS.y, **VALIDATION).fitted_
-    tested = on_test_rows(fitted, ROWS.X_test, ROWS.y_test, groups=one)
+    tested = on_test_rows(fitted, Rows(ROWS.X_test, ROWS.y_test, groups=one))
     assert np.isnan(tested.gain_error) and np.isfinite(tested.moew)
-    apart = on_test_rows(fitted, ROWS.X_test, ROWS.y_test, groups=np.arange(len(one)) // 2)
+    apart = on_test_rows(fitted, Rows(ROWS.X_test, ROWS.y_test, groups=np.arange(len(one)) // 2))
     assert np.isfinite(apart.gain_error)
 
 
 def test_prepared_rows_have_their_groups():
     settings = small_search("accuracy", 0).settings
     names = np.array([f"patient {i}" for i in OF_ROWS])
-    data = prepare(settings, UserRows(ROWS.X, ROWS.y, groups=names), UserRows(None, None)).data
+    data = prepare(settings, Rows(ROWS.X, ROWS.y, groups=names), Rows(None, None)).data
     _, expected = np.unique(names, return_inverse=True)
     assert np.array_equal(data.training.groups, expected[data.training_rows])
     for folds in (data.folds, data.finalist_folds):
@@ -303,15 +328,21 @@ def test_prepared_rows_have_their_groups():
             assert not set(data.training.groups[fold.train]) & set(data.validation.groups[fold.scored])
         assert sorted(np.concatenate([fold.scored for fold in folds])) == list(range(len(ROWS.y)))
     held = prepare(
-        replace(settings, validation=0.2), UserRows(ROWS.X, ROWS.y, groups=names), UserRows(None, None)
+        replace(settings, evaluate_on=0.2), Rows(ROWS.X, ROWS.y, groups=names), Rows(None, None)
     ).data
     assert np.array_equal(held.training.groups, expected[held.training_rows])
     assert not set(held.training.groups) & set(held.validation.groups)
 
 
 @pytest.mark.parametrize("n_groups", [2, 3])
-def test_few_groups_of_validation_rows_are_judged_beside_training_rows(n_groups):
-    search = small_search("accuracy", 0, base_weights="uniform")
-    of_validation = 1000 + np.arange(len(ROWS.y_val)) % n_groups
-    search.fit(ROWS.X, ROWS.y, **VALIDATION, groups=OF_ROWS, groups_val=of_validation)
+def test_few_groups_of_validation_rows_are_evaluated_beside_training_rows(n_groups):
+    search, rows = small_search("accuracy", 0, base_weights="uniform"), shifted_classes(120)
+    X_val, y_val = rows.X[1::2], rows.y[1::2]  # of one kind
+    of_validation = 1000 + np.arange(len(y_val)) % n_groups
+    search.fit(
+        rows.X[::2],
+        rows.y[::2],
+        groups=np.arange(len(rows.y[::2])),
+        validation=Rows(X_val, y_val, groups=of_validation),
+    )
     assert search.result_.n_out_of_fold > 0 and np.isfinite(search.honest_score_)

@@ -6,18 +6,19 @@ from scipy.stats import norm
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch, WeightStudy, compare
+from experiments.samplers import CoverSampler
+from moew import MetricSearch, WeightStudy, compare
+from moew.data import Rows
 from moew.exceptions import InvalidInputError
 from moew.metrics import worst_class_error
 from moew.report import collect
 from moew.samplers import Ball, GpBucb
-from moew.search._loop import search_side_by_side, search_weights
-from moew.search._repeats import train_repeats
-from moew.search._stop import reason_to_stop
+from moew.search._ledger import Budget, reason_to_stop
+from moew.search._loop import search_side_by_side
 from moew.types import Outlook
 
 X, Y = make_classification(400, weights=[0.8], flip_y=0.1, random_state=0)
-ROWS = {"X_val": X[150:300], "y_val": Y[150:300]}
+ROWS = {"validation": (X[150:300], Y[150:300])}
 
 
 def search(**changes):
@@ -25,13 +26,13 @@ def search(**changes):
         "metric": worst_class_error(),
         "embedding": "label",
         "base_weights": "uniform",
-        "n_batches": 6,
+        "n_candidates": 30,
         "batch_size": 5,
-        "validation": None,
-        "guard": False,
+        "evaluate_on": "validation",
+        "strategies": "example weights",
         "random_state": 0,
     }
-    return ExampleWeightSearch(LogisticRegression(), **{**settings, **changes})
+    return MetricSearch.from_settings(LogisticRegression(), **{**settings, **changes})
 
 
 def fitted(**changes):
@@ -83,7 +84,6 @@ def test_a_study_in_the_users_hands_has_an_outlook_in_the_units_of_its_values():
 
 
 def test_either_reason_is_enough():
-    assert reason_to_stop(None, 0.1) is None
     assert reason_to_stop(Outlook(0.05, 0.5), 0.1) == "gain"
     assert reason_to_stop(Outlook(0.2, 0.05), 0.1) == "width"
     assert reason_to_stop(Outlook(0.2, 0.2), 0.1) is None
@@ -100,7 +100,7 @@ def test_a_search_stops_after_a_batch_and_says_why():
     assert (told.gain if told.reason == "gain" else told.width) < 0.02
     assert f"stopped after {told.n_candidates} of 31 candidates" in str(stopped.result_)
     assert f"saved {told.n_saved} trainings" in str(stopped.result_)
-    facts = collect(stopped, X[:150], Y[:150])
+    facts = collect(stopped, Rows(X[:150], Y[:150]))
     assert facts["search"]["stopped"]["n_trainings_saved"] == told.n_trainings_saved
     assert any("stopped after" in note for note in facts["notes"])
 
@@ -116,18 +116,18 @@ def test_the_random_candidates_alone_stop_nothing():
     assert told.n_candidates == 1 + 2 * 5 and told.n_saved == 20
 
 
-def test_folds_count_and_the_simple_ways_go_on():
-    found = fitted(stop_when=10.0, guard=True, validation=3, n_batches=4)
+def test_folds_count_and_the_simple_strategies_go_on():
+    changes = {"metric": "balanced_accuracy", "strategies": "auto", "evaluate_on": 3, "n_candidates": 20}
+    found = fitted(stop_when=10.0, **changes)
     told = found.result_.stopped
     assert told.n_trainings_saved == 3 * told.n_saved
     assert told.n_candidates == 1 + 8  # of five candidates in a batch, one is a class weight
-    whole = fitted(guard=True, validation=3, n_batches=4).result_
+    whole = fitted(**changes).result_
     assert found.result_.n_models == whole.n_models - told.n_saved
 
 
 @pytest.mark.parametrize("calls", [3, 6, 10, 11, 15, 16, 17])
 def test_an_interrupted_search_stops_at_the_same_place(tmp_path, calls):
-    pytest.importorskip("optuna")
     wanted = fitted(stop_when=0.02)
     left = [calls]
 
@@ -139,7 +139,7 @@ def test_an_interrupted_search_stops_at_the_same_place(tmp_path, calls):
             return super().fit(*args, **kwargs)
 
     def stored():
-        made = search(stop_when=0.02, storage=tmp_path / "study.log")
+        made = search(stop_when=0.02, storage=tmp_path / "study.db")
         made.estimator = Interrupted()
         return made.fit(X[:150], Y[:150], **ROWS)
 
@@ -155,8 +155,7 @@ def test_an_interrupted_search_stops_at_the_same_place(tmp_path, calls):
 
 
 def test_a_stored_search_can_go_on_without_the_limit_and_keeps_what_it_has_with_one(tmp_path):
-    pytest.importorskip("optuna")
-    storage = tmp_path / "study.log"
+    storage = tmp_path / "study.db"
     assert fitted(stop_when=0.02, storage=storage).result_.stopped is not None
     assert trials_of(fitted(storage=storage)) == trials_of(fitted())
     again = fitted(stop_when=0.02, storage=storage)  # everything was trained: there is nothing to save
@@ -171,27 +170,24 @@ def test_searches_side_by_side_stop_each_by_itself():
         return [type(first)(**{**vars(first), "stop_when": 10.0}), second]
 
     together, alone = some(), some()
-    outcomes = search_side_by_side(together, n_batches=3, batch_size=3, show_progress=False)
+    outcomes = search_side_by_side(together, Budget(9, 3))
     assert outcomes[0].stopped.n_candidates == 6 and outcomes[1].stopped is None
     for one, other in zip(together, alone, strict=True):
-        search_weights(other, n_batches=3, batch_size=3, show_progress=False)
+        search_side_by_side([other], Budget(9, 3))
         for found, wanted in zip(known(one), known(other), strict=True):
             np.testing.assert_array_equal(found, wanted)
-    with pytest.raises(InvalidInputError, match="one by one"):
-        train_repeats(None, together, None)
 
 
 def test_a_comparison_says_that_moew_stopped():
     table = compare(
-        search(stop_when=10.0, n_batches=3),
+        search(stop_when=10.0, n_candidates=15),
         X[:150],
         Y[:150],
         **ROWS,
-        X_test=X[300:],
-        y_test=Y[300:],
+        test=(X[300:], Y[300:]),
         repeats=2,
     )
-    assert table["moew"].n_models == 11 and table["random"].n_models == 16
+    assert table["moew"].n_models == 11 and table["random weights"].n_models == 16
     assert "stopped early" in table["moew"].note
 
 
@@ -201,7 +197,7 @@ def test_what_is_no_positive_number_is_refused_at_once(wrong):
         fitted(stop_when=wrong)
 
 
-@pytest.mark.parametrize("sampler", ["random", "cover"])
+@pytest.mark.parametrize("sampler", ["random", CoverSampler()])
 def test_samplers_without_a_model_are_refused_at_once(sampler):
     with pytest.raises(InvalidInputError, match="needs a sampler with a model.*'gp_bucb'"):
         fitted(stop_when=0.1, sampler=sampler)

@@ -3,19 +3,18 @@
 import contextlib
 import math
 import multiprocessing
+import threading
 from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
-from sqlalchemy.orm import Session
 
 from moew import WeightStudy
 from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.samplers import Ball, GpBucb, RandomSampler
-from moew.search._storage._database import open_database
-from moew.search._storage._journal import JournalFile
+from moew.storage._databases import Statements
 from moew.weighting import ExampleWeighting, UniformBaseWeights
 
 DOMAIN = Ball(3, 2.0)
@@ -123,9 +122,8 @@ def test_other_seed_other_alphas():
     assert not np.array_equal(make(seed=1).ask(3)[1].alpha, make(seed=2).ask(3)[1].alpha)
 
 
-@pytest.mark.parametrize("kind", ["journal", "sqlite"])
-def test_a_study_in_a_storage_is_continued(tmp_path, kind):
-    storage = str(tmp_path / "run.log") if kind == "journal" else f"sqlite:///{tmp_path / 'run.db'}"
+def test_a_study_in_a_storage_is_continued(tmp_path):
+    storage = tmp_path / "run.db"
     memory, before = make(), make(storage=storage)
     for study in (memory, before):
         tell_all(study, study.ask(5))
@@ -135,51 +133,74 @@ def test_a_study_in_a_storage_is_continued(tmp_path, kind):
     for a, b in zip(after.ask_until(8), memory.ask(3), strict=True):
         assert np.array_equal(a.alpha, b.alpha)
     assert len(after.trials()) == 8
-    for told, trial in zip(after.trials(), after.optuna_study.trials, strict=True):  # for dashboards
-        assert trial.params == {f"alpha_{i}": value for i, value in enumerate(told.alpha)}
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_the_candidates_become_an_optuna_study_for_dashboards(tmp_path, stored):
+    study = make(storage=tmp_path / "run.db" if stored else None)
+    tell_all(study, study.ask(5))
+    study.ask(2)
+    study.tell(5, error="no")
+    shown = f"sqlite:///{tmp_path / 'shown.db'}" if stored else None
+    found = study.to_optuna(shown)
+    assert found.direction.name == "MAXIMIZE" and found.best_value == study.best().value
+    for trial, seen in zip(study.trials(), found.trials, strict=True):
+        assert seen.params == {f"alpha_{i}": value for i, value in enumerate(trial.alpha)}
+        assert seen.user_attrs["number"] == trial.number and seen.user_attrs.get("error") == trial.error
+    assert [trial.state.name for trial in found.trials] == ["COMPLETE"] * 5 + ["FAIL", "RUNNING"]
+    if stored:
+        assert len(optuna.load_study(study_name="moew", storage=shown).trials) == 7
+        with pytest.raises(InvalidInputError, match="has a study 'moew' already"):
+            study.to_optuna(shown)
+    with pytest.raises(InvalidInputError, match=r"kept in a URL such as 'sqlite:///shown\.db'.*got 3"):
+        study.to_optuna(3)
 
 
 def test_other_settings_on_the_same_storage_are_refused(tmp_path):
-    make(storage=tmp_path / "run.log")
+    make(storage=tmp_path / "run.db")
     with pytest.raises(InvalidInputError, match="other settings.*seed"):
-        make(storage=tmp_path / "run.log", seed=8)
+        make(storage=tmp_path / "run.db", seed=8)
 
 
-@pytest.mark.parametrize("moment", range(3))
-@pytest.mark.parametrize("kind", ["journal", "sqlite"])
-def test_an_interruption_at_any_moment_of_asking_changes_nothing(tmp_path, monkeypatch, kind, moment):
-    where = tmp_path / "run.log" if kind == "journal" else f"sqlite:///{tmp_path / 'run.db'}"
+@pytest.mark.parametrize("moment", range(1, 9))
+def test_an_interruption_at_any_moment_of_asking_changes_nothing(tmp_path, monkeypatch, moment):
     straight = make()
     tell_all(straight, straight.ask(5))
     expected = straight.ask(4)
-    study = make(storage=where)
+    study = make(storage=tmp_path / "run.db")
     tell_all(study, study.ask(5))
-    patched, name = (JournalFile, "append_logs") if kind == "journal" else (Session, "commit")
-    write, n_written = getattr(patched, name), [0]
+    left, asking = [moment], threading.current_thread()
 
-    def written(*args):
-        n_written[0] += 1
-        if n_written[0] > moment:
-            raise KeyboardInterrupt
-        return write(*args)
+    def interrupted(name):
+        original = getattr(Statements, name)
+
+        def statement(*args):
+            if threading.current_thread() is asking:  # another one says now and then that the study is open
+                left[0] -= 1
+                if left[0] == 0:
+                    raise KeyboardInterrupt
+            return original(*args)
+
+        return statement
 
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(patched, name, written)
+        for name in ("read", "write", "write_all"):
+            patch.setattr(Statements, name, interrupted(name))
         study.ask_until(9)
-        assert moment == 2  # of at most two writes
+        assert moment == 8  # of seven statements
     study.close()
-    resumed = make(storage=where).ask_until(9)
+    resumed = make(storage=tmp_path / "run.db").ask_until(9)
     assert [c.number for c in resumed] == [5, 6, 7, 8]
     for a, b in zip(resumed, expected, strict=True):
         assert np.array_equal(a.alpha, b.alpha)
 
 
 def test_a_study_of_other_data_or_direction_is_refused(tmp_path):
-    make(storage=tmp_path / "run.log", fingerprint="one")
+    make(storage=tmp_path / "run.db", fingerprint="one")
     with pytest.raises(InvalidInputError, match="fingerprint of data"):
-        make(storage=tmp_path / "run.log", fingerprint="two")
+        make(storage=tmp_path / "run.db", fingerprint="two")
     with pytest.raises((InvalidInputError, ValueError), match="greater_is_better"):
-        make(storage=tmp_path / "run.log", fingerprint="one", greater_is_better=False)
+        make(storage=tmp_path / "run.db", fingerprint="one", greater_is_better=False)
 
 
 def _ask_from_process(path: Path, k: int) -> None:
@@ -191,7 +212,7 @@ def _ask_from_process(path: Path, k: int) -> None:
 
 @pytest.mark.heavy
 def test_several_processes_ask_at_once(tmp_path):
-    path = tmp_path / "run.log"
+    path = tmp_path / "run.db"
     make(storage=path)
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_ask_from_process, args=(path, 4)) for _ in range(3)]
@@ -261,25 +282,6 @@ def test_processes_may_begin_together_on_an_empty_database(tmp_path):
     for process in processes:
         process.join(120)
     assert [process.exitcode for process in processes] == [0] * 6
-
-
-def test_a_database_that_others_are_making_is_looked_at_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    from sqlalchemy.exc import IntegrityError, OperationalError
-
-    def broken(error, times):
-        left = [error] * times
-        return lambda url: (_ for _ in ()).throw(left.pop()) if left else kept
-
-    kept = optuna.storages.InMemoryStorage()
-    monkeypatch.setattr("moew.search._storage._database.time.sleep", lambda seconds: None)
-    twice = IntegrityError("INSERT", {}, Exception("UNIQUE constraint failed: alembic_version.version_num"))
-    monkeypatch.setattr(optuna.storages, "get_storage", broken(twice, 3))
-    assert open_database("sqlite:///a.db") is kept
-    gone = OperationalError("SELECT", {}, Exception("connection refused"))
-    monkeypatch.setattr(optuna.storages, "get_storage", broken(gone, 1))
-    with pytest.raises(InvalidInputError, match="refused"):
-        make(storage="sqlite:///a.db")
 
 
 def test_numpys_integers_can_be_stored(tmp_path):

@@ -1,4 +1,4 @@
-"""A study in memory is plain Python; Optuna is loaded only with a storage."""
+"""Searches and storages do without Optuna; an export to it says what to install."""
 
 import subprocess
 import sys
@@ -15,25 +15,27 @@ import sys
 sys.modules["optuna"] = None  # as if it were not installed
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from moew import ExampleWeightSearch, compare
+from moew import MetricSearch, compare
 X = np.random.default_rng(0).standard_normal((120, 2))
 y = X[:, 0] + 0.5 * np.random.default_rng(1).standard_normal(120) > 0.7
-budget = {"n_batches": 2, "batch_size": 3, "random_state": 0}
-search = ExampleWeightSearch(LogisticRegression(), embedding="label", **budget)
+budget = {"n_candidates": 6, "batch_size": 3, "random_state": 0}
+search = MetricSearch.from_settings(LogisticRegression(), embedding="label", **budget)
 print(len(search.fit(X, y).result_.trials))
-compare(search, X, y, X_val=X, y_val=y, X_test=X, y_test=y, repeats=2)
+compare(search, X, y, validation=(X, y), test=(X, y), repeats=2)
+stored = search.set_params(storage=sys.argv[1]).fit(X, y)
 try:
-    search.set_params(storage="study.log").fit(X, y)
+    stored.study_.to_optuna()
 except ValueError as error:
     print(error)
 """
 
 
-def test_searches_and_comparisons_need_no_optuna_and_a_storage_says_so():
-    done = subprocess.run([sys.executable, "-c", _SEARCH], capture_output=True, text=True, check=True)
+def test_searches_comparisons_and_storages_need_no_optuna_and_an_export_says_so(tmp_path):
+    command = [sys.executable, "-c", _SEARCH, str(tmp_path / "study.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     first, second = done.stdout.splitlines()
     assert first == "5"  # two of the seven candidates are class weights
-    assert "pip install 'moew[storage]'" in second
+    assert "pip install 'moew[optuna]'" in second
 
 
 def score(alpha):
@@ -59,8 +61,3 @@ def test_a_study_may_do_without_alpha_zero():
     assert all(np.any(trial.alpha != 0) for trial in study.ask(2))
     with pytest.raises(InvalidInputError, match="at least 0"):
         WeightStudy(None, Ball(2, 1.0), alpha_zero_repeats=-1)
-
-
-def test_a_study_in_memory_has_no_optuna_study():
-    with pytest.raises(InvalidInputError, match="pass a storage"):
-        _ = WeightStudy(None, Ball(2, 1.0)).optuna_study

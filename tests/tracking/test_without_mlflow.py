@@ -6,7 +6,7 @@ import pytest
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import InvalidInputError
 from moew.tracking import MlflowCallback
 
@@ -15,7 +15,7 @@ def test_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     monkeypatch.setattr("moew.search._estimator.run_search", None)
     rows = shifted_classes(60)
-    search = ExampleWeightSearch(LogisticRegression(), callbacks=[MlflowCallback()])
+    search = MetricSearch(LogisticRegression(), callbacks=[MlflowCallback()])
     with pytest.raises(InvalidInputError, match=r"pip install 'moew\[mlflow\]'"):
         search.fit(rows.X, rows.y)
 

@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import MoewWarning
 from moew.training import EstimatorTrainer
+from moew.types import Training
 
 CLASSES = shifted_classes(100)
 TARGETS = skewed_target(100)
@@ -36,7 +37,7 @@ def deaf(kind, **settings):
 def _train(estimator, rows, seeds=(3, 4, 5), **settings):
     weights = np.ones((len(seeds), len(rows.y)))
     weights[1:] = np.random.default_rng(0).uniform(0.5, 1.5, (len(seeds) - 1, len(rows.y)))
-    return dict(EstimatorTrainer(estimator, **settings).train(rows.X, rows.y, weights, seeds))
+    return dict(EstimatorTrainer(estimator, **settings).train(rows.X, rows.y, Training.each(weights, seeds)))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_only_the_first_batch_is_looked_at_and_the_probe_is_no_candidate():
     trainer = EstimatorTrainer(Counts())
     weights = np.ones((2, len(CLASSES.y)))
     for expected in (3, 5):
-        trained = dict(trainer.train(CLASSES.X, CLASSES.y, weights, [0, 1]))
+        trained = dict(trainer.train(CLASSES.X, CLASSES.y, Training.each(weights, [0, 1])))
         assert sorted(trained) == [0, 1]
         assert len(fits) == expected
     assert np.isclose(fits[2].sum(), len(CLASSES.y))
@@ -102,9 +103,11 @@ def test_only_the_first_batch_is_looked_at_and_the_probe_is_no_candidate():
 
 
 def test_a_search_reports_it():
-    search = ExampleWeightSearch(deaf(LogisticRegression), embedding="label", n_batches=1, batch_size=3)
+    search = MetricSearch.from_settings(
+        deaf(LogisticRegression), embedding="label", n_candidates=3, batch_size=3
+    )
     with pytest.warns(MoewWarning, match="seems to ignore"):
-        search.fit(CLASSES.X, CLASSES.y, X_val=CLASSES.X_val, y_val=CLASSES.y_val)
+        search.fit(CLASSES.X, CLASSES.y, validation=(CLASSES.X_val, CLASSES.y_val))
 
 
 def test_a_forest_that_answers_in_parallel_is_found_out_too():
@@ -119,5 +122,9 @@ def test_a_fold_is_looked_at_on_its_own_rows():
     for estimator, reported in ((DecisionTreeRegressor(), False), (deaf(DecisionTreeRegressor), True)):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            list(EstimatorTrainer(estimator).train(TARGETS.X, TARGETS.y, weights, range(3), fold))
+            list(
+                EstimatorTrainer(estimator).train(
+                    TARGETS.X, TARGETS.y, Training.each(weights, range(3)), fold
+                )
+            )
         assert bool(warned) == reported

@@ -26,10 +26,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.fixes import parse_version
 
-from moew import ExampleWeightSearch, load
+from moew import MetricSearch, load
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
 from moew.saving import load_model, needs_trust, save_model
 from moew.training import resolve_trainer
+from moew.types import Training
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -78,7 +79,7 @@ def weights_seen(estimator, y=Y):
     Unweighted.given.clear()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="y contains no unlabeled")
-        ((_, outcome),) = resolve_trainer(estimator).train(X, y, WEIGHTS, [0])
+        ((_, outcome),) = resolve_trainer(estimator).train(X, y, Training.each(WEIGHTS, [0]))
     if isinstance(outcome, Exception):
         raise outcome
     outcome.predict(X)
@@ -134,7 +135,7 @@ def test_weights_reach_models_that_select_features(make):
 def test_bagging_draws_rows_by_weight():
     heavy = np.where(np.arange(60) < 30, 1.0, 1e-6)
     model = BaggingClassifier(piped(LogisticRegression()), 3, random_state=0)
-    ((_, trained),) = resolve_trainer(model).train(X, Y, heavy[None], [0])
+    ((_, trained),) = resolve_trainer(model).train(X, Y, Training.each(heavy[None], [0]))
     assert all(set(rows) <= set(range(30)) for rows in trained.estimators_samples_)
 
 
@@ -181,7 +182,7 @@ def test_requests_of_the_user_stay():
 )
 def test_trained_models_are_saved_as_any_others(make, tmp_path):
     model = make(make_pipeline(StandardScaler(), LogisticRegression()))
-    ((_, trained),) = resolve_trainer(model).train(X, Y, WEIGHTS, [0])
+    ((_, trained),) = resolve_trainer(model).train(X, Y, Training.each(WEIGHTS, [0]))
     save_model(model.fit(X, Y), tmp_path, X)
     by_scikit_learn = needs_trust(tmp_path)
     save_model(trained, tmp_path, X)
@@ -191,8 +192,10 @@ def test_trained_models_are_saved_as_any_others(make, tmp_path):
 
 def test_a_search_with_one(tmp_path):
     model = FixedThresholdClassifier(make_pipeline(StandardScaler(), LogisticRegression()), threshold=0.3)
-    settings = {"embedding": "label", "n_batches": 1, "batch_size": 2, "random_state": 0}
-    search = ExampleWeightSearch(model, metric="f1", guard=False, final="best", **settings)
+    settings = {"embedding": "label", "n_candidates": 2, "batch_size": 2, "random_state": 0}
+    search = MetricSearch.from_settings(
+        model, metric="f1", strategies="example weights", final="best", **settings
+    )
     search.fit(X, (Y > 1).astype(int))
     assert search.result_.n_failed == 0
     search.save(tmp_path / "search.moew", trusted=True)

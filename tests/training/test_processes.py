@@ -16,9 +16,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import InvalidInputError, MoewError, TrainingFailedError
 from moew.training import EstimatorTrainer, ManyTrainer, _local
+from moew.types import Training
 
 ROWS = shifted_classes(80)
 WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
@@ -28,14 +29,14 @@ WEIGHTS[:, 0] = np.arange(1, 7) / 6  # by which a model knows which candidate it
 def _train(estimator, rows=ROWS, weights=WEIGHTS, n_jobs=2, backend="loky"):
     with parallel_config(backend=backend):
         trainer = EstimatorTrainer(estimator, n_jobs=n_jobs)
-        return dict(trainer.train(rows.X, rows.y, weights, range(len(weights))))
+        return dict(trainer.train(rows.X, rows.y, Training.each(weights, range(len(weights)))))
 
 
 def kills_its_process(folder, times):
     """A logistic regression that notes every fit, and kills its process in candidate 0's first fits.
 
     All other fits wait in the middle until candidate 0 is trained for the last time, so that a fit is under
-    way beside every death.
+    strategy beside every death.
     """
 
     def wait_for(pattern, n):
@@ -95,20 +96,21 @@ def test_a_candidate_that_kills_every_process_fails_alone(tmp_path):
     assert [fits(tmp_path, k) for k in range(6)] == [3, 1, 1, 1, 1, 1]
 
 
+@pytest.mark.heavy
 def test_a_search_goes_on_after_a_death(tmp_path):
     searches = []
     for times in (0, 1):
         folder = tmp_path / str(times)
         folder.mkdir()
-        search = ExampleWeightSearch(
+        search = MetricSearch.from_settings(
             KilledOnce(folder if times else None),
             embedding="label",
-            n_batches=2,
+            n_candidates=6,
             batch_size=3,
             random_state=0,
         )
         with parallel_config(backend="loky", n_jobs=2):
-            searches.append(search.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val))
+            searches.append(search.fit(ROWS.X, ROWS.y, validation=(ROWS.X_val, ROWS.y_val)))
     assert (folder / "killed").exists()
     for one, other in zip(*(search.study_.trials() for search in searches), strict=True):
         assert np.array_equal(one.alpha, other.alpha)
@@ -141,7 +143,7 @@ class _NeverTrained(LogisticRegression):
 def test_an_interrupted_batch_stops_its_processes(tmp_path):
     trainer = EstimatorTrainer(_Slow(tmp_path), n_jobs=2)
     with parallel_config(backend="loky"):
-        trained = trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6))
+        trained = trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6)))
         next(trained)
         trained.close()
     deadline = time.monotonic() + 60
@@ -152,6 +154,7 @@ def test_an_interrupted_batch_stops_its_processes(tmp_path):
     assert len(_train(LogisticRegression())) == 6
 
 
+@pytest.mark.heavy
 def test_a_process_that_dies_between_two_batches_is_replaced():
     first = _train(_TellsItsProcess())
     for pid in {model.pid_ for model in first.values()}:
@@ -274,7 +277,7 @@ class _ManyLeave(LogisticRegression):
 
 
 def test_models_trained_together_that_leave_the_program_are_failures():
-    trained = dict(ManyTrainer(_ManyLeave()).train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+    trained = dict(ManyTrainer(_ManyLeave()).train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
     assert isinstance(trained[0], LogisticRegression)
     assert {str(trained[k]) for k in range(1, 6)} == {"the model's fit raised SystemExit: 3"}
 
@@ -288,10 +291,10 @@ class _LeavesOnce(LogisticRegression):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_search_records_why_a_model_left_the_program(n_jobs):
-    search = ExampleWeightSearch(
-        _LeavesOnce(), embedding="label", n_batches=1, batch_size=6, random_state=0, n_jobs=n_jobs
+    search = MetricSearch.from_settings(
+        _LeavesOnce(), embedding="label", n_candidates=6, batch_size=6, random_state=0, n_jobs=n_jobs
     )
-    search.fit(ROWS.X, ROWS.y, X_val=ROWS.X_val, y_val=ROWS.y_val)
+    search.fit(ROWS.X, ROWS.y, validation=(ROWS.X_val, ROWS.y_val))
     errors = {trial.error for trial in search.study_.trials() if trial.error}
     assert errors == {"TrainingFailedError: the model's fit raised SystemExit: enough"}
 
@@ -310,7 +313,7 @@ class _HangsInOne(LogisticRegression):
     ("n_jobs", "backend"),
     [
         (2, "loky"),
-        (1, "sequential"),
+        pytest.param(1, "sequential", marks=pytest.mark.heavy),
         pytest.param(1, "loky", marks=pytest.mark.heavy),
         pytest.param(1, "threading", marks=pytest.mark.heavy),
     ],
@@ -318,7 +321,7 @@ class _HangsInOne(LogisticRegression):
 def test_a_training_that_hangs_is_ended_after_the_timeout(n_jobs, backend):
     with parallel_config(backend=backend):
         trainer = EstimatorTrainer(_HangsInOne(), n_jobs=n_jobs, timeout=2)
-        trained = dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        trained = dict(trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
     assert isinstance(trained[0], TrainingFailedError)
     assert str(trained[0]) == "the training took longer than candidate_timeout=2 seconds and was ended"
     for k, weights in enumerate(WEIGHTS[1:], 1):
@@ -327,14 +330,14 @@ def test_a_training_that_hangs_is_ended_after_the_timeout(n_jobs, backend):
         assert trained[k].pid_ != os.getpid()
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_a_search_with_a_timeout_that_is_not_needed_gives_the_same_bits(n_jobs):
     found = []
     for timeout in (None, 1000):
-        search = ExampleWeightSearch(
+        search = MetricSearch.from_settings(
             RandomForestClassifier(5),
             embedding="label",
-            n_batches=2,
+            n_candidates=4,
             batch_size=2,
             random_state=0,
             n_jobs=n_jobs,
@@ -352,9 +355,9 @@ def test_a_timeout_that_cannot_be_kept_is_refused():
         InvalidInputError, match="candidate_timeout cannot be kept here, because joblib's"
     )
     with parallel_config(backend="threading"), refused:
-        dict(trainer.train(ROWS.X, ROWS.y, WEIGHTS, range(6)))
+        dict(trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS, range(6))))
     with pytest.raises(InvalidInputError, match="trains many candidates at once in this process"):
-        ExampleWeightSearch(_ManyLeave(), candidate_timeout=2).fit(ROWS.X, ROWS.y)
+        MetricSearch.from_settings(_ManyLeave(), candidate_timeout=2).fit(ROWS.X, ROWS.y)
 
 
 def test_models_that_keep_the_rows_answer_after_the_search_too():

@@ -9,9 +9,10 @@ from joblib import parallel_config
 from problems import mixed_frame, shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.training import EstimatorTrainer, ManyTrainer
-from moew.training._rows import SharedRows, SharedRowsCache, SharedRowsInFile, SharedRowsInOnePiece
+from moew.training._jobs import SharedRows, SharedRowsCache, SharedRowsInFile, SharedRowsInOnePiece
+from moew.types import Training
 
 ROWS = shifted_classes(80)
 WEIGHTS = np.random.default_rng(0).uniform(0.1, 2, (6, len(ROWS.y)))
@@ -92,7 +93,7 @@ def test_the_same_file_serves_all_batches_and_folds(folds):
     with parallel_config(backend="loky"):
         for fold in (*folds, *folds):
             weights = WEIGHTS if fold is None else WEIGHTS[:, fold]
-            trained = dict(trainer.train(ROWS.X, ROWS.y, weights, range(6), fold))
+            trained = dict(trainer.train(ROWS.X, ROWS.y, Training.each(weights, range(6)), fold))
             files |= {model.file_ for model in trained.values()}
     assert len(files - {None}) == 1
 
@@ -112,7 +113,7 @@ class _FitMany(LogisticRegression):
 @pytest.mark.parametrize("trainer", [EstimatorTrainer(LogisticRegression()), ManyTrainer(_FitMany())])
 def test_a_fold_is_trained_on_its_rows(trainer):
     fold = np.arange(10, 70)[::-1]
-    for k, model in trainer.train(ROWS.X, ROWS.y, WEIGHTS[:, fold], range(6), fold):
+    for k, model in trainer.train(ROWS.X, ROWS.y, Training.each(WEIGHTS[:, fold], range(6)), fold):
         alone = LogisticRegression().fit(ROWS.X[fold], ROWS.y[fold], sample_weight=WEIGHTS[k, fold])
         assert np.array_equal(alone.coef_, model.coef_)
 
@@ -120,8 +121,13 @@ def test_a_fold_is_trained_on_its_rows(trainer):
 def test_a_cross_validated_search_is_the_same_in_processes():
     found = []
     for n_jobs in (1, 2):
-        search = ExampleWeightSearch(
-            LogisticRegression(), embedding="label", n_batches=2, batch_size=3, validation=3, random_state=0
+        search = MetricSearch.from_settings(
+            LogisticRegression(),
+            embedding="label",
+            n_candidates=6,
+            batch_size=3,
+            evaluate_on=3,
+            random_state=0,
         )
         with parallel_config(backend="loky", n_jobs=n_jobs):
             found.append(search.fit(ROWS.X, ROWS.y))

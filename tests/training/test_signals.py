@@ -3,9 +3,11 @@
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +16,8 @@ import pytest
 from problems import shifted_classes
 from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
-from moew._util.row_files import new_folder, remove_folders_of_the_dead
+from moew import MetricSearch
+from moew._util.processes import new_folder, remove_folders_of_the_dead
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -36,19 +38,19 @@ class Slow(LogisticRegression):
 """
 SCRIPT = """
 import pandas as pd
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from slow import Slow
 
 rows = pd.read_csv("train.csv")
-search = ExampleWeightSearch(
+search = MetricSearch.from_settings(
     Slow(),
     embedding="label",
-    validation=2,
-    n_batches=2,
+    evaluate_on=2,
+    n_candidates=6,
     batch_size=3,
     n_jobs=2,
     random_state=0,
-    storage="study.log",
+    storage="study.db",
 )
 search.fit(rows[["a", "b"]].to_numpy(), rows["y"])
 """
@@ -148,7 +150,7 @@ def test_workers_and_rows_go_with_the_search(folder, arguments, number):
     if arguments is COMMAND and number != signal.SIGKILL:
         assert parent.returncode == 130
         assert "moew: interrupted; `moew resume run` goes on where it stopped" in said
-        assert (folder / "run" / "study.log").stat().st_size > 0
+        assert (folder / "run" / "study.db").stat().st_size > 0
     if number == signal.SIGINT and arguments is not COMMAND:
         assert "KeyboardInterrupt" in said
 
@@ -178,14 +180,14 @@ class Later(LogisticRegression):
 """
 CONCLUDED = """
 import pandas as pd
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from slow import Later
 
 rows = pd.read_csv("train.csv")
 X, y = rows[["a", "b"]].to_numpy(), rows["y"]
-settings = {"embedding": "label", "base_weights": "uniform", "validation": None, "random_state": 0}
-search = ExampleWeightSearch(Later(), n_batches=2, batch_size=4, n_jobs=2, **settings)
-search.fit(X, y, X_val=X, y_val=y)
+settings = {"embedding": "label", "base_weights": "uniform", "evaluate_on": "validation", "random_state": 0}
+search = MetricSearch.from_settings(Later(), n_candidates=8, batch_size=4, n_jobs=2, **settings)
+search.fit(X, y, validation=(X, y))
 print(search.result_.cut_off, "predicts", len(search.predict(X)))
 """
 
@@ -210,7 +212,7 @@ KEPT = """
 import sys, time
 from pathlib import Path
 from sklearn.linear_model import LogisticRegression
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 
 class Fourth(LogisticRegression):
     def fit(self, X, y, sample_weight=None):
@@ -223,9 +225,10 @@ class Fourth(LogisticRegression):
 import pandas as pd
 rows = pd.read_csv("train.csv")
 X, y = rows[["a", "b"]].to_numpy(), rows["y"]
-settings = {"embedding": "label", "validation": None, "n_batches": 1, "batch_size": 8, "random_state": 0}
-search = ExampleWeightSearch(Fourth(random_state=0), storage="study.log", base_weights="uniform", **settings)
-search.fit(X, y, X_val=X, y_val=y)
+settings = {"embedding": "label", "evaluate_on": "validation", "n_candidates": 8, "batch_size": 8}
+settings |= {"storage": "study.db", "base_weights": "uniform", "random_state": 0}
+search = MetricSearch.from_settings(Fourth(random_state=0), **settings)
+search.fit(X, y, validation=(X, y))
 """
 
 
@@ -243,23 +246,27 @@ def test_what_was_computed_just_before_sigterm_is_kept(folder):
     finally:
         parent.kill()
     assert parent.returncode == 128 + signal.SIGTERM, (folder / "said").read_text()
-    assert (folder / "study.log").read_text().count('"told"') == 3
+    with closing(sqlite3.connect(folder / "study.db")) as database:
+        told = database.execute("SELECT count(*) FROM moew_candidates WHERE value IS NOT NULL").fetchone()
+    assert told == (3,)
 
 
 LEFT = """
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.cli import _leave_at_once
 
 rows = pd.read_csv("train.csv")
 X, y = rows[["a", "b"]].to_numpy(), rows["y"]
-search = ExampleWeightSearch(LogisticRegression(), embedding="label", n_batches=1, batch_size=2, n_jobs=2)
-search.fit(X, y, X_val=X, y_val=y)
+settings = {"embedding": "label", "n_candidates": 2, "batch_size": 2, "n_jobs": 2}
+search = MetricSearch.from_settings(LogisticRegression(), **settings)
+search.fit(X, y, validation=(X, y))
 _leave_at_once(130)
 """
 
 
+@pytest.mark.heavy
 def test_a_command_that_is_interrupted_while_its_workers_are_idle_does_not_wait_for_them(folder):
     (folder / "left.py").write_text(LEFT)
     path = {**os.environ, "PYTHONPATH": str(Path.cwd())}
@@ -268,7 +275,7 @@ def test_a_command_that_is_interrupted_while_its_workers_are_idle_does_not_wait_
 
 
 def test_a_new_worker_looks_after_its_parent_before_it_loads_what_it_trains_with():
-    loaded = "import sys, moew._util.worker_process; sys.exit('sklearn' in sys.modules)"
+    loaded = "import sys, moew._util.processes; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
 
 
@@ -326,18 +333,18 @@ def test_an_interruption_beside_the_training_ends_the_workers_at_once(tmp_path):
         return float((y == decision).mean())
 
     rows = shifted_classes(60)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         _Hangs(tmp_path),
         metric=interrupted,
         embedding="label",
-        validation=None,
+        evaluate_on="validation",
         base_weights="uniform",
-        n_batches=1,
+        n_candidates=3,
         batch_size=3,
         n_jobs=2,
     )
     with pytest.raises(KeyboardInterrupt) as caught:
-        search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+        search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
     # While the traceback is kept, as a shell does, generators in it are not collected.
     assert caught.value.__traceback__ is not None
     wait_until(lambda: not any(lives(int(path.name)) for path in tmp_path.iterdir()))

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from moew._util.signals import sigterm_like_ctrl_c
+from moew._util.processes import sigterm_like_ctrl_c
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 

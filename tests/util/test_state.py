@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.decomposition import PCA
@@ -27,7 +27,6 @@ from moew.weighting import ExampleWeighting, FunctionBaseWeights
         hnp.array_shapes(min_dims=0, max_dims=3, min_side=0),
     )
 )
-@settings(max_examples=80, deadline=None)
 def test_arrays_come_back_bit_for_bit_through_json(array):
     back = unpack_array(json.loads(json.dumps(pack_array(array))))
     assert back.dtype == array.dtype.newbyteorder("=")

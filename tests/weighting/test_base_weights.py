@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
@@ -20,6 +20,7 @@ from moew.types import BaseWeights
 from moew.weighting import (
     CovariateShift,
     FunctionBaseWeights,
+    JointShift,
     LabelShift,
     UniformBaseWeights,
     resolve_base_weights,
@@ -41,7 +42,6 @@ def test_uniform_is_one_whatever_the_rows():
     st.lists(st.sampled_from("abc"), min_size=1, max_size=50),
     st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
 )
-@settings(max_examples=60, deadline=None)
 def test_label_shift_is_the_ratio_of_smoothed_frequencies(training, validation):
     y = np.array([*training, "a", "b", "c"])
     with warnings.catch_warnings():
@@ -234,6 +234,43 @@ def test_covariate_shift_with_many_columns_takes_them_as_they_are():
     assert stats.spearmanr(base_weights.training_weights_, X[:, 3])[0] > 0.5
 
 
+def rows_of_a_relation(n, agree, seed):
+    """Neither the feature nor the label differs, but how often they agree."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return np.where(rng.random(n) < agree, y, 1 - y)[:, None].astype(float), y
+
+
+def test_joint_shift_sees_that_a_relation_of_feature_and_label_differs():
+    training, validation = rows_of_a_relation(2000, 0.9, 0), rows_of_a_relation(1000, 0.5, 1)
+    base_weights = JointShift(random_state=0).fit(*training, *validation, task="classification")
+    agrees = training[0][:, 0] == training[1]
+    # p_V / p_T is 0.5 / 0.9 where they agree, and 0.5 / 0.1 where not.
+    assert base_weights.training_weights_[agrees].mean() == pytest.approx(0.5 / 0.9, rel=0.1)
+    assert base_weights.training_weights_[~agrees].mean() == pytest.approx(5, rel=0.2)
+    assert np.ptp(CovariateShift(random_state=0).fit_weights(*training, *validation, task="regression")) < 0.2
+    loaded = through_json(base_weights)
+    np.testing.assert_array_equal(loaded.weights(*validation), base_weights.weights(*validation))
+
+
+def test_joint_shift_corrects_a_numeric_target_and_is_one_without_a_shift():
+    rng = np.random.default_rng(0)
+    X, X_val = rng.standard_normal((1500, 2)), rng.standard_normal((700, 2))
+    y, y_val = X[:, 0] + rng.standard_normal(1500), X_val[:, 0] + rng.normal(0.8, 1, 700)
+    base_weights = JointShift(random_state=0)
+    weights = base_weights.fit_weights(X, y, X_val, y_val, task="regression")
+    assert np.average(y, weights=weights) == pytest.approx(y_val.mean(), abs=0.15)
+    loaded = through_json(base_weights)
+    np.testing.assert_array_equal(loaded.weights(X_val, y_val), base_weights.weights(X_val, y_val))
+    same = [
+        np.ptp(JointShift(random_state=0).fit_weights(X[a], y[a], X[b], y[b], task="regression"))
+        for a, b in np.split(rng.permutation(1500)[:1400].reshape(14, 100), 7)
+    ]
+    assert np.median(same) == 0
+    with pytest.raises(InvalidInputError, match="no y_val"):
+        JointShift().fit(X, y, X_val, None, task="regression")
+
+
 def test_covariate_shift_is_repeatable():
     rng = np.random.default_rng(8)
     X, X_val = rng.normal(size=(90, 2)), rng.normal(1, 1, size=(60, 2))
@@ -266,7 +303,7 @@ def test_covariate_shift_refuses_what_it_cannot_use():
             fit(X, limit=limit)
 
 
-@pytest.mark.parametrize("base_weights", [LabelShift(), CovariateShift()])
+@pytest.mark.parametrize("base_weights", [LabelShift(), CovariateShift(), JointShift()])
 def test_baselines_must_be_fitted_first(base_weights):
     with pytest.raises(NotFittedError):
         base_weights.weights(np.eye(2), [0, 1])
@@ -275,7 +312,6 @@ def test_baselines_must_be_fitted_first(base_weights):
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=40))
-@settings(max_examples=60, deadline=None)
 def test_spline_features_are_shares_that_add_up_to_one(values):
     x = np.array(values)
     knots = spline_knots(x)

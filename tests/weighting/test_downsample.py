@@ -1,26 +1,21 @@
-"""Downsampling that keeps weighted sums unbiased, and rows to label next."""
+"""Downsampling that keeps weighted sums unbiased."""
 
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from problems import shifted_classes, skewed_target
+from problems import shifted_classes
 from scipy.optimize import brentq
-from scipy.sparse import coo_array
-from scipy.stats import chisquare
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.svm import LinearSVC
+from sklearn.linear_model import LogisticRegression
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew.exceptions import InvalidInputError
 from moew.weighting._sampling import (
     downsample_rows,
-    draw_in_proportion,
-    expected_weights,
     inclusion_probabilities,
 )
 
@@ -28,7 +23,6 @@ WEIGHTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=40).map(np.array)
 REPEATS = 4000
 
 
-@settings(max_examples=100, deadline=None)
 @given(WEIGHTS, st.floats(0.01, 1))
 def test_inclusion_probabilities_are_capped_weights_with_the_mean_asked_for(weights, rate):
     p = inclusion_probabilities(weights, rate)
@@ -48,7 +42,6 @@ def test_equal_weights_zero_weights_and_the_whole():
         inclusion_probabilities([1.0, 0.0, 2.0, 1.0], 0.8)
 
 
-@settings(max_examples=50, deadline=None)
 @given(WEIGHTS, st.floats(0.01, 1), st.integers(0, 2**31))
 def test_a_sample_has_the_size_and_the_weights_promised(weights, rate, seed):
     assume(rate * len(weights) >= 1)
@@ -77,7 +70,6 @@ class FixedChance:
         return self.start
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_sums_are_unbiased_exactly(data):
     """The expectation over the uniform start, added up piece by piece: the draw jumps at known places."""
@@ -123,44 +115,10 @@ def test_rows_are_kept_as_often_as_they_should_and_sums_are_unbiased():
     assert abs(kept @ losses / 0.3 - weights @ losses) > 10 * np.std(sums) / np.sqrt(REPEATS)
 
 
-def test_rows_are_drawn_one_after_another_in_proportion():
-    weights = np.array([5.0, 1.0, 2.0, 0.5])
-    rng = np.random.default_rng(1)
-    ordered = list(permutations(range(4), 2))
-    expected = [weights[a] / weights.sum() * weights[b] / (weights.sum() - weights[a]) for a, b in ordered]
-    counts = dict.fromkeys(ordered, 0)
-    for _ in range(REPEATS):
-        counts[tuple(draw_in_proportion([weights], 2, rng).tolist())] += 1
-    observed = [counts[pair] for pair in ordered]
-    assert chisquare(observed, np.array(expected) * REPEATS).pvalue > 0.001
-    assert chisquare(observed).pvalue < 1e-9
-
-
-def test_rows_of_weight_zero_come_last_and_none_twice():
-    drawn = draw_in_proportion([np.array([0.0, 1.0, 0.0, 3.0])], 4, np.random.default_rng(0))
-    assert sorted(drawn.tolist()) == [0, 1, 2, 3]
-    assert set(drawn[:2].tolist()) == {1, 3}
-
-
 @pytest.mark.parametrize("weights", [[1.0, np.nan], [1.0, -1.0], [0.0, 0.0], [], [[1.0]], [np.inf, 1.0]])
 def test_weights_that_are_none_are_refused(weights):
     with pytest.raises(InvalidInputError, match="weights must"):
         inclusion_probabilities(weights, 0.5)
-    with pytest.raises(InvalidInputError, match="weights must|all rows of the pool|at most the 0 rows"):
-        draw_in_proportion([weights], 1, np.random.default_rng(0))
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    st.lists(st.floats(0, 1e3), min_size=1, max_size=40), st.lists(st.integers(0, 40), max_size=5), st.data()
-)
-def test_a_draw_does_not_depend_on_how_the_weights_are_cut(weights, ends, data):
-    assume(max(weights) > 0)
-    n, seed = data.draw(st.integers(1, len(weights))), data.draw(st.integers(0, 2**31))
-    whole = draw_in_proportion([weights], n, np.random.default_rng(seed))
-    borders = [0, *sorted(min(end, len(weights)) for end in ends), len(weights)]
-    parts = [weights[a:b] for a, b in pairwise(borders)]  # some are empty
-    np.testing.assert_array_equal(draw_in_proportion(parts, n, np.random.default_rng(seed)), whole)
 
 
 def test_rates_of_less_than_a_row_are_refused():
@@ -177,24 +135,18 @@ def test_rates_that_are_no_share_are_refused(rate):
         inclusion_probabilities([1.0, 2.0], rate)
 
 
-@pytest.mark.parametrize("n", [0, 3, 1.0, True])
-def test_numbers_of_rows_that_the_pool_does_not_have_are_refused(n):
-    with pytest.raises(InvalidInputError, match="at most the 2 rows|whole number"):
-        draw_in_proportion([[1.0], [2.0]], n, np.random.default_rng(0))
-
-
 def fitted(estimator, rows, **settings):
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         estimator,
         embedding="label",
-        n_batches=1,
+        n_candidates=3,
         batch_size=3,
         honest=None,
-        guard=False,
+        strategies="example weights",
         random_state=0,
         **settings,
     )
-    return search.fit(rows.X, rows.y, X_val=rows.X_val, y_val=rows.y_val)
+    return search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
 
 
 def test_the_search_downsamples_its_training_rows_and_others():
@@ -244,15 +196,15 @@ def test_rows_that_do_not_fit_in_memory_are_downsampled_as_those_that_do(tmp_pat
 def test_the_users_own_weights_are_in_those_of_the_training_rows():
     rows = shifted_classes(150)
     u = np.random.default_rng(0).uniform(0.2, 3, len(rows.y))
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         embedding="label",
-        n_batches=1,
+        n_candidates=3,
         batch_size=3,
         honest=None,
-        guard=False,
+        strategies="example weights",
         random_state=0,
-    ).fit(rows.X, rows.y, sample_weight=u, X_val=rows.X_val, y_val=rows.y_val)
+    ).fit(rows.X, rows.y, sample_weight=u, validation=(rows.X_val, rows.y_val))
     np.testing.assert_allclose(search.sample_weight_, u * search.example_weights(rows.X, rows.y))
     kept, weights = search.downsample(0.4, seed=2)
     p = inclusion_probabilities(search.sample_weight_, 0.4)
@@ -264,13 +216,13 @@ def test_the_users_own_weights_are_in_those_of_the_training_rows():
 
 def test_row_numbers_are_those_of_the_rows_that_were_fitted():
     rows = shifted_classes(100)
-    search = ExampleWeightSearch(
+    search = MetricSearch.from_settings(
         LogisticRegression(),
         embedding="label",
-        n_batches=1,
+        n_candidates=2,
         batch_size=2,
-        validation=0.3,
-        guard=False,
+        evaluate_on=0.3,
+        strategies="example weights",
         random_state=0,
     ).fit(rows.X, rows.y)
     kept, weights = search.downsample(1.0)
@@ -279,92 +231,10 @@ def test_row_numbers_are_those_of_the_rows_that_were_fitted():
     assert len(kept) < len(rows.X)
 
 
-def test_suggested_rows_follow_the_weights_they_are_expected_to_have():
-    rows = shifted_classes(150, n_classes=3)
-    search = fitted(LogisticRegression(), rows)
-    pool = rows.X_test[:200]
-    proba, by_hand = search.predict_proba(pool), []
-    for x, row_proba in zip(pool, proba, strict=True):
-        each = [search.example_weights(x[None], [label])[0] for label in search.classes_]
-        by_hand.append(float(np.dot(row_proba, each)))
-    found = expected_weights(search.best_estimator_, search.example_weights, pool)
-    np.testing.assert_allclose(found, by_hand, rtol=1e-9)
-    picked = search.suggest_rows(pool, 20, seed=1)
-    assert len(set(picked.tolist())) == 20
-    np.testing.assert_array_equal(picked[:5], search.suggest_rows(pool, 5, seed=1))
-    mean = np.mean([found[search.suggest_rows(pool, 20, seed=seed)].mean() for seed in range(30)])
-    assert mean > found.mean()
-
-
-def test_a_pool_in_chunks_gives_the_same_rows_as_one_in_memory(tmp_path):
-    rows = shifted_classes(150, n_classes=3)
-    names = ["a", "b"]
-    train, pool = (pd.DataFrame(X, columns=names) for X in (rows.X, rows.X_test))
-    search = ExampleWeightSearch(
-        LogisticRegression(),
-        embedding="label",
-        n_batches=1,
-        batch_size=3,
-        honest=None,
-        guard=False,
-        random_state=0,
-    ).fit(train, rows.y, X_val=pd.DataFrame(rows.X_val, columns=names), y_val=rows.y_val)
-    expected = search.suggest_rows(pool, 25, seed=3)
-    pool.to_parquet(tmp_path / "pool.parquet", row_group_size=50)
-    for name, source in {
-        "frames": [pool[:7], pool[7:7], pool[7:]],
-        "iterator": iter([pool[:100], pool[100:]]),
-        "function": lambda: iter([pool[:1], pool[1:]]),
-        "parquet": tmp_path / "pool.parquet",
-    }.items():
-        for chunk_rows in (10_000,) if name == "iterator" else (33, 10_000):
-            drawn = search.suggest_rows(source, 25, seed=3, chunk_rows=chunk_rows)
-            np.testing.assert_array_equal(drawn, expected, err_msg=name)
-    with pytest.raises(ValueError, match="feature names"):
-        search.suggest_rows([pool[:7], pool[7:].rename(columns={"a": "c"})], 3)
-    for wrong, n, message in (
-        ((pool, rows.y_test), 3, "pair came"),
-        (pool, len(pool) + 1, f"at most the {len(pool)} rows"),
-        ([], 1, "at most the 0 rows"),
-        ("nothing.npy", 1, "cannot be mapped"),
-        ("rows.csv", 1, r"pandas\.read_csv"),
-    ):
-        with pytest.raises(InvalidInputError, match=message):
-            search.suggest_rows(wrong, n)
-
-
-def test_pools_of_arrays_lists_maps_and_sparse_rows(tmp_path):
-    rows = shifted_classes(150)
-    search = fitted(LogisticRegression(), rows)
-    pool = rows.X_test[:90]
-    expected = search.suggest_rows(pool, 9)
-    np.save(tmp_path / "pool.npy", pool)
-    mapped = np.load(tmp_path / "pool.npy", mmap_mode="r")
-    for source in (pool.tolist(), tmp_path / "pool.npy", mapped, coo_array(pool)):
-        np.testing.assert_array_equal(search.suggest_rows(source, 9, chunk_rows=20), expected)
-    np.save(tmp_path / "deep.npy", np.ones((2, 3, 4)))
-    with pytest.raises(InvalidInputError, match="two dimensions"):
-        search.suggest_rows(tmp_path / "deep.npy", 1)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "rows"),
-    [(Ridge(), skewed_target(120)), (LinearSVC(), shifted_classes(120))],
-    ids=["Ridge", "LinearSVC"],
-)
-def test_models_without_probabilities_are_taken_at_their_prediction(estimator, rows):
-    search = fitted(estimator, rows)
-    expected = search.example_weights(rows.X_test, search.best_estimator_.predict(rows.X_test))
-    found = expected_weights(search.best_estimator_, search.example_weights, rows.X_test)
-    np.testing.assert_array_equal(found, expected)
-    assert len(search.suggest_rows(rows.X_test, 7)) == 7
-
-
 def test_nothing_is_drawn_before_the_search():
-    search, rows = ExampleWeightSearch(LogisticRegression()), shifted_classes(30)
+    search, rows = MetricSearch(LogisticRegression()), shifted_classes(30)
     for draw in (
         lambda: search.downsample(0.5),
-        lambda: search.suggest_rows(rows.X, 3),
         lambda: search.iter_example_weights((rows.X, rows.y)),
     ):
         with pytest.raises(NotFittedError):

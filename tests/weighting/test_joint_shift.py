@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import ks_2samp
 
-from moew.weighting._joint_shift import joint_density_ratio, rows_like
+from moew.weighting._density_ratio import joint_density_ratio, rows_like
 
 
 def plane(n, seed, centre=0.0, share=0.3):
@@ -58,7 +58,7 @@ def test_a_shift_of_a_numeric_target_is_seen_and_corrected():
     assert y[drawn].mean() == pytest.approx(0.8, abs=0.15)
 
 
-def test_sparse_rows_are_judged_by_their_labels():
+def test_sparse_rows_are_evaluated_by_their_labels():
     training, validation = plane(1000, 0, centre=0.0, share=0.2), plane(500, 1, centre=3.0, share=0.6)
     sparse = ratio_of((csr_matrix(training[0]), training[1]), (csr_matrix(validation[0]), validation[1]))
     assert len(np.unique(sparse)) == 2  # one ratio for each class
@@ -100,7 +100,8 @@ def test_no_more_rows_are_drawn_than_the_shift_leaves(n, spread, most, seed):
     ratio = np.exp(spread * rng.standard_normal(n))
     drawn, effective = rows_like(ratio, rng, most)
     assert len(np.unique(drawn)) == len(drawn) <= n
-    assert effective == pytest.approx(ratio.sum() ** 2 / (ratio**2).sum())
+    covered = min(1.0, ratio.mean())
+    assert effective == pytest.approx(covered * ratio.sum() ** 2 / (ratio**2).sum())
     assert effective <= n + 1e-6
     expected = min(effective**2 / n, most)
     assert abs(len(drawn) - expected) <= 5 * np.sqrt(expected) + 2
@@ -136,3 +137,47 @@ def test_targets_of_any_size_give_the_same_ratio(unit):
     )
     np.testing.assert_array_equal(found, wanted)
     assert np.ptp(wanted) > 1
+
+
+def n_drawn(training, validation, **columns):
+    ratio = joint_density_ratio(*training, *validation, task="classification", seed=0, **columns)
+    return len(rows_like(ratio, np.random.default_rng(9), 10**6)[0])
+
+
+def test_other_spreads_are_seen():
+    (X, y), (X_val, y_val) = plane(2000, 0), plane(400, 1)
+    assert n_drawn((2 * X, y), (X_val, y_val)) < 1000
+    assert n_drawn((X, y), (X_val, y_val)) > 1900
+
+
+def test_labels_that_mean_something_else_are_seen_although_features_and_labels_are_shared_alike():
+    rng = np.random.default_rng(0)
+    X, X_val = rng.standard_normal((2000, 1)), rng.standard_normal((400, 1))
+    y, y_val = (X[:, 0] > 0).astype(int), (X_val[:, 0] < 0).astype(int)
+    wrong = rng.random(2000) < 0.2
+    training = X, np.where(wrong, 1 - y, y)
+    ratio = ratio_of(training, (X_val, y_val))
+    assert ratio[wrong].mean() > 3 * ratio[~wrong].mean()  # the rows that are like the validation rows
+
+
+def test_columns_of_the_metric_are_looked_at():
+    rng = np.random.default_rng(7)
+    training, validation = plane(1000, 0), plane(300, 1)
+    cost, alike, dearer = rng.random(1000), rng.random(300), 10 * rng.random(300)
+    assert n_drawn(training, validation, columns=({"cost": cost}, {"cost": alike})) > 900
+    assert n_drawn(training, validation, columns=({"cost": cost}, {"cost": dearer})) < 300
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_names_of_queries_need_not_be_the_same(kind):
+    training, validation = plane(1000, 0), plane(300, 1)
+    names = np.repeat(np.arange(260), 5).astype(kind)
+    columns = {"query": names[:1000]}, {"query": names[1000:]}
+    assert n_drawn(training, validation, columns=columns) == n_drawn(training, validation)
+
+
+def test_many_features_have_no_products():
+    rng = np.random.default_rng(0)
+    X, X_val = rng.standard_normal((400, 290)), rng.standard_normal((100, 290))
+    ratio = ratio_of((X, rng.integers(0, 3, 400)), (X_val, rng.integers(0, 3, 100)))
+    assert np.isfinite(ratio).all()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from moew.weighting import FixedWeighting, RandomWeighting
-from moew.weighting._normalise import mean_over_rows, mini_batch_divisor, over_fold
+from moew.weighting import ListedWeighting, RandomWeighting
+from moew.weighting._weights import mean_over_rows, mini_batch_divisor, over_fold
 
 POSITIVE = st.floats(1e-3, 1e3)
 WEIGHTS = hnp.arrays(float, (3, 8), elements=POSITIVE)
@@ -49,12 +49,11 @@ def test_a_mini_batch_sums_to_one_or_stays_zero_in_every_library():
         np.testing.assert_allclose(array / mini_batch_divisor(total, where), [[0.25, 0.75], [0.0, 0.0]])
 
 
-def test_fixed_weights_do_not_depend_on_alpha_and_random_ones_are_seeded_by_it():
+def test_listed_weights_are_named_by_alpha_and_random_ones_are_seeded_by_it():
     own = np.array([1.0, 2.0, 3.0])
     alphas = np.array([[0.5], [-0.5], [0.5]])
-    np.testing.assert_array_equal(
-        FixedWeighting(np.full(3, 2.0), own).training_weights(alphas), np.tile(2 * own, (3, 1))
-    )
+    fixed = ListedWeighting(np.full((1, 3), 2.0), own)
+    np.testing.assert_array_equal(fixed.training_weights(alphas), np.tile(2 * own, (3, 1)))
     random = RandomWeighting(3, own, seed=4)
     drawn = random.training_weights(alphas)
     np.testing.assert_array_equal(drawn[0], drawn[2])

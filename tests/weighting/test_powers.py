@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from moew import ExampleWeightSearch
+from moew import MetricSearch
 from moew._util.state import load_state
 from moew.weighting import AveragedWeights, PowersOfTarget
 
@@ -88,11 +88,11 @@ def test_a_regression_of_relative_errors_gets_negative_powers_of_the_target():
     def relative(y_true, predicted):
         return -float(np.mean(np.abs(y_true - predicted) / y_true))
 
-    search = ExampleWeightSearch(Ridge(), metric=relative, n_batches=3, batch_size=5, random_state=0).fit(
-        X, y
-    )
-    names = [way.name for way in search.result_.ways]
+    search = MetricSearch.from_settings(
+        Ridge(), metric=relative, n_candidates=15, batch_size=5, random_state=0
+    ).fit(X, y)
+    names = [strategy.name for strategy in search.result_.strategies]
     assert "powers of the target" in names
     assert "class weights" not in names
-    of_way = {way.name: way.honest for way in search.result_.ways}
-    assert of_way["powers of the target"] > of_way["unweighted"]
+    of_strategy = {strategy.name: strategy.honest for strategy in search.result_.strategies}
+    assert of_strategy["powers of the target"] > of_strategy["unweighted"]

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.special import expit
@@ -86,7 +86,6 @@ def cases(draw, alpha_size=30.0):
 
 
 @given(cases())
-@settings(max_examples=80, deadline=None)
 def test_weights_are_equation_3_with_mean_one(case):
     Z, pi, u, alphas = case
     weights = weighting_of(Z, pi, u).training_weights(alphas)
@@ -100,7 +99,6 @@ def test_weights_are_equation_3_with_mean_one(case):
 
 
 @given(cases())
-@settings(max_examples=60, deadline=None)
 def test_zero_alpha_is_exactly_the_baseline(case):
     Z, pi, u, _ = case
     zero = np.zeros((1, Z.shape[1]))
@@ -114,7 +112,6 @@ def test_zero_alpha_is_exactly_the_baseline(case):
 
 
 @given(cases(), st.integers(-30, 30), st.floats(1e-6, 1e6))
-@settings(max_examples=60, deadline=None)
 def test_a_constant_factor_of_the_baseline_changes_nothing(case, power, factor):
     Z, pi, u, alphas = case
     weights = weighting_of(Z, pi, u).training_weights(alphas)
@@ -123,7 +120,6 @@ def test_a_constant_factor_of_the_baseline_changes_nothing(case, power, factor):
 
 
 @given(cases())
-@settings(max_examples=60, deadline=None)
 def test_without_a_baseline_weights_rise_with_the_score(case):
     Z, _, _, alphas = case
     weights = weighting_of(Z, np.ones(len(Z))).training_weights(alphas)
@@ -133,7 +129,6 @@ def test_without_a_baseline_weights_rise_with_the_score(case):
 
 
 @given(cases())
-@settings(max_examples=40, deadline=None)
 def test_a_candidates_weights_do_not_depend_on_its_batch(case):
     Z, pi, u, alphas = case
     together = weighting_of(Z, pi, u)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 
-from moew.types import FloatArray, Labels, Rows
+from moew.types import Features, FloatArray, Labels
 
 
 class CodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -19,7 +19,7 @@ class CodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Rows,
+        X: Features,
         y: Labels,
         sample_weight: Any = None,
         eval_set: Any = None,
@@ -33,10 +33,10 @@ class CodedLabels(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(X, codes, sample_weight=sample_weight, **more)
         return self
 
-    def predict(self, X: Rows) -> Any:
+    def predict(self, X: Features) -> Any:
         return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]
 
-    def predict_proba(self, X: Rows) -> FloatArray:
+    def predict_proba(self, X: Features) -> FloatArray:
         return np.asarray(self.estimator_.predict_proba(X))
 
     def __sklearn_tags__(self) -> Tags:

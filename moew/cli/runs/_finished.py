@@ -13,13 +13,21 @@ from moew._util.state import State, load_state
 from moew.cli.runs._folder import CHECKSUM, MODELS, SIMPLE, RunFolder, file_digest, parts_checksum
 from moew.cli.runs._schema import Schema, TableRows
 from moew.exceptions import InvalidInputError, StateError
-from moew.models._calibration import Calibration
+from moew.models import Calibration
 from moew.saving import MODEL, load_model, model_files, reading, using
 from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
-from moew.search import FinalModel
-from moew.search._evaluate import constant_model
-from moew.search._saved import CALIBRATION, PARTS, calibration_from, classes_from, rule_from
-from moew.search._ways import CONSTANT, TUNED, UNWEIGHTED
+from moew.search import (
+    CALIBRATION,
+    CONSTANT,
+    PARTS,
+    TUNED,
+    UNWEIGHTED,
+    FinalModel,
+    calibration_from,
+    classes_from,
+    constant_model,
+    rule_from,
+)
 from moew.types import DecisionRule, FloatArray
 
 _PARTS = {"schema", "weight_function", "decision", "unweighted_decision", "classes", "pos_label"}
@@ -87,9 +95,9 @@ class FinishedRun:
                 raise ValueError(f"it gives no column {odd[0]!r} of {len(rows)} rows")
             return columns
 
-    def models_by_way(self, chosen: str, *, trust: bool = False) -> dict[str, FinalModel]:
-        """The models that the folder holds: what was handed out, which is the way `chosen`, the unweighted
-        one, and those of simple ways."""
+    def models_by_strategy(self, chosen: str, *, trust: bool = False) -> dict[str, FinalModel]:
+        """The models that the folder holds: the selected model, which is the strategy `chosen`, the
+        unweighted one, and those of simple strategies."""
         winner = FinalModel(self.model(trust), self.decision, self.classes, self.pos_label, self.calibration)
         found = {chosen: winner}
         if any(file.startswith(f"{UNWEIGHTED_FILE}.") for file in model_files(self.folder)):
@@ -97,8 +105,8 @@ class FinishedRun:
             rules = {UNWEIGHTED: self.unweighted_decision}
             if self.tuned_decision is not None:
                 rules[TUNED] = self.tuned_decision
-            for way, rule in rules.items():
-                found.setdefault(way, FinalModel(plain, rule, self.classes, self.pos_label))
+            for strategy, rule in rules.items():
+                found.setdefault(strategy, FinalModel(plain, rule, self.classes, self.pos_label))
         if self.constant is not None:
             found.setdefault(CONSTANT, FinalModel(self._constant_model(), None, self.classes, self.pos_label))
         return found
@@ -145,7 +153,7 @@ def embeddings_in(weight_state: State) -> list[State]:
     return [weight_state["embedding"].get("fitted", {})] if "embedding" in weight_state else []
 
 
-def _simple_ways(state: State | None, classes: np.ndarray[Any, Any] | None) -> tuple[Any, Any]:
+def _simple_strategies(state: State | None, classes: np.ndarray[Any, Any] | None) -> tuple[Any, Any]:
     """The tuned rule and the constant of `simple_parts`, None where there is none."""
     if state is None:
         return None, None
@@ -174,7 +182,7 @@ def load_run(folder: Path) -> FinishedRun:
             parts["weight_function"],
             dict(parts.get(MODELS, {})),
             calibration_from(parts, classes),
-            *_simple_ways(parts.get(SIMPLE), classes),
+            *_simple_strategies(parts.get(SIMPLE), classes),
         )
         # Last, so that an entry that cannot be read is named. Version 0.1.0 wrote no checksum.
         if CHECKSUM in parts and parts[CHECKSUM] != parts_checksum(parts):

@@ -1,43 +1,37 @@
-"""The run folder: its files, when it may be written, and saving a finished search in it."""
+"""The run folder: its files, when it may be written, and saving a finished search in it.
+
+A run is replaced without a moment at which a kill would lose or mix the two. The new run is written into a
+folder beside the old one. When it is complete, two renames swap them, and what else the user kept in the old
+folder is moved over. A swap that was interrupted is completed when the folder is next looked at.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from moew._util.plain import plain
-from moew._util.state import State
+from moew._util.state import State, plain
 from moew._util.whole_files import write_whole, writing
-from moew.cli.runs._replace import check_replaceable, new_place, recover, swap
 from moew.cli.runs._schema import Schema, TableRows
 from moew.cli.runs._tables import write_table
 from moew.exceptions import InvalidInputError
-from moew.saving import (
-    UNWEIGHTED,
-    is_model_file,
-    model_files,
-    needs_trust,
-    reading,
-    save_model,
-    versions,
-)
-from moew.search import FittedSearch
-from moew.search._saved import PARTS, parts_of
-from moew.search._ways import CONSTANT, TUNED
+from moew.saving import UNWEIGHTED, is_model_file, model_files, needs_trust, reading, save_model, versions
+from moew.search import CONSTANT, PARTS, TUNED, FittedSearch, parts_of
 
 SETTINGS, RESULT = "settings.toml", "result.json"
-STUDY, WEIGHTS = "study.log", "weights.parquet"
-PREDICTIONS = f"{STUDY}.predictions"  # a folder, which the study makes beside its file
+STUDY, WEIGHTS = "study.db", "weights.parquet"
 REPORT_DATA, REPORT = "report.json", "report.html"
 MODELS, CHECKSUM = "models", "checksum"  # in the parts: digests of the models' files, and of the parts
-SIMPLE = "simple_ways"  # in the parts: see `simple_parts`
-_BEFORE_MODELS = (RESULT, PARTS, STUDY, PREDICTIONS, WEIGHTS, REPORT_DATA, REPORT)
+SIMPLE = "simple_strategies"  # in the parts: see `simple_parts`
+_BEFORE_MODELS = (RESULT, PARTS, STUDY, WEIGHTS, REPORT_DATA, REPORT)
 
 
 class RunFolder:
@@ -54,24 +48,27 @@ class RunFolder:
 
     @property
     def study(self) -> Path:
-        """The Optuna journal."""
+        """The file of SQLite with all candidates."""
         return self.work / STUDY
+
+    @property
+    def _written(self) -> Path:
+        """Where a run was begun: beside this folder, to replace what is there, or in it."""
+        new = _new_place(self._place)
+        return new if (new / SETTINGS).exists() else self._place
 
     @property
     def settings_of_what_is_written(self) -> Path:
         """The settings of the run that is being written into this folder, or beside it to replace it."""
-        new = new_place(self._place)
-        self.work = new if (new / SETTINGS).exists() else self._place
+        self.work = self._written
         if not (self.work / SETTINGS).exists():
             raise InvalidInputError(f"{self.path} holds no {SETTINGS}; it is no run of `moew fit`.")
         return self.work / SETTINGS
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a run was begun in this folder, or beside it to replace what is there, and is not done."""
-        new = new_place(self._place)
-        where = new if (new / SETTINGS).exists() else self._place
-        return (where / SETTINGS).exists() and not (where / RESULT).exists()
+        """Whether a run was begun here and is not done."""
+        return (self._written / SETTINGS).exists() and not (self._written / RESULT).exists()
 
     def check(self, *, force: bool = False, resume: bool = False) -> None:
         """Raise unless the folder is empty or not there, is a run to go on with, or may be replaced."""
@@ -80,11 +77,11 @@ class RunFolder:
                 raise InvalidInputError(f"a run folder needs {package}: pip install 'moew[cli]'.")
         if force and resume:
             raise InvalidInputError("--force begins anew and --resume goes on; give one of them.")
-        recover(self._place, _is_of_run)
+        _recover(self._place)
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"--out {self.path} is a file; name a folder.")
         holds = self._place.is_dir() and any(self._place.iterdir())
-        new = new_place(self._place)
+        new = _new_place(self._place)
         if not (force or resume) and (holds or new.exists()):
             raise InvalidInputError(
                 f"the folder {self.path} is not empty. Name another one with --out, go on with an "
@@ -95,7 +92,7 @@ class RunFolder:
                 "--resume, or begin anew with --force."
             )
         if force and holds:
-            check_replaceable(self._place)
+            _check_replaceable(self._place)
         self.work = new if (force and holds) or (resume and new.exists()) else self._place
         if resume and self.work == self._place and holds and not (self.work / SETTINGS).exists():
             raise InvalidInputError(f"{self.path} is no run of `moew fit`, so there is nothing to resume.")
@@ -107,7 +104,7 @@ class RunFolder:
         """
         self.check(force=force, resume=resume)
         if force:  # an interrupted run that was to replace this one is given up, the complete one is not
-            shutil.rmtree(new_place(self._place), ignore_errors=True)
+            shutil.rmtree(_new_place(self._place), ignore_errors=True)
         with writing(self.work):
             self.work.mkdir(0o700, parents=True, exist_ok=True)  # what it tells of the data is private
         self._is_new = not (self.work / SETTINGS).exists()
@@ -154,13 +151,12 @@ class RunFolder:
         self._write_json(RESULT, result)
         if self.work != self._place:
             with writing(self.path):
-                swap(self._place, _is_of_run)
+                _swap(self._place)
             self.work = self._place
         return result
 
     def files(self) -> list[str]:
-        """The names of the run's files, and of its folder of predictions, that exist; last the settings,
-        without which there is no run."""
+        """The names of the run's files that exist; last the settings, without which there is no run."""
         names = (*_BEFORE_MODELS, *model_files(self.work), SETTINGS)
         return [name for name in names if (self.work / name).exists()]
 
@@ -181,12 +177,12 @@ class RunFolder:
 
 def _is_of_run(name: str) -> bool:
     """Whether a file of that name belongs to a run, not to the user."""
-    return name in (*_BEFORE_MODELS, SETTINGS, f"{STUDY}.workers", f"{STUDY}.lock") or is_model_file(name)
+    return name in (*_BEFORE_MODELS, SETTINGS, f"{STUDY}-journal") or is_model_file(name)
 
 
 def simple_parts(fitted: FittedSearch) -> State:
-    """What makes the models of simple ways of the unweighted model: a tuned rule, and a constant."""
-    tuned, constant = (fitted.simple_models.get(way) for way in (TUNED, CONSTANT))
+    """What makes the models of simple strategies of the unweighted model: a tuned rule, and a constant."""
+    tuned, constant = (fitted.simple_models.get(strategy) for strategy in (TUNED, CONSTANT))
     return {
         "tuned_decision": None if tuned is None else tuned.rule.state(),
         "constant": None if constant is None else constant.model.constant[0],
@@ -203,3 +199,78 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file, to see later whether it is the same."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _new_place(folder: Path) -> Path:
+    """Where the run is written that will replace the one in `folder`."""
+    return folder.with_name(f"{folder.name}.moew-new")
+
+
+def _old_place(folder: Path) -> Path:
+    """Where the replaced run is while the two are swapped."""
+    return folder.with_name(f"{folder.name}.moew-old")
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise if the folder cannot be renamed, before hours of training, not after."""
+    here = Path.cwd()
+    reason = ""
+    if here == folder or folder in here.parents:
+        reason = "it is the current folder, or holds it; run the command from another folder"
+    elif os.path.ismount(folder):
+        reason = "it is a disk of its own; take a folder on it"
+    elif not os.access(folder.parent, os.W_OK):
+        reason = f"nothing can be written to {folder.parent}"
+    if reason:
+        raise InvalidInputError(
+            f"--force writes the new run beside {folder} and then swaps the two, which cannot be done here: "
+            f"{reason}, or name another --out."
+        )
+
+
+def _swap(folder: Path) -> None:
+    """Put the complete run in `_new_place(folder)` into the place of the one in `folder`."""
+    folder.rename(_old_place(folder))
+    _new_place(folder).rename(folder)
+    _clean(folder)
+
+
+def _recover(folder: Path) -> None:
+    """Complete a swap that was interrupted."""
+    new, old = _new_place(folder), _old_place(folder)
+    if not old.is_dir():
+        return
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+    if not folder.exists():  # between the two renames
+        (new if new.is_dir() else old).rename(folder)
+    elif new.is_dir():
+        raise InvalidInputError(
+            f"{old} holds an older run and {new} the one that was to replace it, but there is something else "
+            f"in {folder}: move that away to go on."
+        )
+    if old.is_dir():
+        _clean(folder)
+
+
+def _clean(folder: Path) -> None:
+    """Move what is not of the old run to the new one, and remove the old run."""
+    for entry in _old_place(folder).iterdir():
+        if not _is_of_run(entry.name) and not (folder / entry.name).exists():
+            entry.rename(folder / entry.name)
+    shutil.rmtree(_old_place(folder))
+
+
+def toml_text(settings: Mapping[str, Any], comment: str = "") -> str:
+    """Settings (texts, finite numbers, truths and lists of them) as a TOML file; None is left out."""
+
+    def written(value: Any) -> str:
+        # As JSON writes them, TOML reads them, but for one character that it wants escaped, too.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    lines = [f"# {line}" for line in comment.splitlines()]
+    for name, value in settings.items():
+        if value is not None:
+            key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name)
+            lines.append(f"{key} = {written(value)}")
+    return "\n".join([*lines, ""])

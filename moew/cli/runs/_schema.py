@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from moew._util.numbers import reads_as_number
 from moew._util.state import State
 from moew.cli.runs._tables import read_table
 from moew.exceptions import InvalidInputError, StateError
@@ -40,7 +41,7 @@ class TableRows:
 
 @dataclass(frozen=True)
 class Schema:
-    """Which columns are features (each "number" or "text"), label, id, weight, the metric's and `together`,
+    """Which columns are features (each "number" or "text"), label, id, weight, the metric's and `groups`,
     which names what rows belong together.
 
     `columns` maps the name that the metric or the decision uses to the file's column.
@@ -52,8 +53,8 @@ class Schema:
     id: str | None
     sample_weight: str | None
     columns: dict[str, str]
-    text_columns: list[str] = field(default_factory=list)  # of the metric's and `together`, in training
-    together: str | None = None
+    text_columns: list[str] = field(default_factory=list)  # of the metric's and `groups`, in training
+    groups: str | None = None
     separator: str | None = None  # of text tables, where it was told; else it is found in each
     categories: dict[str, list[str]] = field(default_factory=dict)  # of the features that are texts
 
@@ -64,10 +65,10 @@ class Schema:
         labels: bool = True,
         ids: bool = True,
         columns: Sequence[str] | None = None,
-        together: bool = False,
+        groups: bool = False,
         separator: str | None = None,
     ) -> TableRows:
-        """The rows of a file; `labels`, `ids` and `together`: whether it must hold them (rows without ids
+        """The rows of a file; `labels`, `ids` and `groups`: whether it must hold them (rows without ids
         have numbers), `columns`: those of the metric that it must hold (None: all; those that are there are
         taken), `separator`: of its columns, where it is not as the schema has it."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
@@ -75,7 +76,7 @@ class Schema:
         texts += [self.label] if self.label_kind == "text" else []
         alone = self.id not in self.features and self.id not in self.columns.values()
         frame = read_table(path, texts, ids=self.id if alone else None, separator=separator or self.separator)
-        return self.rows(frame, path, labels=labels, ids=ids, columns=columns, together=together)
+        return self.rows(frame, path, labels=labels, ids=ids, columns=columns, groups=groups)
 
     def rows(
         self,
@@ -85,12 +86,12 @@ class Schema:
         labels: bool = True,
         ids: bool = True,
         columns: Sequence[str] | None = None,
-        together: bool = False,
+        groups: bool = False,
     ) -> TableRows:
         """As `read`, for a data frame that was read from the file."""
         needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id and ids else [])]
         needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
-        needed += [self.together] if self.together and together else []
+        needed += [self.groups] if self.groups and groups else []
         _check_there(frame, needed, path)
         id_column = self.id if self.id in frame else None
         weight = self.sample_weight if self.sample_weight in frame else None
@@ -102,12 +103,12 @@ class Schema:
             None if weight is None else _as_number(frame[weight], path).to_numpy(dtype=np.float64),
             {n: self._column(frame[column]) for n, column in self.columns.items() if column in frame},
             frame,
-            self._column(frame[self.together]) if self.together and together else None,
+            self._column(frame[self.groups]) if self.groups and groups else None,
         )
 
     def unknown(self, frame: Any) -> list[str]:
         """Columns of a file that have no role."""
-        special = (self.label, self.id, self.sample_weight, self.together)
+        special = (self.label, self.id, self.sample_weight, self.groups)
         known = {*self.features, *special, *self.columns.values()}
         return [name for name in frame.columns if name not in known]
 
@@ -129,7 +130,7 @@ class Schema:
     def from_state(cls, state: State) -> Self:
         made = cls(**state)
         texts = [*made.features, *made.columns, *made.columns.values(), *made.text_columns, made.label]
-        texts += [name for name in (made.id, made.sample_weight, made.together) if name is not None]
+        texts += [name for name in (made.id, made.sample_weight, made.groups) if name is not None]
         kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
         if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
             raise StateError("its schema must name columns by texts, and features as number or text.")
@@ -148,49 +149,51 @@ class Schema:
         return type(frame)(columns, index=frame.index)
 
 
-def learn_schema(
-    frame: Any,
-    path: Path,
-    *,
-    label: str,
-    features: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    id_column: str | None = None,
-    sample_weight: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    together: str | None = None,
-    separator: str | None = None,
-) -> Schema:
-    """The schema of a training file; without `features`, all columns that are for nothing else."""
-    of_metric = dict(columns or {})
-    special = [name for name in (label, id_column, sample_weight, together) if name is not None]
-    _check_there(frame, [*special, *features, *drop], path)
-    if id_column in _WRITTEN or str(id_column).startswith("probability_"):
+@dataclass(frozen=True)
+class Roles:
+    """What columns of the training file are for, as the user says; without `features`, all others are."""
+
+    label: str
+    id: str | None = None
+    sample_weight: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # name for the metric → column
+    groups: str | None = None
+    features: Sequence[str] = ()
+    drop: Sequence[str] = ()
+
+    def features_of(self, frame: Any, path: Path) -> list[str]:
+        """The columns that are features; raise where roles and columns do not fit."""
+        special = (self.label, self.id, self.sample_weight, self.groups)
+        named = [name for name in special if name is not None]
+        _check_there(frame, [*named, *self.features, *self.drop], path)
+        others = {*self.drop} if self.features else {*named, *self.drop, *self.columns.values()}
+        chosen = [name for name in self.features or frame.columns if name not in others]
+        if self.label in chosen:
+            raise InvalidInputError(f"the label {self.label!r} is among the features; leave it out of them.")
+        if not chosen:
+            raise InvalidInputError(f"{path} has no column left for a feature: {sorted(frame.columns)}.")
+        return chosen
+
+
+def learn_schema(frame: Any, path: Path, roles: Roles, separator: str | None = None) -> Schema:
+    """The schema of a training file."""
+    features = roles.features_of(frame, path)
+    if roles.id in _WRITTEN or str(roles.id).startswith("probability_"):
         raise InvalidInputError(
-            f"--id {id_column}: the files that come out have a column {id_column!r} of their own beside the "
+            f"--id {roles.id}: the files that come out have a column {roles.id!r} of their own beside the "
             "ids. Give the column of ids another name in your files, or leave out --id."
         )
-    if features:
-        chosen = [name for name in features if name not in drop]
-    else:
-        chosen = [name for name in frame.columns if name not in {*special, *drop, *of_metric.values()}]
-    if label in chosen:
-        raise InvalidInputError(f"the label {label!r} is among the features; leave it out of them.")
-    if not chosen:
-        raise InvalidInputError(f"{path} has no column left for a feature: {sorted(frame.columns)}.")
-    kinds = {name: "text" if _kind(frame[name], path) == "text" else "number" for name in chosen}
-    may_be_texts = [*of_metric.values(), *([together] if together else [])]
-    texts = [name for name in may_be_texts if name in frame and _is_text(frame[name])]
-    label_kind = _kind(frame[label], path)
+    kinds = {name: "text" if _kind(frame[name], path) == "text" else "number" for name in features}
+    may_be_texts = [*roles.columns.values(), *([roles.groups] if roles.groups else [])]
     return Schema(
         kinds,
-        label,
-        label_kind,
-        id_column,
-        sample_weight,
-        of_metric,
-        texts,
-        together,
+        roles.label,
+        _kind(frame[roles.label], path),
+        roles.id,
+        roles.sample_weight,
+        dict(roles.columns),
+        [name for name in may_be_texts if name in frame and _is_text(frame[name])],
+        roles.groups,
         separator,
         _categories(frame, [name for name, kind in kinds.items() if kind == "text"]),
     )
@@ -233,19 +236,11 @@ def _check_there(frame: Any, names: Sequence[str], path: Path) -> None:
         hint = ""
         if len(there) == 1:
             hint = " Say with --separator what separates its columns."
-        elif all(_looks_like_a_number(name) for name in there):
+        elif all(reads_as_number(name) for name in there):
             hint = " Its first line must hold the names of the columns."
         raise InvalidInputError(
             f"{path} has no column {', '.join(map(repr, missing))}; it has {shown}.{hint}"
         )
-
-
-def _looks_like_a_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _kind(series: Any, path: Path) -> str:

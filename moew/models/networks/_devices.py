@@ -80,8 +80,3 @@ def memory_bytes(device: Any) -> float:
     if device.platform == "cpu":
         return machine_bytes()
     return float((device.memory_stats() or {}).get("bytes_limit", float("inf")))
-
-
-def name_of_device(device: str | None) -> str:
-    """The name of the chosen device, such as "cpu" or "NVIDIA H200"."""
-    return str(choose_devices(device)[0].device_kind)

@@ -10,19 +10,26 @@ cores better than one larger program does. Several devices take turns.
 
 from __future__ import annotations
 
-import gc
+import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from threading import Lock
 
 import joblib
 import numpy as np
 
 from moew.models._shared import BATCH_SEED
-from moew.models.networks._devices import NETWORKS_AT_ONCE as NETWORKS_AT_ONCE
 from moew.models.networks._devices import choose_devices, groups_at_once, networks_at_once
-from moew.models.networks._engine import pick, prepare_rows, refuse_after_fork, stack, train_on
-from moew.models.networks._initial import initial_layers
+from moew.models.networks._engine import (
+    initial_layers,
+    pick,
+    prepare_rows,
+    refuse_after_fork,
+    stack,
+    train_on,
+)
 from moew.models.networks._spec import Layers, NetworkSpec
 from moew.types import FloatArray
 
@@ -72,15 +79,6 @@ def train_weightings(
         on_device.clear()  # a thread may refer to `train` a moment longer, but not to the rows
 
 
-def let_go_of_rows() -> None:
-    """Free rows that nothing refers to any more.
-
-    JAX uses NumPy arrays without a copy, and releases one it no longer needs only at its next call or at a
-    garbage collection. The rows of the next batch are encoded before that, so both would be in memory.
-    """
-    gc.collect(0)
-
-
 def _in_turns(
     train: Callable[[int], list[Layers]], n_groups: int, n_devices: int, workers: int
 ) -> Iterator[list[Layers]]:
@@ -102,3 +100,35 @@ def _in_turns(
 def _threads(device: int, workers: int) -> ThreadPoolExecutor:
     """Threads that are kept: the C library gives each new one its own memory, and never frees it."""
     return ThreadPoolExecutor(workers, f"moew-networks-{device}")
+
+
+# Not the candidate's seed: the start must be the same whatever is trained with a candidate.
+UNIFORM_SEED = 0
+_KEPT = 32  # enough for the folds of a splitter; a network is small beside the rows it was trained on
+
+_known: OrderedDict[tuple[NetworkSpec, str | None, bytes], Layers] = OrderedDict()
+_lock = Lock()
+
+
+def uniform_layers(spec: NetworkSpec, X: FloatArray, Y: FloatArray, device: str | None) -> Layers:
+    """The network trained for `spec.steps` steps with all weights one on X (n, D) and Y (n, C).
+
+    It depends on the rows and the settings only. Every batch of a search needs the same one, so the last
+    ones are kept, found by a hash of the rows.
+    """
+    refuse_after_fork()
+    key = (spec, device, _digest(X) + _digest(Y))
+    with _lock:  # another thread that needs the same one waits for it
+        if key not in _known:
+            ones = np.ones((1, len(X)))
+            # Always alone in its program, which is cheaper than a group filled up with copies.
+            (_known[key],) = train_weightings(spec, X, Y, ones, [UNIFORM_SEED], device, at_once=1)
+        _known.move_to_end(key)
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+        return _known[key]
+
+
+def _digest(values: FloatArray) -> bytes:
+    shape = repr((values.shape, values.dtype.str)).encode()
+    return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=16, person=b"moew").digest() + shape

@@ -1,18 +1,23 @@
-"""The forward pass of R × K networks, with the derivatives of its products. Arrays are feature-major.
+"""The forward pass of R × K networks and their losses, and that of one fitted network in NumPy.
 
-With (R, K, features, rows of the mini-batch) the first layer of all K networks is one matrix product, and no
-activation is ever transposed.
+Arrays of the R × K networks are feature-major: with (R, K, features, rows of the mini-batch) the first layer
+of all K networks is one matrix product, and no activation is ever transposed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from scipy.special import expit
+
+from moew.models.networks._spec import ACTIVATION, Float32Array, ReconstructionLoss
+from moew.types import FloatArray
 
 Parameters = tuple[tuple[Any, Any], ...]  # W (R, K, out, in), b (R, K, out) for each layer
 
@@ -101,3 +106,82 @@ def _layer_product_backward(products: Products, kept: _Kept, g: jax.Array) -> _K
 
 
 _layer_product.defvjp(_layer_product_forward, _layer_product_backward)
+
+
+def row_losses(loss: str | ReconstructionLoss, out: jax.Array, y: jax.Array) -> jax.Array:
+    """Losses (R, K, b) of linear outputs (R, K, C, b) against targets (R, C, b).
+
+    Targets are numbers for "squared", 0/1 for all others: one column for two classes, one-hot for more.
+    """
+    y = y[:, None]
+    if isinstance(loss, ReconstructionLoss):
+        return _reconstruction(loss, out, y)
+    if loss == "squared":
+        return jnp.sum((out - y) ** 2, axis=2)
+    if loss == "hinge":
+        return jnp.sum(hinge(out, y), axis=2)
+    if loss == "sigmoid_cross_entropy" or out.shape[2] == 1:
+        return jnp.sum(sigmoid_cross_entropy(out, y), axis=2)
+    return _softmax_cross_entropy(out, y)
+
+
+def hinge(out: jax.Array, y: jax.Array) -> jax.Array:
+    """Hinge loss of each output, for targets 0/1."""
+    return jax.nn.relu(1.0 - (2.0 * y - 1.0) * out)
+
+
+def sigmoid_cross_entropy(out: jax.Array, y: jax.Array) -> jax.Array:
+    """Cross-entropy of each output with its own sigmoid, for targets 0/1."""
+    # log(1 + exp(out)) − y·out, in the form that cannot overflow
+    return jax.nn.relu(out) - y * out + jnp.log1p(jnp.exp(-jnp.abs(out)))
+
+
+def _softmax_cross_entropy(out: jax.Array, y: jax.Array) -> jax.Array:
+    """−Σ y log softmax(out): 0 for a row whose one-hot is all zeros (a missing category)."""
+    return -jnp.sum(y * jax.nn.log_softmax(out, axis=2), axis=2)
+
+
+def _reconstruction(loss: ReconstructionLoss, out: jax.Array, y: jax.Array) -> jax.Array:
+    """The autoencoder's loss (Section 3.2, not numbered there): a weighted sum over the blocks of columns."""
+    total = jnp.zeros((*out.shape[:2], out.shape[3]), dtype=out.dtype)
+    for columns, one in ((loss.numeric, lambda o, t: (o - t) ** 2), (loss.binary, hinge)):
+        if columns:
+            where = np.array([column for column, _ in columns])
+            weights = np.array([weight for _, weight in columns], dtype=np.float32)
+            total += jnp.sum(weights[:, None] * one(out[:, :, where], y[:, :, where]), axis=2)
+    for start, stop, weight in loss.categorical:
+        total += weight * _softmax_cross_entropy(out[:, :, start:stop], y[:, :, start:stop])
+    return total
+
+
+_ROWS_AT_ONCE = 65_536  # bounds the memory of the hidden layers of a prediction
+_IN_NUMPY: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "sigmoid": expit,
+    "tanh": np.tanh,
+    "relu": lambda values: np.maximum(values, 0.0),
+    "identity": lambda values: values,
+}
+
+
+def run_layers(
+    layers: Sequence[tuple[Float32Array, Float32Array]],
+    activation: str,
+    inputs: FloatArray,
+    *,
+    linear_end: bool,
+) -> FloatArray:
+    """Values (n, out) of the last of one network's layers; `linear_end` leaves its activation out.
+
+    In NumPy, which is faster than JAX on small inputs, and in float64, so that a row's prediction does not
+    depend on the rows beside it beyond the 15th digit.
+    """
+    ACTIVATION.check("activation", activation)
+    chunks = []
+    for start in range(0, max(len(inputs), 1), _ROWS_AT_ONCE):
+        values: FloatArray = np.asarray(inputs[start : start + _ROWS_AT_ONCE], dtype=np.float64)
+        for depth, (W, b) in enumerate(layers):
+            values = values @ W.T.astype(np.float64) + b
+            if depth < len(layers) - 1 or not linear_end:
+                values = _IN_NUMPY[activation](values)
+        chunks.append(values)
+    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)

@@ -11,9 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from moew.models.networks import _adam
-from moew.models.networks._layers import Parameters, Products, outputs
-from moew.models.networks._losses import row_losses
-from moew.weighting._normalise import mini_batch_divisor
+from moew.models.networks._layers import Parameters, Products, outputs, row_losses
+from moew.weighting import mini_batch_divisor
 
 
 class Recipe(NamedTuple):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moew._util.checks import COUNT, POSITIVE, Wanted, check_parameters
+from moew._util.numbers import is_number
 from moew.exceptions import InvalidInputError
 
 Float32Array = NDArray[np.float32]
@@ -17,6 +19,19 @@ Layers = list[tuple[Float32Array, Float32Array]]  # of one network: W (out, in),
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
 LOSSES = ("logistic", "softmax", "sigmoid_cross_entropy", "hinge", "squared")
 PRECISIONS = ("float32", "tf32", "bfloat16")
+
+ACTIVATION = Wanted(f"must be one of {ACTIVATIONS}", ACTIVATIONS.__contains__)
+_LOSS = Wanted(f"must be one of {LOSSES}", lambda loss: not isinstance(loss, str) or loss in LOSSES)
+_BATCH_SIZE = Wanted("must be 1 or more, or None for all rows", COUNT.or_none().fits)
+_PENALTY = Wanted("must be a number of 0 or more", lambda value: is_number(value) and value >= 0)
+_PRECISION = Wanted(f"must be one of {PRECISIONS}", PRECISIONS.__contains__)
+_WARM_START = Wanted(
+    "must be False or 'uniform'",
+    lambda value: value is False or (isinstance(value, str) and value == "uniform"),
+)
+_WARM_STEPS = Wanted(
+    "must be a whole number of 1 or more, or None for a fifth of steps", COUNT.or_none().fits
+)
 
 
 @dataclass(frozen=True)
@@ -44,17 +59,13 @@ class EarlyStopping:
     check_every: int = 100
 
     def __post_init__(self) -> None:
-        if isinstance(self.share, bool) or not (_is_number(self.share) and 0 < self.share < 1):
+        if not (is_number(self.share) and 0 < self.share < 1):
             raise InvalidInputError(
                 "early_stopping must be False, or the share of the rows to hold out, above 0 and below 1, "
                 f"such as 0.1; got {self.share!r}.",
                 argument="early_stopping",
             )
-        for name in ("patience", "check_every"):
-            if not is_count(getattr(self, name), 1):
-                raise InvalidInputError(
-                    f"{name} must be a whole number of 1 or more, got {getattr(self, name)!r}.", argument=name
-                )
+        check_parameters(self, patience=COUNT, check_every=COUNT)
 
 
 @dataclass(frozen=True)
@@ -77,39 +88,26 @@ class NetworkSpec:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        if len(self.sizes) < 2 or any(not is_count(size, 1) for size in self.sizes):
+        if len(self.sizes) < 2 or not all(map(COUNT.fits, self.sizes)):
             raise InvalidInputError(
                 f"layer sizes must be at least two whole numbers of 1 or more, got {self.sizes!r}."
             )
-        check_activation(self.activation)
-        if isinstance(self.loss, str) and self.loss not in LOSSES:
-            raise InvalidInputError(f"loss must be one of {LOSSES}, got {self.loss!r}.", argument="loss")
-        if not is_count(self.steps, 1):
-            raise InvalidInputError(
-                f"steps must be a whole number of 1 or more, got {self.steps!r}.", argument="steps"
-            )
-        if self.batch_size is not None and not is_count(self.batch_size, 1):
-            raise InvalidInputError(
-                f"batch_size must be 1 or more, or None for all rows; got {self.batch_size!r}.",
-                argument="batch_size",
-            )
-        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InvalidInputError(
-                f"learning_rate must be a positive number, got {self.learning_rate!r}.",
-                argument="learning_rate",
-            )
-        if not (_is_number(self.l2) and 0 <= self.l2 < np.inf):
-            raise InvalidInputError(f"l2 must be a number of 0 or more, got {self.l2!r}.", argument="l2")
-        if self.precision not in PRECISIONS:
-            raise InvalidInputError(
-                f"precision must be one of {PRECISIONS}, got {self.precision!r}.", argument="precision"
-            )
+        check_parameters(
+            self,
+            activation=ACTIVATION,
+            loss=_LOSS,
+            steps=COUNT,
+            batch_size=_BATCH_SIZE,
+            learning_rate=POSITIVE,
+            l2=_PENALTY,
+            precision=_PRECISION,
+        )
 
 
 def layer_widths(hidden: Any) -> tuple[int, ...]:
     """The widths of the hidden layers as ints, or an error that shows how to write them."""
     listed = isinstance(hidden, Sequence) or (isinstance(hidden, np.ndarray) and hidden.ndim == 1)
-    if not listed or any(not is_count(width, 1) for width in hidden):
+    if not listed or not all(map(COUNT.fits, hidden)):
         raise InvalidInputError(
             "hidden must hold the width of each hidden layer, whole numbers of 1 or more, such as (20, 10), "
             f"(20,) for one layer or () for none; got {hidden!r}.",
@@ -118,19 +116,7 @@ def layer_widths(hidden: Any) -> tuple[int, ...]:
     return tuple(int(width) for width in hidden)
 
 
-def check_activation(activation: str) -> None:
-    """Raise unless `activation` is a known name."""
-    if activation not in ACTIVATIONS:
-        raise InvalidInputError(
-            f"activation must be one of {ACTIVATIONS}, got {activation!r}.", argument="activation"
-        )
-
-
-def is_count(value: Any, least: int) -> bool:
-    """Whether `value` is a whole number of `least` or more."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return bool(whole and value >= least)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating)
+def check_warm_start(warm_start: Any, warm_steps: Any) -> None:
+    """Raise unless these two settings of a network can be used."""
+    _WARM_START.check("warm_start", warm_start)
+    _WARM_STEPS.check("warm_steps", warm_steps)

@@ -1,0 +1,520 @@
+"""Decision rules for two classes: one threshold of the score, or one for each group of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from moew._util.checks import COLUMN, FRACTION, Wanted, check_parameters, one_of
+from moew._util.numbers import is_number
+from moew._util.state import State, Stateful, has_state
+from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
+from moew.types import BoolArray, Columns, FloatArray, IntArray
+
+FitOn = Literal["train", "validation"]
+Of = Literal["score", "probability"]
+Thresholds = tuple[tuple[Any, float | None], ...]  # (group, its threshold) for each group of rows
+
+ROWS_TO_FIT_ON = one_of("train", "validation")
+SCORE_OR_PROBABILITY = one_of("score", "probability")
+FINITE = Wanted("must be a finite number", is_number)
+NUMBER = Wanted(
+    "must be a number", lambda value: is_number(value) or (isinstance(value, float) and np.isinf(value))
+)
+GREEDY_MOVES = 1000  # of equal rates, as in the authors' script
+
+
+class Rule(Stateful):
+    """Base of the rules, which are frozen records: as they stand there is nothing to fit, and all fields are
+    their state."""
+
+    state_home: ClassVar[str] = "moew.decision"
+    needs_labels: ClassVar[bool] = False
+    may_be_infinite: ClassVar[tuple[str, ...]] = ()  # fields of thresholds: JSON has no infinities
+    of: Of = "score"
+    on: Literal["train", "validation", "each"] | None = None
+
+    @property
+    def fit_on(self) -> FitOn | None:
+        """The rows the rule is fitted on; None if there is nothing to fit."""
+        return None if self.on == "each" else self.on
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The per-row columns the rule needs."""
+        return ()
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The threshold of each group of rows."""
+        return ()
+
+    def fit(self, score: Any, positive: Any, columns: Columns) -> Self:
+        """Return the rule itself; there is nothing to fit."""
+        return self
+
+    def _content(self) -> State:
+        content = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        content |= {name: _to_json(content[name]) for name in self.may_be_infinite}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Rebuild the rule from its state."""
+        known = {field.name: state[field.name] for field in fields(cls)}  # type: ignore[arg-type]
+        known |= {name: _from_json(known[name]) for name in cls.may_be_infinite}
+        known = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+        return cls(**{name: value for name, value in state.items() if name != "kind"} | known)
+
+
+def _to_json(threshold: Any) -> Any:
+    """A threshold, several, or pairs of groups and thresholds; infinite ones as texts that float() reads."""
+    if isinstance(threshold, tuple):
+        return [[t[0], _to_json(t[1])] if isinstance(t, tuple) else _to_json(t) for t in threshold]
+    return threshold if threshold is None or np.isfinite(threshold) else str(float(threshold))
+
+
+def _from_json(threshold: Any) -> Any:
+    if isinstance(threshold, list):
+        return tuple((t[0], float(t[1])) if isinstance(t, list) else float(t) for t in threshold)
+    return None if threshold is None else float(threshold)
+
+
+class OneThreshold(Rule):
+    """Base of the rules with one threshold; `threshold_` is None until fitted."""
+
+    may_be_infinite: ClassVar[tuple[str, ...]] = ("threshold_",)
+    threshold_: float | None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The one threshold, of all rows."""
+        return (("all rows", self.threshold_),)
+
+    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
+        """True (n,) where the score (n,) lies above the threshold."""
+        if self.threshold_ is None:
+            raise InvalidInputError(
+                f"{self!r} has no threshold yet; call fit and use what it returns.", argument="decision"
+            )
+        return check_scores(score) > self.threshold_
+
+
+@has_state
+@dataclass(frozen=True)
+class FixedThreshold(OneThreshold):
+    """Decides positive above a given value of the model's score, or of the positive class's probability.
+
+    The score is the decision function where the model has one (its own threshold is 0).
+    """
+
+    threshold: float = 0.0
+    of: Of = "score"
+
+    may_be_infinite: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        check_parameters(self, threshold=FINITE, of=SCORE_OR_PROBABILITY)
+        if self.of == "probability" and not 0 <= self.threshold <= 1:
+            raise InvalidInputError(
+                f"a threshold of a probability lies between 0 and 1, got {self.threshold!r}; one of the "
+                "model's decision function is ",
+                Argument("decision", f"score={self.threshold!r}"),
+                ".",
+                argument="decision",
+            )
+        make_floats(self, "threshold")
+
+    @property
+    def threshold_(self) -> float:  # type: ignore[override]
+        """The given threshold; nothing is fitted."""
+        return self.threshold
+
+
+@has_state
+@dataclass(frozen=True)
+class MostAccurate(OneThreshold):
+    """Decides by the threshold with the highest accuracy on the rows named by `on`.
+
+    Thresholds lie midway between neighbouring scores, above all or below all, or, with at="edge", on the
+    highest score that is not selected, as in the authors' scripts. Of several that are equally accurate the
+    highest is taken, which decides the fewest rows positive.
+
+    Examples
+    --------
+    >>> rule = MostAccurate().fit(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, False, True, True]), {})
+    >>> rule.threshold_
+    0.5
+    >>> rule.decide(np.array([0.2, 0.7]), {}).tolist()
+    [False, True]
+    """
+
+    on: FitOn = "validation"
+    at: Literal["middle", "edge"] = "middle"
+    threshold_: float | None = None
+
+    needs_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_parameters(self, on=ROWS_TO_FIT_ON, at=one_of("middle", "edge"))
+
+    def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
+        """A fitted copy, from scores (n,) and labels (n,)."""
+        scores = check_some_scores(score)
+        labels = check_positive(positive, len(scores))
+        order = np.argsort(-scores, kind="stable")
+        descending = scores[order]
+        # Correct decisions when the first j rows are positive, up to a constant: +1 for each positive
+        # among them, −1 for each negative. Equal scores cannot be separated.
+        gain = np.concatenate(([0], np.cumsum(np.where(labels[order], 1, -1))))
+        possible = np.concatenate(([True], descending[1:] < descending[:-1], [True]))
+        best = int(np.argmax(np.where(possible, gain, np.iinfo(gain.dtype).min)))
+        place = threshold_selecting if self.at == "middle" else threshold_at_edge
+        return replace(self, threshold_=place(descending, best))
+
+
+@has_state
+@dataclass(frozen=True)
+class ShareSelected(OneThreshold):
+    """Decides positive for the highest-scoring `share` of the rows.
+
+    on="validation" (the paper's spam) or "train": a threshold midway between the scores on either side of
+    the share in those rows. Equal scores are decided alike, so the share is the nearest possible one, and at
+    least one row is always selected: a model with the same score for all rows selects everything.
+    on="each": that share of each set the rule is applied to, by rank, so that it is exact; of equal scores
+    the earlier rows are taken. The share is rounded to the nearest number of rows, at least one.
+    """
+
+    share: float
+    on: Literal["train", "validation", "each"] = "validation"
+    threshold_: float | None = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self, share=FRACTION, on=one_of("validation", "train", "each"))
+        make_floats(self, "share")
+
+    def fit(self, score: FloatArray, positive: BoolArray | None, columns: Columns) -> Self:
+        """A fitted copy, from scores (n,); labels are not used."""
+        if self.on == "each":
+            return self
+        descending = np.sort(check_some_scores(score))[::-1]
+        cut = nearest_cut(descending[1:] < descending[:-1], count_of_share(self.share, len(descending)))
+        return replace(self, threshold_=threshold_selecting(descending, cut))
+
+    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
+        """True (n,) where the positive class is decided."""
+        if self.on != "each":
+            return super().decide(score, columns)
+        scores = check_scores(score)
+        decided = np.zeros(len(scores), dtype=np.bool_)
+        best_first = np.argsort(-scores, kind="stable")
+        decided[best_first[: count_of_share(self.share, len(scores))]] = True
+        return decided
+
+
+@has_state
+@dataclass(frozen=True)
+class RecallReached(OneThreshold):
+    """Decides by the highest threshold that at least the share `recall` of the positive rows lies above.
+
+    It lies midway between the lowest score needed and the next lower one of any row.
+    """
+
+    recall: float
+    on: FitOn = "validation"
+    threshold_: float | None = None
+
+    needs_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_parameters(self, recall=FRACTION, on=ROWS_TO_FIT_ON)
+        make_floats(self, "recall")
+
+    def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
+        """A fitted copy, from scores (n,) and labels (n,)."""
+        scores = check_some_scores(score)
+        of_positives = np.sort(scores[check_positive(positive, len(scores))])[::-1]
+        if not len(of_positives):
+            raise UndefinedMetricError(
+                f"a recall of {self.recall:g} has no threshold: none of the {len(scores)} rows that the "
+                "rule is fitted on (",
+                Argument("on", self.on),
+                ") is positive.",
+                argument="decision",
+            )
+        recall_at = np.arange(1, len(of_positives) + 1) / len(of_positives)
+        lowest_needed = of_positives[np.searchsorted(recall_at, self.recall)]
+        descending = np.sort(scores)[::-1]
+        count = int(np.count_nonzero(scores >= lowest_needed))
+        return replace(self, threshold_=threshold_selecting(descending, count))
+
+
+@has_state
+@dataclass(frozen=True)
+class EqualFalsePositiveRates(Rule):
+    """Decides by one threshold for each group, so that all groups have the same false-positive rate.
+
+    The share `coverage` of all rows is decided positive (the paper's post-shift, Section 5.2).
+
+    method="exact": one rate t is common to all groups. A group with N negatives selects its j-th highest
+    negative at t = j / (N + 1), and the m positives between two neighbouring negatives at equal steps
+    between them. So only ranks count, and an increasing function of the scores gives the same decisions.
+    The rows with the lowest t, up to the coverage, are positive. Without equal scores the coverage is exact
+    to the nearest row, and the rates of any two groups differ by at most one negative of the smaller one.
+
+    method="greedy": what the authors' script does. Each group starts at its own highest-scoring share,
+    rounded down; then, 1,000 times, one row more is selected in the group with the lowest rate and one row
+    less in the group with the highest. A threshold is the highest score of its group that is not selected;
+    with "exact" it lies midway between the scores that it separates.
+
+    The column named by `group` says which group a row belongs to; in `fit` a group without negatives has no
+    rate and is an error.
+    """
+
+    coverage: float
+    on: Literal["train", "validation"] = "train"
+    group: str = "group"
+    method: Literal["exact", "greedy"] = "exact"
+    groups_: tuple[Any, ...] | None = None
+    thresholds_: tuple[float, ...] | None = None
+
+    needs_labels: ClassVar[bool] = True
+    may_be_infinite: ClassVar[tuple[str, ...]] = ("thresholds_",)
+
+    def __post_init__(self) -> None:
+        check_parameters(
+            self, coverage=FRACTION, on=ROWS_TO_FIT_ON, method=one_of("exact", "greedy"), group=COLUMN
+        )
+        make_floats(self, "coverage")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of groups."""
+        return (self.group,)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The threshold of each group."""
+        if self.groups_ is None or self.thresholds_ is None:
+            return ()
+        return tuple(zip(self.groups_, self.thresholds_, strict=True))
+
+    def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
+        """A fitted copy, from scores (n,), labels (n,) and the column of groups (n,)."""
+        scores = check_some_scores(score)
+        labels = check_positive(positive, len(scores))
+        names, codes = groups_of_rows(columns, self.group, len(scores))
+        negatives = np.bincount(codes[~labels], minlength=len(names))
+        if empty := [names[g] for g in np.flatnonzero(negatives == 0)]:
+            raise UndefinedMetricError(
+                f"no false-positive rate for {_listed(empty)} of column {self.group!r}: no negative rows "
+                "among those the rule is fitted on (",
+                Argument("on", self.on),
+                "). Merge small groups or leave them out.",
+                argument="columns",
+            )
+        rows = [np.flatnonzero(codes == g) for g in range(len(names))]
+        rows = [r[np.argsort(-scores[r], kind="stable")] for r in rows]  # best score first
+        exact = self.method == "exact"
+        find, place = (_counts_exact, threshold_selecting) if exact else (_counts_greedy, threshold_at_edge)
+        counts = find([scores[r] for r in rows], [~labels[r] for r in rows], self.coverage)
+        thresholds = [place(scores[r], m) for r, m in zip(rows, counts, strict=True)]
+        return replace(self, groups_=tuple(names), thresholds_=tuple(thresholds))
+
+    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
+        """True (n,) where the positive class is decided, by the threshold of the row's group."""
+        if self.groups_ is None or self.thresholds_ is None:
+            raise InvalidInputError(
+                f"{self!r} has no thresholds yet; call fit and use what it returns.", argument="decision"
+            )
+        scores = check_scores(score)
+        names, codes = groups_of_rows(columns, self.group, len(scores))
+        known = dict(self.thresholds)
+        if unseen := [name for name in names if name not in known]:
+            raise InvalidInputError(
+                f"{_listed(unseen)} of column {self.group!r} had no rows when the rule was fitted, so there "
+                f"is no threshold for it; known groups are {list(self.groups_)!r}.",
+                argument="columns",
+            )
+        return scores > np.array([known[name] for name in names], dtype=np.float64)[codes]
+
+
+def _counts_exact(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
+    """The number of rows to select in each group; each group's scores are in descending order."""
+    entry = np.concatenate([_entry_rates(s, n) for s, n in zip(scores, negative, strict=True)])
+    codes = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
+    # Rows of different groups with the same rate may be separated, equal scores of one group may not.
+    order = np.lexsort((codes, entry))
+    parted = (np.diff(entry[order]) > 0) | (np.diff(codes[order]) != 0)
+    cut = nearest_cut(parted, count_of_share(coverage, len(entry)))
+    return [int(m) for m in np.bincount(codes[order[:cut]], minlength=len(scores))]
+
+
+def _entry_rates(scores: FloatArray, negative: BoolArray) -> FloatArray:
+    """The common rate t (n,) above which each row of one group is selected; best scores first."""
+    ascending_negatives = scores[negative][::-1]
+    n_negatives = len(ascending_negatives)
+    # Negatives at or above each score; the row lies in the gap below that many of them.
+    above = n_negatives - np.searchsorted(ascending_negatives, scores, side="left")
+    in_gap = ~np.isin(scores, ascending_negatives)
+    levels, level = np.unique(-scores[in_gap], return_inverse=True)  # equal scores share a level
+    gap_of_level = np.empty(len(levels), dtype=np.intp)
+    gap_of_level[level] = above[in_gap]
+    levels_in_gap = np.bincount(gap_of_level, minlength=n_negatives + 1)
+    first_level = np.cumsum(levels_in_gap) - levels_in_gap
+    place = np.arange(len(levels)) - first_level[gap_of_level] + 1  # 1 … m within its gap
+    rate = above.astype(np.float64)
+    rate[in_gap] += (place / (levels_in_gap[gap_of_level] + 1))[level]
+    return rate / (n_negatives + 1)
+
+
+def _counts_greedy(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
+    """The authors' way: see the class."""
+    sizes = [len(s) for s in scores]
+    # rate[g][m]: the false-positive rate of group g when its m best rows are selected.
+    rate = [np.concatenate(([0.0], np.cumsum(n) / np.sum(n))).tolist() for n in negative]
+    counts = [int(coverage * size) for size in sizes]
+    groups = range(len(sizes))
+    moves_left = GREEDY_MOVES
+    met: dict[tuple[int, ...], int] = {}  # counts, and how many moves were left when they first occurred
+    while moves_left:
+        first = met.setdefault(tuple(counts), moves_left)
+        if first != moves_left:  # the counts go in a circle: whole rounds change nothing
+            moves_left %= first - moves_left
+            if not moves_left:
+                break
+        lowest = min(groups, key=lambda g: rate[g][counts[g]])
+        highest = max(groups, key=lambda g: rate[g][counts[g]])
+        if lowest == highest:
+            break  # all rates are equal
+        counts[lowest] = min(counts[lowest] + 1, sizes[lowest])
+        counts[highest] = max(counts[highest] - 1, 0)
+        moves_left -= 1
+    return counts
+
+
+def _listed(names: Sequence[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return f"group {shown}" if len(names) == 1 else f"groups {shown}"
+
+
+def make_floats(rule: Rule, *names: str) -> None:
+    """Make plain floats of the fields of these names."""
+    for name in names:
+        object.__setattr__(rule, name, float(getattr(rule, name)))
+
+
+def as_numbers(scores: Any) -> FloatArray:
+    """The scores as float64; raise unless they are numbers."""
+    try:
+        return np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"scores must be numbers: {error}.") from error
+
+
+def check_scores(score: Any) -> FloatArray:
+    """The scores (n,) as float64; raise unless they are finite numbers in one dimension."""
+    scores = as_numbers(score)
+    if scores.ndim != 1:
+        raise InvalidInputError(f"scores must have one dimension (rows), got shape {scores.shape}.")
+    if bad := int((~np.isfinite(scores)).sum()):
+        raise InvalidInputError(
+            f"{bad} of {len(scores)} scores are NaN or infinite, so no decision can be made; "
+            "the model has probably diverged."
+        )
+    return scores
+
+
+def check_some_scores(score: Any) -> FloatArray:
+    """As `check_scores`, and raise where there are no rows to fit on."""
+    scores = check_scores(score)
+    if not len(scores):
+        raise InvalidInputError("a decision rule cannot be fitted on no rows.")
+    return scores
+
+
+def check_positive(positive: Any, n_rows: int) -> BoolArray:
+    """The labels (n,) as booleans; raise unless they are booleans (or 0 and 1), one for each score."""
+    labels = np.asarray(positive)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(
+            f"positive must have the shape of the scores ({n_rows},), got {labels.shape}."
+        )
+    if labels.dtype != np.bool_:
+        if labels.dtype.kind not in "iuf" or not np.isin(labels, (0, 1)).all():
+            raise InvalidInputError("positive must be True or False for each row; compare y with the label.")
+        labels = labels.astype(np.bool_)
+    return labels
+
+
+def threshold_between(low: float, high: float) -> float:
+    """A threshold that `high` lies strictly above and `low` does not: their midpoint where floats allow."""
+    middle = low / 2 + high / 2  # halves first: the sum of two large scores may overflow
+    return middle if low <= middle < high else low
+
+
+def threshold_at_edge(descending: FloatArray, count: int) -> float:
+    """The highest score (n,), sorted downwards, that is not among the first `count`; −inf where all are."""
+    return float(descending[count]) if count < len(descending) else float("-inf")
+
+
+def threshold_selecting(descending: FloatArray, count: int) -> float:
+    """The threshold that selects the first `count` of the scores (n,), which are in descending order.
+
+    It is +inf for none and −inf for all, so that it selects none or all of any new rows, too.
+    """
+    if count <= 0:
+        return float("inf")
+    if count >= len(descending):
+        return float("-inf")
+    return threshold_between(float(descending[count]), float(descending[count - 1]))
+
+
+def count_of_share(share: float, n_rows: int) -> int:
+    """The number of rows in a `share` of `n_rows`, rounded to the nearest (halves up), at least one."""
+    return min(n_rows, max(1, int(np.floor(share * n_rows + 0.5))))
+
+
+def nearest_cut(is_cut: BoolArray, count: int) -> int:
+    """The number of first rows nearest to `count` after which sorted rows may be cut, the lower in a tie.
+
+    `is_cut` (n−1,): whether rows i and i+1 may be separated; after all n rows a cut is always possible.
+    """
+    cuts: IntArray = np.append(np.flatnonzero(is_cut) + 1, len(is_cut) + 1)
+    return int(cuts[np.argmin(np.abs(cuts - count))])
+
+
+def groups_of_rows(columns: Columns, column: str, n_rows: int) -> tuple[list[Any], IntArray]:
+    """The groups that occur in a column, in a fixed order, and the index (n,) of each row's group."""
+    if column not in columns:
+        raise InvalidInputError(
+            f"the decision needs the column {column!r}, but got {sorted(columns)!r}.",
+            InPython(
+                f" Take it from a column of X (a data frame with a column named {column!r}) or pass "
+                f"it: predict(X, columns={{{column!r}: …}}), and in fit as columns={{…}} and "
+                f"validation=Rows(…, columns={{…}})."
+            ),
+            argument="columns",
+        )
+    values = np.asarray(columns[column])
+    if values.shape != (n_rows,):
+        raise InvalidInputError(
+            f"column {column!r} must have one group for each of {n_rows} rows, got shape {values.shape}.",
+            argument="columns",
+        )
+    if values.dtype.kind in "biuU":
+        names, codes = np.unique(values, return_inverse=True)
+        return names.tolist(), codes
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values.tolist()]
+    distinct = set(plain)
+    if bad := [v for v in distinct if not isinstance(v, bool | int | float | str) or v != v]:
+        raise InvalidInputError(
+            f"column {column!r} must hold numbers or strings as groups, none missing, got {bad[0]!r}.",
+            argument="columns",
+        )
+    ordered = sorted(distinct, key=lambda v: (type(v).__name__, v))
+    place = {name: code for code, name in enumerate(ordered)}
+    return ordered, np.array([place[v] for v in plain], dtype=np.intp)

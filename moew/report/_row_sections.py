@@ -1,0 +1,366 @@
+"""Sections on rows: how the selected model decides, which decisions change, who gains and who pays, and
+which rows count more. Where no weights are learned, one sentence says so, and errors by class stand alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from moew._util.numbers import count, number, percent
+from moew.inspection import ChangedDecisions, ThresholdCurve
+from moew.report import _charts as charts
+from moew.report._markup import beside, figure, pairs, paragraphs, section, small, table
+from moew.report._record import Decision, Labels, Probabilities, Report
+from moew.report._words import without_weights
+from moew.search import CONSTANT
+
+_FAR = 0.05  # a Brier score that calibration lowers by this share was worth calibrating
+_MOST_CLASSES = 10  # of a matrix; of more the most frequent changes are listed
+_MOST_CHANGES = 15
+_PICTURES = 6  # columns whose slices are drawn; the table has the others
+_TUNED = "Tuned for the metric on the evaluation rows:"
+
+
+def decision(report: Report) -> str:
+    """How the selected model decides, in words and with its thresholds or offsets."""
+    rule = report.decision
+    shown = ""
+    if rule.kind == "thresholds":
+        words, shown = _thresholds(rule)
+    elif rule.kind == "own":
+        words = "The model's own predict decides; no threshold was set."
+    elif rule.kind == "constant":
+        decided = f"decided “{rule.constant}”"
+        what = f"predicted {number(rule.constant)}" if report.task == "regression" else decided
+        words = f"Every row is {what}; the model is not asked."
+    elif rule.kind == "adjusted":
+        words = _adjusted(rule)
+    else:
+        words = (
+            f"{_TUNED} a row gets the class with the highest sum of score and offset. The higher a class's "
+            "offset above the others', the more rows get it than by the model alone."
+        )
+        rows = [[entry["class"], entry["offset"]] for entry in rule.offsets]
+        shown = table("offsets-table", "Offsets of the classes", ["class", "offset"], rows)
+    return section("decision", "Decision", paragraphs(words) + shown)
+
+
+def _adjusted(rule: Decision) -> str:
+    if rule.offset == 0 and rule.factor == 1:
+        return "Tuning found nothing better than the model's own predictions, which stay as they are."
+    factor = number(rule.factor)
+    linear = f"{number(rule.offset)} + {factor} · ŷ"
+    how = f"{number(math.exp(rule.offset))} · ŷ^{factor}" if rule.log else linear
+    return f"{_TUNED} where the model predicts ŷ, the prediction is {how}."
+
+
+def _thresholds(rule: Decision) -> tuple[str, str]:
+    """What the thresholds are, in words, and their table."""
+    if rule.tuned and rule.by is None:
+        return _tuned_threshold(rule), ""
+    rows = [[entry["group"], entry["threshold"]] for entry in rule.thresholds]
+    heads = [rule.by or "rows", "threshold"]
+    shown = table("thresholds-table", "Decision thresholds", heads, rows)
+    if rule.tuned:
+        return (
+            f"{_TUNED} a row is decided “{rule.positive}” where its score lies above the threshold of its "
+            f"{rule.by}; the model itself would take {number(rule.own)} for all."
+        ), shown
+    fitted = {"train": "fitted on the training rows", "validation": "fitted on the evaluation rows"}
+    how = fitted.get(rule.fit_on or "", "not fitted")
+    where = f"where its {rule.of} lies above the threshold."
+    words = f"{rule.rule}, {how}. A row is decided “{rule.positive}” {where}"
+    if rows[0][1] is None:
+        return f"{words} It is set anew for each set of rows.", ""
+    return words, shown
+
+
+def _tuned_threshold(rule: Decision) -> str:
+    threshold, own = rule.thresholds[0]["threshold"], rule.own or 0.0
+    if threshold is None or isinstance(threshold, str):
+        which = "every" if str(threshold).startswith("-") else "no"
+        return f"{_TUNED} {which} row is decided “{rule.positive}”."
+    if threshold == own:
+        return f"Tuning found nothing better than the model's own threshold, {number(own)}."
+    than = "more" if threshold < own else "fewer"
+    return (
+        f"{_TUNED} a row is decided “{rule.positive}” where its score lies above {number(threshold)}, where "
+        f"the model itself would take {number(own)}; so {than} rows are."
+    )
+
+
+def thresholds(report: Report) -> str:
+    """The metric over the threshold."""
+    found, metric = report.threshold_curve, report.metric
+    if found is None:
+        return ""
+    drawn = [
+        figure(
+            charts.threshold(one, metric.name, place),
+            f"{metric.name} on {one.n_rows:,} {one.rows}; {metric.better} is better. "
+            + _where_it_is(one, found.positive),
+        )
+        for place, one in enumerate(found.curves)
+    ]
+    words = (
+        "A flat curve around the star means that the exact threshold hardly counts, a sharp peak that it "
+        "does, and that it may lie elsewhere on other rows."
+    )
+    return section("thresholds", "The metric over the threshold", beside(*drawn) + small(words))
+
+
+def _where_it_is(one: ThresholdCurve, positive: str) -> str:
+    if math.isnan(one.chosen):  # ±∞, which JSON has not
+        return "The selected model decides the same for every row."
+    return (
+        f"The selected model decides “{positive}” above {number(one.chosen)}, which are "
+        f"{100 * one.share:.3g} % of these rows."
+    )
+
+
+def probabilities(report: Report) -> str:
+    """The reliability of the probabilities, before and after calibration."""
+    found = report.reliability
+    if found is None or report.selected.name == CONSTANT:
+        return ""
+    drawn = figure(
+        charts.reliability(found),
+        f"How often a row is of the class where its probability is given, on {found.n_rows:,} "
+        f"{found.rows}. On the dotted line it is as often as it is said. Larger points have more rows.",
+    )
+    both = {"own": found.before, "calibrated": found.after}
+    bins = {name: {one.low: one for one in curve.bins} for name, curve in both.items() if curve is not None}
+    rows: list[list[Any]] = []
+    for low, high in sorted({(one.low, one.high) for of in bins.values() for one in of.values()}):
+        there = [of.get(low) for of in bins.values()]
+        shares = [None if one is None else (one.observed, f"{one.observed:.3f}") for one in there]
+        counts = [0 if one is None else one.n_rows for one in there]
+        rows.append([(low, f"{low:.1f} to {high:.1f}"), *shares, *counts])
+    heads = ["probability", *bins, *(f"rows, {name}" for name in bins)]
+    of = "each class against the rest" if found.label is None else f"“{found.label}”"
+    listed = table("reliability-table", f"Share of rows that are of {of}, by probability", heads, rows)
+    words = [_about_probabilities(found)]
+    if report.weights.learned:
+        words.insert(
+            0,
+            "A model that was trained with weights gives probabilities of the weighted rows. Decisions are "
+            "not concerned: they are evaluated by the metric as they are.",
+        )
+    body = paragraphs(*words) + beside(drawn, f"<div>{listed}</div>")
+    return section("probabilities", "Probabilities", body)
+
+
+def _about_probabilities(found: Probabilities) -> str:
+    before, after = (math.nan if curve is None else curve.brier for curve in (found.before, found.after))
+    if found.after is None:
+        return (
+            f"The mean squared error of the probabilities (Brier score) is {number(before, 3)}. If "
+            'you use them as numbers and the points are far from the line, fit with calibrate="sigmoid" '
+            "(--calibrate sigmoid)."
+        )
+    if found.before is None:
+        return (
+            "The model has scores and no probabilities of its own; calibrated ones have a Brier score of "
+            f"{number(after, 3)}."
+        )
+    change = (before - after) / before if before else 0.0
+    verdict = "lowers" if change > _FAR else "hardly changes" if change > -_FAR else "raises"
+    return (
+        f"Calibration ({found.method}) {verdict} the mean squared error of the probabilities (Brier "
+        f"score): {number(before, 3)} before, {number(after, 3)} after."
+    )
+
+
+def changes(report: Report) -> str:
+    """How many decisions change, from which class to which, and whether that is right."""
+    found = report.changes
+    if found is None or report.verdict.kind == "none":
+        return ""
+    what = "decisions" if report.task == "classification" else "predictions"
+    words = []
+    if found.seen_on == "evaluation":
+        words.append(
+            "Evaluation rows are those that the choice was made on; test rows would be the stronger evidence."
+        )
+    if report.metric.response in ("score", "proba"):
+        words.append("The metric looks at scores, not at these decisions.")
+    body = paragraphs(_changes_in_words(found, report.task)) + _change_tables(found) + small(" ".join(words))
+    return section("changes", f"Which {what} change", body)
+
+
+def _changes_in_words(found: ChangedDecisions, task: str) -> str:
+    changed, right, wrong = found.n_changed, found.n_right, found.n_wrong
+    where = f"Of {count(found.n_rows, f'{found.seen_on} row')}"
+    if changed == 0:
+        return f"{where} no decision differs from the unweighted model's."
+    share = percent(changed / found.n_rows)
+    if task == "regression":
+        return (
+            f"{where}, {changed:,} get another prediction than by the unweighted model ({share}): "
+            f"{right:,} one that is nearer to the target, {wrong:,} one that is further away."
+        )
+    verb = "is" if changed == 1 else "are"
+    both_wrong = changed - right - wrong
+    rest = f", and {both_wrong:,} go from one wrong class to another" if both_wrong else ""
+    return (
+        f"{where}, {changed:,} {verb} decided differently from the unweighted model ({share}): {right:,} "
+        f"become right, {wrong:,} become wrong{rest}."
+    )
+
+
+def _change_tables(found: ChangedDecisions) -> str:
+    """A matrix of before against after, or the most frequent changes where there are many classes."""
+    classes, counts, right, wrong = found.classes, found.counts, found.right, found.wrong
+    if not classes or not found.n_changed or counts is None or right is None or wrong is None:
+        return ""
+    moves = [
+        (int(counts[i, j]), int(right[i, j]), int(wrong[i, j]), i, j)
+        for i in range(len(classes))
+        for j in range(len(classes))
+        if i != j and counts[i, j]
+    ]
+    moves.sort(key=lambda move: -move[0])
+    heads = ["before", "now", "rows", "become right", "become wrong"]
+    rows = [[(i, classes[i]), (j, classes[j]), *numbers] for *numbers, i, j in moves[:_MOST_CHANGES]]
+    caption = "Changes of class, the most frequent first"
+    if len(moves) > _MOST_CHANGES:
+        caption += f" ({_MOST_CHANGES} of {len(moves)})"
+    listed = table("changes-table", caption, heads, rows)
+    if len(classes) > _MOST_CLASSES:
+        return listed
+    matrix: list[list[Any]] = [
+        [(i, name), *(n if i == j else (n, f"{n:,}" if n else "·") for j, n in enumerate(of_class))]
+        for i, (name, of_class) in enumerate(zip(classes, counts.tolist(), strict=True))
+    ]
+    caption = "Rows by class, before (down) and now (across); those on the diagonal stay"
+    diagonal = [(k, k + 1) for k in range(len(classes))]
+    shown = table("matrix-table", caption, ["before \\ now", *classes], matrix, quiet=diagonal)
+    return beside(f"<div>{shown}</div>", f"<div>{listed}</div>")
+
+
+def labels(report: Report) -> str:
+    """Weights and errors by class (Figure 3b of the paper); errors alone where no weights are learned."""
+    found, learned = report.labels, report.weights.learned
+    errors = any(not math.isnan(group.unweighted_error) for group in found.groups)
+    if not found.groups or not (errors or learned) or report.verdict.kind == "none":
+        return ""
+    kind = "class" if found.is_classes else "target"
+    unit = "share wrong" if found.is_classes else "mean absolute error"
+    what = "weight and error" if learned else "error"
+    title = f"Who gains, who pays: {what} by {kind}" if errors else f"Weight by {kind}"
+    caption = f"Weight by {kind}{f'; errors: {unit}' if errors else ''}"
+    caption = caption if learned else f"Error by {kind}: {unit}"
+    columns: dict[str, list[Any]] = {kind: [group.name for group in found.groups]}
+    if learned:
+        columns["weight"] = [group.mean_weight for group in found.groups]
+    if errors or not learned:
+        columns["error before"] = [_error(group.unweighted_error, found) for group in found.groups]
+        columns["after"] = [_error(group.winner_error, found) for group in found.groups]
+    if learned:
+        columns["rows"] = [group.n_rows for group in found.groups]
+    if errors or not learned:
+        columns["valid. rows"] = [group.n_validation for group in found.groups]
+    listed = table("labels-table", caption, list(columns), list(zip(*columns.values(), strict=True)))
+    if len(found.groups) < found.n_groups:
+        listed += small(f"The first {len(found.groups)} of {found.n_groups}.")
+    drawn = figure(charts.by_label(found, learned), _about_labels(report, errors))
+    return section("labels", title, beside(drawn, f"<div>{listed}</div>"))
+
+
+def _about_labels(report: Report, errors: bool) -> str:
+    """What the picture of classes shows."""
+    found, learned = report.labels, report.weights.learned
+    words = f"Errors are not shown: {found.reason.rstrip('.')}."
+    if errors:
+        bars = "Blue bars: mean weight. " if learned else ""
+        model = "the unweighted model's error on validation rows; dot: that of the selected model."
+        words = f"{bars}Diamond: {model}"
+    if errors and report.metric.response in ("score", "proba"):
+        words += " These errors are those of the models' decisions; the metric looks at their scores instead."
+    if len(found.groups) > charts.MOST_BARS:
+        half = charts.MOST_BARS // 2
+        ends = ("of least weight", "of most") if learned else ("that gain most", "that lose most")
+        words += f" Drawn are the {half} {ends[0]} and the {half} {ends[1]}; the table has the others."
+    return words
+
+
+def _error(error: float, found: Labels) -> Any:
+    return (error, percent(error)) if found.is_classes and not math.isnan(error) else error
+
+
+def slices(report: Report) -> str:
+    """Weights by slices of columns, and the rows with the most and the least weight."""
+    found, examples = report.slices, report.rows
+    if not report.weights.learned or found is None or examples is None:
+        return ""
+    columns, looked, there = found.columns, found.n_looked_at, found.n_columns
+    limit = "" if looked == there else f" Only the first {looked:,} of {there:,} columns were looked at."
+    if not columns:
+        words = f"No column's slices differ in weight more than by chance.{limit}"
+        return section(
+            "slices", "Which rows count more", paragraphs(words) + _examples(examples, report.task)
+        )
+    most = max(max(part.mean_weight for part in column.slices) for column in columns)
+    drawn = "".join(
+        f"<div><h3>{escape(column.column)}</h3>"
+        f"{figure(charts.by_slice(f'slice-{k}', column, max(most, 1.0)))}</div>"
+        for k, column in enumerate(columns[:_PICTURES])
+    )
+    words = (
+        "Mean weight of the training rows, cut by the columns whose slices differ most; 1 is the average "
+        f"row. Faint bars count less than average.{limit}"
+    )
+    heads = ["column", "slice", "rows", "mean weight", "accounts for"]
+    rows = [
+        [c.column, s.name, s.n_rows, s.mean_weight, (c.explained, percent(c.explained))]
+        for c in columns
+        for s in c.slices
+    ]
+    caption = "Weight by slice; “accounts for”: so much of how the weights differ goes with this column"
+    listed = table("slices-table", caption, heads, rows)
+    folded = f"<details><summary>All {len(rows)} slices as a table</summary>{listed}</details>"
+    body = f'{paragraphs(words)}<div class="cards">{drawn}</div>{folded}{_examples(examples, report.task)}'
+    return section("slices", "Which rows count more", body)
+
+
+def _examples(found: Mapping[str, Any], task: str) -> str:
+    kind = "class" if task == "classification" else "target"
+    heads = ["row", kind, "weight", *found["columns"]]
+    parts = []
+    for end, words in (("up", "most"), ("down", "least")):
+        rows = [
+            [_id(row["id"]), _id(row["label"]), row["weight"], *row["cells"]] for row in found[end]["rows"]
+        ]
+        parts.append(table(f"rows-{end}", f"Rows with the {words} weight", heads, rows))
+        if (n_alike := found[end]["n_alike"]) > len(rows):
+            parts.append(small(f"{n_alike:,} rows share this weight."))
+    return "".join(parts)
+
+
+def _id(value: Any) -> Any:
+    # A number that names something is written as it is, without commas.
+    return (value, str(value)) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def weights(report: Report) -> str:
+    """How uneven the weights are, or that none are learned."""
+    found = report.weights
+    if not found.learned:
+        return section("weights", "Weights", paragraphs(without_weights(report)))
+    share = percent(found.effective / found.n if found.n else None)
+    low, _, _, median, _, _, high = found.quantiles
+    facts = [
+        ("Training rows", f"{found.n:,}"),
+        ("They tell as much as", f"{found.effective:,.0f} rows of equal weight ({share})"),
+        ("Before learning, as much as", f"{found.effective_before:,.0f} rows of equal weight"),
+        ("Lowest, median, highest weight", " · ".join(number(v, 3) for v in (low, median, high))),
+    ]
+    words = (
+        "The fewer rows of equal weight tell as much, (Σw)² / Σw², the more the model depends on single rows."
+    )
+    own = " The weights include your own sample weights." if found.with_own else ""
+    told = f"<div>{pairs(facts)}{small(words + own)}</div>"
+    return section("weights", "How much the weights differ", beside(figure(charts.histogram(found)), told))
