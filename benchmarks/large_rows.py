@@ -1,4 +1,4 @@
-"""Rows that do not fit in memory: weights of each, some of them drawn, and an autoencoder learned from them.
+"""Rows that do not fit in memory: weights of each, and some of them drawn.
 
 Run `python benchmarks/large_rows.py` (10 million rows × 50 columns: 2 GB of disk for each kind of file, a few
 minutes). Every line is measured in a process of its own; the peak is all its resident memory, that of Python,
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-WORK = ("weights", "downsample", "autoencoder")
+WORK = ("weights", "downsample")
 BLOCK = 100_000  # rows that are made at a time
 
 
@@ -68,31 +68,26 @@ def measure(folder: Path, kind: str, work: str, columns: int, chunk_rows: int) -
         source, label = folder / "rows.parquet", "label"
     embedding = AutoencoderEmbedding(random_state=0)
     n = n_rows(folder, kind)
-    if work == "autoencoder":
-        start = time.monotonic()
-        embedding.fit_chunks(source, task="classification", label=label, chunk_rows=chunk_rows)
-        result = f"{embedding.steps} steps"
-    else:
-        names = [f"x{j}" for j in range(columns)]
-        X, y = make_block(-1 % 2**32, 20_000, columns)
-        if kind == "parquet":
-            import pandas as pd
+    names = [f"x{j}" for j in range(columns)]
+    X, y = make_block(-1 % 2**32, 20_000, columns)
+    if kind == "parquet":
+        import pandas as pd
 
-            X = pd.DataFrame(X, columns=names)
-        search = MetricSearch(
-            LogisticRegression(),
-            strategies=[ExampleWeights(embedding=embedding, radius=3.0, batch_size=2, final="best")],
-            n_candidates=2,
-            evaluate_on=0.2,
-            random_state=0,
-        ).fit(X, y)
-        start = time.monotonic()
-        if work == "weights":
-            parts = search.iter_example_weights(source, label=label, chunk_rows=chunk_rows)
-            result = f"mean weight {sum(float(part.sum()) for part in parts) / n:.3f}"
-        else:
-            kept, _ = search.downsample(0.1, source, label=label, chunk_rows=chunk_rows)
-            result = f"{len(kept):,} rows kept"
+        X = pd.DataFrame(X, columns=names)
+    search = MetricSearch(
+        LogisticRegression(),
+        strategies=[ExampleWeights(embedding=embedding, radius=3.0, batch_size=2, final="best")],
+        n_candidates=2,
+        evaluate_on=0.2,
+        random_state=0,
+    ).fit(X, y)
+    start = time.monotonic()
+    if work == "weights":
+        parts = search.iter_example_weights(source, label=label, chunk_rows=chunk_rows)
+        result = f"mean weight {sum(float(part.sum()) for part in parts) / n:.3f}"
+    else:
+        kept, _ = search.downsample(0.1, source, label=label, chunk_rows=chunk_rows)
+        result = f"{len(kept):,} rows kept"
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
     print(

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from sklearn.utils import check_random_state
 
-from moew._util.checks import TASK, Wanted, check_parameters
+from moew._util.checks import Wanted, check_parameters
 from moew._util.seeds import draw_seed
 from moew._util.state import Loads, each, has_state, load_state, unpack_array
-from moew.data import (
-    CHUNK_ROWS,
-    Chunk,
-    ColumnKey,
-    LabelSummary,
-    Moments,
-    TableSummary,
-    TabularEncoder,
-    TargetEncoder,
-    check_readable_again,
-    check_same_columns,
-    iter_chunks,
-    label_positions,
-)
+from moew.data import TabularEncoder, TargetEncoder, check_same_columns
 from moew.embedding._base import BaseEmbedding, side_by_side
 from moew.exceptions import InvalidInputError
 from moew.types import Features, FloatArray, Labels, Task
@@ -99,35 +84,6 @@ class AutoencoderEmbedding(NetworkEmbedding):
         self.target_ = TargetEncoder(self.scale).fit(y, task)
         self.layers_ = train_autoencoder(self._network(), self._inputs(X, y), self._seed())
 
-    def fit_chunks(
-        self, source: Any, *, task: Task, label: ColumnKey | None = None, chunk_rows: int = CHUNK_ROWS
-    ) -> Self:
-        """`fit` on rows that do not fit in memory; `source`, `label` and `chunk_rows` as in `iter_chunks`.
-
-        The rows are read once for the encoding, once or more for the training, and once to standardise Z,
-        so `source` must be one that can be read again. For the training they are cut into blocks of equal
-        size, at most `chunk_rows`, and every mini-batch comes from one block. So the result depends on the
-        order of the rows and on `chunk_rows`; how the source cuts them changes only rounding. Shuffle rows
-        that are sorted by label or time first. Up to `chunk_rows` rows give the result of `fit`, up to
-        rounding.
-        """
-        from moew.models.networks import train_autoencoder_on_blocks
-
-        check_parameters(self, trade_off=_TRADE_OFF, n_dims=_DIMS)
-        check_chunk_settings(source, task, self.batch_size, chunk_rows)
-        chunks = EncodedChunks(source, label, chunk_rows, task, self.scale)
-        self.encoder_, self.target_ = chunks.encoder, chunks.target
-        sizes = even_sizes(chunks.n_rows, chunk_rows)
-        self.layers_ = train_autoencoder_on_blocks(
-            self._network(), lambda: chunks.blocks(sizes), sizes, self._seed()
-        )
-        offset, spread, top = centre_spread_and_top(chunks, self._embed, task)
-        self.offset_, self.spread_ = np.zeros(len(offset)), np.ones(len(offset))
-        if self.standardize:
-            self.offset_ += offset
-            self.spread_[:] = np.where(spread <= self._speck * top, np.inf, spread)  # as in fit
-        return self
-
     def _network(self) -> NetworkSpec:
         from moew.models.networks import autoencoder_spec
 
@@ -135,7 +91,6 @@ class AutoencoderEmbedding(NetworkEmbedding):
         width = x_blocks[-1].stop  # of x alone; y's columns come after it
         n_columns = width + label.stop - label.start
         return autoencoder_spec(
-            n_columns,
             [*x_blocks, replace(label, start=width + label.start, stop=width + label.stop)],
             [*[self.trade_off / len(x_blocks)] * len(x_blocks), 1 - self.trade_off],
             hidden=self.hidden,
@@ -209,90 +164,3 @@ class DiscriminativeEmbedding(NetworkEmbedding):
         check_same_columns(X, encoder.names_, len(encoder.columns_), "the rows to embed")
         last_layer: FloatArray = self.network_.hidden_representation(X)
         return side_by_side(last_layer, self.target_.transform(y)) if self.label else last_layer
-
-
-def check_chunk_settings(source: Any, task: Task, batch_size: int | None, chunk_rows: int) -> None:
-    """Raise on settings that cannot be used with rows in chunks."""
-    check_readable_again(source)
-    TASK.check("task", task)
-    if batch_size is None:
-        raise InvalidInputError(
-            "batch_size=None takes all rows in every step, which rows in chunks cannot; give a number.",
-            argument="batch_size",
-        )
-    if chunk_rows < 2 * batch_size:  # a block has at least half of chunk_rows
-        raise InvalidInputError(
-            f"chunk_rows={chunk_rows} must be at least twice the batch_size of {batch_size}, whose rows all "
-            "come from one block.",
-            argument="chunk_rows",
-        )
-
-
-class EncodedChunks:
-    """The rows of a source, encoded as network inputs (n, D); reads them once to fit the encoding."""
-
-    def __init__(
-        self, source: Any, label: ColumnKey | None, chunk_rows: int, task: Task, scale: bool
-    ) -> None:
-        self._open = partial(iter_chunks, source, label=label, chunk_rows=chunk_rows)
-        table, labels = TableSummary(), LabelSummary(task)
-        for X, y in self._open():
-            table.add(X)
-            labels.add(y)
-        self.n_rows = labels.count
-        if not self.n_rows:
-            raise InvalidInputError("the source gave no rows.", argument="source")
-        self.encoder = TabularEncoder(scale).learn(table)
-        self.target = TargetEncoder(scale).learn(labels)
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the labelled rows in chunks; raise where their number differs from the first reading."""
-        n_rows = 0
-        for chunk in self._open():
-            n_rows += len(chunk.y)
-            yield chunk
-        if n_rows != self.n_rows:
-            raise InvalidInputError(
-                f"the source gave {self.n_rows} rows when read first and {n_rows} now; it must give the same "
-                "rows each time.",
-                argument="source",
-            )
-
-    def blocks(self, sizes: list[int]) -> Iterator[FloatArray]:
-        """Yield the encoded rows in float32 blocks of these sizes, whatever the sizes of the chunks are."""
-        waiting: list[FloatArray] = []
-        n_waiting, wanted = 0, iter(sizes)
-        size = next(wanted)
-        for X, y in self.chunks():
-            rows = side_by_side(self.encoder.transform(X), self.target.transform(y)).astype(np.float32)
-            waiting.append(rows)
-            n_waiting += len(rows)
-            while n_waiting >= size:
-                together = np.concatenate(waiting)
-                yield together[:size]
-                waiting, n_waiting = [together[size:]], n_waiting - size
-                size = next(wanted, self.n_rows + 1)
-
-
-def even_sizes(n_rows: int, most: int) -> list[int]:
-    """Sizes of the fewest blocks that hold n_rows with at most `most` each; they differ by at most 1."""
-    n_blocks = -(-n_rows // most)
-    ends = np.arange(n_blocks + 1) * n_rows // n_blocks
-    return [int(size) for size in np.diff(ends)]
-
-
-def centre_spread_and_top(
-    chunks: EncodedChunks, embed: Callable[[Features, Labels], FloatArray], task: Task
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, standard deviation and largest absolute value of Z, each (d,), all classes counted equally."""
-    levels = list(chunks.target.column_.levels) if task == "classification" else [None]
-    groups = [Moments() for _ in levels]
-    for X, y in chunks.chunks():
-        Z = embed(X, y)
-        codes = np.zeros(len(y)) if task == "regression" else label_positions(y, levels)
-        for code, group in enumerate(groups):
-            group.add(Z[codes == code])
-    offset = np.mean([group.mean for group in groups], axis=0)
-    # The mean squared distance from the centre: the variance in a class plus that of the class's mean.
-    around = np.mean([group.variance + (group.mean - offset) ** 2 for group in groups], axis=0)
-    return offset, np.sqrt(around), np.max([group.top for group in groups], axis=0)

@@ -1,6 +1,5 @@
-"""Rows in chunks: every kind of source, encoders learned from chunks, the autoencoder trained on them."""
+"""Rows in chunks: every kind of source, encoders learned from chunks."""
 
-import json
 import sys
 from decimal import Decimal
 from itertools import pairwise
@@ -17,7 +16,7 @@ from pyarrow.parquet import ParquetFile
 from scipy.sparse import coo_array
 from sklearn.linear_model import LogisticRegression
 
-from moew import MetricSearch, load_state
+from moew import MetricSearch
 from moew.data import (
     LabelSummary,
     TableSummary,
@@ -29,7 +28,6 @@ from moew.data import (
 )
 from moew.embedding import AutoencoderEmbedding
 from moew.exceptions import InvalidInputError
-from moew.models.networks._layers import run_layers
 
 FRAME, LABELS = mixed_frame(200)
 ARRAY = np.random.default_rng(0).normal(size=(103, 4)).astype(np.float32)
@@ -225,101 +223,6 @@ def test_chunks_that_do_not_fit_together_are_refused(chunks, message):
         for chunk in chunks:
             table.add(chunk)
         table.learned(True)
-
-
-def make_rows(n, seed=0):
-    """Six columns and a label that depend on two numbers, which two dimensions can hold."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.normal(size=(n, 2))
-    return hidden @ rng.normal(size=(2, 6)), hidden[:, 0] + hidden[:, 1]
-
-
-QUICK = {"n_dims": 2, "hidden": 20, "steps": 600, "batch_size": 50, "learning_rate": 0.02, "random_state": 0}
-
-
-def squared_error(embedding, X, y):
-    """Mean squared error of the rebuilt inputs, which have variance one."""
-    inputs = embedding._inputs(X, y)
-    return np.mean(
-        (run_layers(embedding.layers_, embedding.activation, inputs, linear_end=True) - inputs) ** 2
-    )
-
-
-def test_training_on_blocks_rebuilds_rows_about_as_well_as_training_on_all():
-    X, y = make_rows(1000)
-    whole = squared_error(AutoencoderEmbedding(**QUICK).fit(X, y, task="regression"), X, y)
-    gradual = AutoencoderEmbedding(**QUICK).fit_chunks((X, y), task="regression", chunk_rows=150)
-    assert squared_error(gradual, X, y) < max(1.5 * whole, 0.1) < 0.5
-    short = AutoencoderEmbedding(**{**QUICK, "steps": 10}).fit_chunks(
-        (X, y), task="regression", chunk_rows=150
-    )
-    assert squared_error(short, X, y) > 0.5  # what the margin is worth
-    loaded = load_state(json.loads(json.dumps(gradual.state())))
-    np.testing.assert_array_equal(loaded.transform(X, y), gradual.transform(X, y))
-
-
-@pytest.mark.parametrize(
-    ("y", "task", "batch_size"),
-    [(LABELS, "classification", 20), (np.arange(200) % 5, "classification", 500)],
-    ids=["two classes", "five classes, all rows in each step"],
-)
-def test_rows_of_one_block_give_what_fit_gives(y, task, batch_size):
-    settings = {"steps": 30, "batch_size": batch_size, "random_state": 3}
-    whole = AutoencoderEmbedding(**settings).fit(FRAME, y, task=task)
-    gradual = AutoencoderEmbedding(**settings).fit_chunks(cut(FRAME, y, [20, 90]), task=task, chunk_rows=1000)
-    np.testing.assert_allclose(gradual.transform(FRAME, y), whole.transform(FRAME, y), atol=2e-3)
-
-
-def test_the_cut_of_the_source_does_not_matter_and_the_seed_does():
-    X, y = make_rows(500)
-    settings = {**QUICK, "steps": 60}
-
-    def embed(source, **changed):
-        embedding = AutoencoderEmbedding(**{**settings, **changed})
-        return embedding.fit_chunks(source, task="regression", chunk_rows=120).transform(X, y)
-
-    first = embed((X, y))
-    np.testing.assert_array_equal(first, embed((X, y)))
-    for ends in ([100], [3, 77, 78, 410]):
-        np.testing.assert_allclose(first, embed(cut(X, y, ends)), atol=1e-3)
-    assert np.abs(first - embed((X, y), random_state=1)).max() > 0.1
-    np.testing.assert_allclose(first.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(first.std(axis=0), 1, rtol=1e-9)
-    raw = embed((X, y), standardize=False)
-    assert (raw > 0).all()
-    assert (raw < 1).all()
-
-
-def test_what_cannot_be_learned_from_chunks_is_refused():
-    X, y = make_rows(300)
-    shrinking = [(X, y), (X, y), (X[:200], y[:200])]
-    for source, changed, chunk_rows, message in (
-        (iter([(X, y)]), {}, 100, "function that starts again"),
-        (lambda: [shrinking.pop()], {}, 100, "200 rows when read first and 300 now"),
-        ([], {}, 100, "no rows"),
-        ((X, y), {"batch_size": None}, 100, "batch_size=None"),
-        ((X, y), {}, 99, "at least twice"),
-        ((X, y), {"trade_off": 2}, 100, "trade_off"),
-        ((X, y), {"learning_rate": 1e38}, 100, "diverged"),
-    ):
-        embedding = AutoencoderEmbedding(**{**QUICK, "steps": 20, **changed})
-        with pytest.raises(Exception, match=message):
-            embedding.fit_chunks(source, task="regression", chunk_rows=chunk_rows)
-    with pytest.raises(InvalidInputError, match="task must be"):
-        AutoencoderEmbedding().fit_chunks((X, y), task="ranking")
-
-
-def test_an_embedding_learned_from_chunks_serves_a_search():
-    rows = shifted_classes(120)
-    embedding = AutoencoderEmbedding(steps=20, batch_size=20, random_state=0)
-    embedding.fit_chunks((rows.X, rows.y), task="classification", chunk_rows=60)
-    search = MetricSearch.from_settings(
-        LogisticRegression(), embedding=embedding.transform, n_candidates=2, batch_size=2, random_state=0
-    ).fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
-    Z = search.fitted_.weighting.embedding.transform(rows.X_test, rows.y_test)
-    raw = embedding.transform(rows.X_test, rows.y_test)
-    slopes = (Z - Z.mean(axis=0)) / (raw - raw.mean(axis=0))
-    np.testing.assert_allclose(slopes, slopes[:1] * np.ones((len(Z), 1)), rtol=1e-6)  # standardised again
 
 
 def test_files_that_are_damaged_anywhere_are_refused(tmp_path):

@@ -6,7 +6,6 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from moew.data import Block
-from moew.exceptions import InvalidInputError
 from moew.models.networks import (
     TrainingDivergedError,
     autoencoder_spec,
@@ -20,7 +19,7 @@ def _numeric(n_columns):
 
 
 def _trained(inputs, blocks, weights, *, seed=0, **settings):
-    spec = autoencoder_spec(inputs.shape[1], blocks, weights, **settings)
+    spec = autoencoder_spec(blocks, weights, **settings)
     return train_autoencoder(spec, inputs, seed)
 
 
@@ -87,20 +86,6 @@ def test_the_seed_decides():
     )
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
-
-
-@pytest.mark.parametrize(
-    ("blocks", "weights", "message"),
-    [
-        (_numeric(2), [1.0], "block weights"),
-        (_numeric(1), [1.0], "cover"),
-        ([*_numeric(2), Block("numeric", 1, 2)], [1.0] * 3, "cover"),
-        (_numeric(2), [1.0, -1.0], "not negative"),
-    ],
-)
-def test_blocks_that_do_not_fit_are_refused(blocks, weights, message):
-    with pytest.raises(InvalidInputError, match=message):
-        _trained(np.zeros((5, 2)), blocks, weights, hidden=2, n_dims=1, seed=0)
 
 
 def test_divergence_is_an_error():

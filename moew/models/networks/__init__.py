@@ -11,7 +11,6 @@ from moew.exceptions import TrainingDivergedError as TrainingDivergedError
 from moew.models.networks._autoencoder import autoencoder_spec as autoencoder_spec
 from moew.models.networks._autoencoder import encode as encode
 from moew.models.networks._autoencoder import train_autoencoder as train_autoencoder
-from moew.models.networks._autoencoder import train_autoencoder_on_blocks as train_autoencoder_on_blocks
 from moew.models.networks._estimators import NetworkClassifier as NetworkClassifier
 from moew.models.networks._estimators import NetworkRegressor as NetworkRegressor
 from moew.models.networks._spec import EarlyStopping as EarlyStopping
