@@ -149,6 +149,15 @@ def packed(value: Any) -> Any:
     return [packed(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def plain_setting(value: Any) -> Any:
+    """A setting as a JSON-able value; None for others, such as a random generator."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain_setting(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) else None
+
+
 def pack_attributes(thing: Any, loads: Loads) -> State:
     """The attributes that `loads` names, without the "_" at the end of what `fit` learned."""
     return {name.removesuffix("_"): packed(getattr(thing, name)) for name in loads}

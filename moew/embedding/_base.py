@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from moew._util.checks import TASK
+from moew._util.checks import TASK, refusing
 from moew._util.state import (
     Loads,
     State,
     Stateful,
     find_object,
     name_object,
-    pack_array,
     pack_attributes,
+    plain_setting,
     unpack_array,
     unpack_attributes,
 )
@@ -26,11 +26,15 @@ from moew.data import columns_from
 from moew.exceptions import InPython, InvalidInputError
 from moew.types import Array, Columns, Features, FloatArray, Labels, Task
 
+_SCALE: Loads = {"offset_": unpack_array, "spread_": unpack_array}
+
 
 class BaseEmbedding(Stateful, BaseEstimator):
-    """Base of moew's embeddings; a subclass implements `_learn` and `_embed`."""
+    """Base of moew's embeddings; a subclass implements `_learn` and `_embed`, which also take `columns` if it
+    says `takes_columns = True`."""
 
     state_home = "moew.embedding"
+    takes_columns = False
     standardize: bool
     _users_own: ClassVar[str] = ""  # a setting of which a state holds only the name
     _learned: ClassVar[Loads] = {}  # what `_learn` learns
@@ -45,26 +49,26 @@ class BaseEmbedding(Stateful, BaseEstimator):
     def _embed(self, X: Features, y: Labels) -> Any:
         """Coordinates (n, d) of any rows, not standardised."""
 
-    def _fitted_content(self) -> State:
-        """What `_learn` learned, as a JSON-able dict."""
-        own = self._users_own
-        named = {own: name_object(getattr(self, f"{own}_", getattr(self, own)))} if own else {}
-        return named | pack_attributes(self, self._learned)
-
-    def _restore(self, content: State) -> None:
-        """Restore what `_fitted_content` returned."""
-        unpack_attributes(self, content, self._learned)
-
-    def fit(self, X: Features, y: Labels, *, task: Task) -> Self:
-        """Learn from the n training rows; `task` says what y is."""
+    def fit(self, X: Features, y: Labels, *, task: Task, columns: Columns | None = None) -> Self:
+        """Learn from the n training rows; `task` says what y is, `columns` are beside X, name → (n,)."""
         TASK.check("task", task)
-        self._learn(X, y, task)
-        return self._learn_scale(self._embed(X, y), y, task)
+        beside = self._beside(columns)
+        self._learn(X, y, task, **beside)
+        return self._learn_scale(self._embed(X, y, **beside), y, task)
 
-    def transform(self, X: Features, y: Labels) -> FloatArray:
+    def transform(self, X: Features, y: Labels, columns: Columns | None = None) -> FloatArray:
         """Z (n, d) of any rows, standardised by the training rows where `standardize` is set."""
         check_is_fitted(self)
-        return self._scaled(self._embed(X, y), len(y))
+        Z = self._checked(self._embed(X, y, **self._beside(columns)), len(y))
+        if Z.shape[1] != len(self.offset_):
+            raise self._refused(
+                f"gave {Z.shape[1]} dimensions here and {len(self.offset_)} in training; "
+                "it must give the same number for any rows."
+            )
+        return np.asarray((Z - self.offset_) / self.spread_)
+
+    def _beside(self, columns: Columns | None) -> dict[str, Any]:
+        return {"columns": columns} if self.takes_columns else {}
 
     @property
     def dimension_names(self) -> list[str] | None:
@@ -85,34 +89,28 @@ class BaseEmbedding(Stateful, BaseEstimator):
             self.spread_[self.spread_ <= self._speck * np.abs(Z).max(axis=0)] = np.inf
         return self
 
-    def _scaled(self, raw: Any, n_rows: int) -> FloatArray:
-        """The coordinates (n, d) of any rows, standardised."""
-        Z = self._checked(raw, n_rows)
-        if Z.shape[1] != len(self.offset_):
-            raise self._refused(
-                f"gave {Z.shape[1]} dimensions here and {len(self.offset_)} in training; "
-                "it must give the same number for any rows."
-            )
-        return np.asarray((Z - self.offset_) / self.spread_)
-
     def _content(self) -> State:
         check_is_fitted(self)
         params: dict[str, Any] = self.get_params(deep=False)
+        named: State = {}
+        if own := self._users_own:
+            named = {own: name_object(getattr(self, f"{own}_", params.pop(own)))}
         return {
-            "params": {name: _plain(value) for name, value in params.items() if name != self._users_own},
-            "offset": pack_array(self.offset_),
-            "spread": pack_array(self.spread_),
-            "fitted": self._fitted_content(),
+            "params": {name: plain_setting(value) for name, value in params.items()},
+            **pack_attributes(self, _SCALE),
+            "fitted": named | pack_attributes(self, self._learned),
         }
 
     @classmethod
     def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        params = dict(state["params"])
-        if own := cls._users_own:
+        params, own = dict(state["params"]), cls._users_own
+        if own:
             params[own] = find_object(state["fitted"][own], objects)
         self = cls(**params)
-        self.offset_, self.spread_ = unpack_array(state["offset"]), unpack_array(state["spread"])
-        self._restore(state["fitted"])
+        if own:
+            setattr(self, f"{own}_", params[own])
+        unpack_attributes(self, state, _SCALE)
+        unpack_attributes(self, state["fitted"], self._learned)
         return self
 
     def _refused(self, what: str) -> InvalidInputError:
@@ -125,10 +123,8 @@ class BaseEmbedding(Stateful, BaseEstimator):
                 f"must give one row of numbers for each of the {n_rows} rows, an array of shape "
                 f"({n_rows}, d); it gave shape {Z.shape}."
             )
-        try:
+        with refusing(lambda error: f"{type(self).__name__} must give numbers: {error}.", "embedding"):
             Z = Z.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise self._refused(f"must give numbers: {error}.") from error
         if not np.isfinite(Z).all():
             bad = np.flatnonzero(~np.isfinite(Z).all(axis=1))
             raise self._refused(
@@ -136,31 +132,6 @@ class BaseEmbedding(Stateful, BaseEstimator):
                 "impute or drop such values first, or choose another embedding."
             )
         return Z
-
-
-class EmbeddingWithColumns(BaseEmbedding):
-    """Base of embeddings that also take per-row columns, in `_learn` and in `_embed`."""
-
-    takes_columns = True
-
-    @abstractmethod
-    def _learn(self, X: Features, y: Labels, task: Task, columns: Columns | None = None) -> None:
-        """Learn from the training rows."""
-
-    @abstractmethod
-    def _embed(self, X: Features, y: Labels, columns: Columns | None = None) -> Any:
-        """Coordinates (n, d) of any rows, not standardised."""
-
-    def fit(self, X: Features, y: Labels, *, task: Task, columns: Columns | None = None) -> Self:
-        """Learn from the n training rows; `columns` are those beside X, name → (n,)."""
-        TASK.check("task", task)
-        self._learn(X, y, task, columns)
-        return self._learn_scale(self._embed(X, y, columns), y, task)
-
-    def transform(self, X: Features, y: Labels, columns: Columns | None = None) -> FloatArray:
-        """Z (n, d) of any rows, as in training; `columns` are those beside X, name → (n,)."""
-        check_is_fitted(self)
-        return self._scaled(self._embed(X, y, columns), len(y))
 
 
 def needed_columns(names: list[str], columns: Columns | None, X: Features, n_rows: int) -> dict[str, Array]:
@@ -203,21 +174,10 @@ def of_as_many(encoded: FloatArray, n_rows: int) -> FloatArray:
     return encoded
 
 
-def _plain(value: Any) -> Any:
-    """A setting as a JSON-able value; the state of a random generator is not kept."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, bool | int | float | str) else None
-
-
 def _shares(y: Labels, task: Task) -> FloatArray:
-    """The share (n,) of each row in the mean and variance of Z; the total is the same for every class.
-
-    With equal shares for all rows, the label coordinates of a class of 1 % would be ten times as far out as
-    those of the rest, and no α in the ball could weight it more than three times as much as the others.
-    """
+    """The share (n,) of each row in the mean and variance of Z; the total is the same for every class,
+    because the label coordinates of a rare class would lie so far out that no α in the ball could weight it
+    enough."""
     if task == "regression":
         return np.full(len(y), 1 / len(y))
     _, codes, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)

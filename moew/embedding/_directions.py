@@ -12,8 +12,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
-from moew._util.checks import Wanted
-from moew._util.numbers import is_whole, level
+from moew._util.checks import at_least, refusing
+from moew._util.numbers import level
 from moew._util.state import Loads, State, each, has_state, or_none, pack_array, packed, unpack_array
 from moew._util.threads import one_blas_thread
 from moew.data import (
@@ -30,11 +30,9 @@ from moew.data import (
     plain,
     without_columns,
 )
-from moew.embedding._base import EmbeddingWithColumns, check_lengths, needed_columns, of_as_many
-from moew.exceptions import InvalidInputError
+from moew.embedding._base import BaseEmbedding, check_lengths, needed_columns, of_as_many
 from moew.types import Columns, Features, FloatArray, IntArray, Labels, Task
 
-_COUNT_OR_ZERO = Wanted("must be a whole number of 0 or more", lambda value: is_whole(value, 0))
 _CLIP = 4.0  # standard deviations: a row further out must not dominate the weights
 _MOST_LEVELS = 10  # of a column of the metric: each level is a dimension
 _MOST_ROWS = 20_000  # that the linear functions are fitted on: more take time and add little
@@ -117,7 +115,7 @@ class _RowColumn:
 
 
 @has_state
-class DirectionsEmbedding(EmbeddingWithColumns):
+class DirectionsEmbedding(BaseEmbedding):
     """Embeds by the label, the metric's columns, a linear discriminant and principal components.
 
     The dimensions are, in this order:
@@ -150,6 +148,7 @@ class DirectionsEmbedding(EmbeddingWithColumns):
            [ 1.,  1.,  1.]])
     """
 
+    takes_columns = True
     standardize = False  # each dimension has its scale already
     _learned: ClassVar[Loads] = {
         "task_": str,
@@ -172,11 +171,6 @@ class DirectionsEmbedding(EmbeddingWithColumns):
     def __init__(self, n_components: int = 2) -> None:
         self.n_components = n_components
 
-    @property
-    def label_dims_(self) -> tuple[int, ...]:
-        """The dimensions of the label itself, which come first."""
-        return tuple(range(self.n_label_))
-
     def _learn_scale(self, raw: FloatArray, y: Labels, task: Task) -> Self:
         """Leave out what is constant on the training rows."""
         varies = np.ptp(raw, axis=0) > _SPECK * np.abs(raw).max(axis=0)
@@ -185,7 +179,7 @@ class DirectionsEmbedding(EmbeddingWithColumns):
         return super()._learn_scale(raw[:, self.kept_], y, task)
 
     def _learn(self, X: Features, y: Labels, task: Task, columns: Columns | None = None) -> None:
-        _COUNT_OR_ZERO.check("n_components", self.n_components)
+        at_least(0).check("n_components", self.n_components)
         self.kept_ = slice(None)  # all, until it is known which ones vary
         self.task_, self.levels_, self.target_ = task, [], None
         if task == "classification":
@@ -367,12 +361,9 @@ def _described(name: str, values: Any) -> _RowColumn | None:
 
 def _numbers(name: str, values: Any) -> FloatArray:
     """The values (n,) as float64, NaN for missing ones."""
-    try:
+    held = f"the column {name!r} held numbers in the training rows, but now"
+    with refusing(lambda error: f"{held}: {error}.", "columns"):
         return np.asarray(np.where(is_missing(values), np.nan, values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the column {name!r} held numbers in the training rows, but now: {error}.", argument="columns"
-        ) from error
 
 
 def _some_rows(codes: IntArray) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from importlib.util import find_spec
 from itertools import pairwise
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moew._util.checks import check_takes_rows
 from moew._util.numbers import level, number
-from moew._util.state import Loads, State, has_state, or_none
+from moew._util.state import Loads, has_state, or_none
 from moew.data import (
     TabularEncoder,
     TargetEncoder,
@@ -26,7 +27,7 @@ from moew.data import (
     number_labels,
     read_only,
 )
-from moew.embedding._base import BaseEmbedding, EmbeddingWithColumns, needed_columns, side_by_side
+from moew.embedding._base import BaseEmbedding, needed_columns, side_by_side
 from moew.embedding._networks import NetworkEmbedding
 from moew.exceptions import Argument, InvalidInputError
 from moew.models import jax_is_missing
@@ -36,6 +37,7 @@ _COLUMNS = "columns="  # before names of columns in a text
 
 
 @has_state
+@dataclass(eq=False, repr=False)
 class LabelEmbedding(BaseEmbedding):
     """Embeds by the one-hot class, also of two classes; in regression, of `n_bins` quantile bins of y.
 
@@ -54,9 +56,8 @@ class LabelEmbedding(BaseEmbedding):
 
     _learned: ClassVar[Loads] = {"task_": str, "levels_": list}
 
-    def __init__(self, n_bins: int = 10, standardize: bool = True) -> None:
-        self.n_bins = n_bins
-        self.standardize = standardize
+    n_bins: int = 10
+    standardize: bool = True
 
     def _learn(self, X: Features, y: Labels, task: Task) -> None:
         if self.n_bins < 1:
@@ -91,7 +92,8 @@ class LabelEmbedding(BaseEmbedding):
 
 
 @has_state
-class ColumnsEmbedding(EmbeddingWithColumns):
+@dataclass(eq=False, repr=False)
+class ColumnsEmbedding(BaseEmbedding):
     """Embeds by chosen columns as numbers, and by the label unless `label=False`.
 
     `columns` are names or positions from 0 of columns of X, and names of per-row columns beside X (in a
@@ -110,6 +112,7 @@ class ColumnsEmbedding(EmbeddingWithColumns):
            [5., 1.]])
     """
 
+    takes_columns = True
     _learned: ClassVar[Loads] = {
         "names_": or_none(list),
         "n_columns_": int,
@@ -120,13 +123,10 @@ class ColumnsEmbedding(EmbeddingWithColumns):
         "target_": TargetEncoder.from_state,
     }
 
-    def __init__(
-        self, columns: Sequence[str | int], label: bool = True, scale: bool = True, standardize: bool = True
-    ) -> None:
-        self.columns = columns
-        self.label = label
-        self.scale = scale
-        self.standardize = standardize
+    columns: Sequence[str | int]
+    label: bool = True
+    scale: bool = True
+    standardize: bool = True
 
     @property
     def wanted_columns(self) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ class ColumnsEmbedding(EmbeddingWithColumns):
         self.positions_ = [self._position(column) for column in in_X]
         self.encoder_, self.encoder_beside_ = (
             None if table is None else TabularEncoder(self.scale).fit(table)
-            for table in (self._chosen(X), self._beside(columns, len(y)))
+            for table in (self._chosen(X), self._table_beside(columns, len(y)))
         )
         self.target_ = TargetEncoder(self.scale).fit(y, task)
 
@@ -150,7 +150,7 @@ class ColumnsEmbedding(EmbeddingWithColumns):
         check_same_columns(X, self.names_, self.n_columns_, "the rows to embed")
         parts = [] if self.encoder_ is None else [self.encoder_.transform(self._chosen(X))]
         if self.encoder_beside_ is not None:
-            parts.append(self.encoder_beside_.transform(self._beside(columns, len(y))))
+            parts.append(self.encoder_beside_.transform(self._table_beside(columns, len(y))))
         if self.label:
             parts.append(self.target_.transform(y))
         return reduce(side_by_side, parts)
@@ -159,7 +159,7 @@ class ColumnsEmbedding(EmbeddingWithColumns):
         """Whether a column is one beside X; X comes first."""
         return isinstance(column, str) and column not in (self.names_ or ()) and column in columns
 
-    def _beside(self, columns: Columns | None, n_rows: int) -> Features:
+    def _table_beside(self, columns: Columns | None, n_rows: int) -> Features:
         """The chosen columns beside X as a table (n, k); None if there are none."""
         if not self.beside_:
             return None
@@ -208,9 +208,6 @@ class ColumnsEmbedding(EmbeddingWithColumns):
             return X[[list(X.columns)[position] for position in self.positions_]]
         return np.asarray(X)[:, self.positions_]
 
-    def _restore(self, content: State) -> None:
-        super()._restore({"beside": [], "encoder_beside": None, **content})
-
 
 def _width(X: Features) -> int:
     shape = np.shape(X)
@@ -218,6 +215,7 @@ def _width(X: Features) -> int:
 
 
 @has_state
+@dataclass(eq=False, repr=False)
 class TransformerEmbedding(BaseEmbedding):
     """Embeds by a scikit-learn transformer of X, which gets X unchanged, and by the label.
 
@@ -228,10 +226,9 @@ class TransformerEmbedding(BaseEmbedding):
     _users_own = "transformer"
     _learned: ClassVar[Loads] = {"target_": TargetEncoder.from_state}
 
-    def __init__(self, transformer: Any, label: bool = True, standardize: bool = True) -> None:
-        self.transformer = transformer
-        self.label = label
-        self.standardize = standardize
+    transformer: Any
+    label: bool = True
+    standardize: bool = True
 
     def _learn(self, X: Features, y: Labels, task: Task) -> None:
         with self._taking_rows():
@@ -257,20 +254,16 @@ class TransformerEmbedding(BaseEmbedding):
                 ".",
             ) from error
 
-    def _restore(self, content: State) -> None:
-        super()._restore(content)
-        self.transformer_ = self.transformer
-
 
 @has_state
+@dataclass(eq=False, repr=False)
 class FunctionEmbedding(BaseEmbedding):
     """Embeds by `function(X, y)` → (n, d), the same d for any rows. A state holds only its name."""
 
     _users_own = "function"
 
-    def __init__(self, function: Callable[[Features, Labels], Any], standardize: bool = True) -> None:
-        self.function = function
-        self.standardize = standardize
+    function: Callable[[Features, Labels], Any]
+    standardize: bool = True
 
     def _learn(self, X: Features, y: Labels, task: Task) -> None:
         """Nothing to learn: the function is used as it is."""
@@ -280,10 +273,8 @@ class FunctionEmbedding(BaseEmbedding):
 
 
 def resolve_embedding(thing: Any) -> Embedding:
-    """An embedding to fit, from a name, an embedding, columns, a transformer or a function.
-
-    An embedding of moew's is copied, so that what the user passed is never changed.
-    """
+    """An embedding to fit, a copy of moew's own, from a name, an embedding, columns, a transformer or a
+    function."""
     embedding = _resolved(thing)
     if isinstance(embedding, NetworkEmbedding) and find_spec("jax") is None:
         raise jax_is_missing("the embeddings 'autoencoder' and 'discriminative'", argument="embedding")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils import check_random_state
@@ -35,6 +35,7 @@ class NetworkEmbedding(BaseEmbedding):
 
 
 @has_state
+@dataclass(eq=False, repr=False)
 class AutoencoderEmbedding(NetworkEmbedding):
     """Embeds (x, y), encoded, by the middle layer of an autoencoder D → h → d → h → D, trained on
 
@@ -52,29 +53,16 @@ class AutoencoderEmbedding(NetworkEmbedding):
         "layers_": each(lambda layer: tuple(map(unpack_array, layer))),
     }
 
-    def __init__(  # noqa: PLR0913
-        self,
-        n_dims: int | None = None,
-        hidden: int = 100,
-        trade_off: float = 0.5,
-        activation: str = "sigmoid",
-        steps: int = 10_000,
-        batch_size: int = 100,
-        learning_rate: float = 0.001,
-        scale: bool = True,
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.n_dims = n_dims
-        self.hidden = hidden
-        self.trade_off = trade_off
-        self.activation = activation
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.scale = scale
-        self.standardize = standardize
-        self.random_state = random_state
+    n_dims: int | None = None
+    hidden: int = 100
+    trade_off: float = 0.5
+    activation: str = "sigmoid"
+    steps: int = 10_000
+    batch_size: int = 100
+    learning_rate: float = 0.001
+    scale: bool = True
+    standardize: bool = True
+    random_state: Any = None
 
     def _learn(self, X: Features, y: Labels, task: Task) -> None:
         from moew.models.networks import train_autoencoder  # loads JAX, as only training needs it
@@ -111,6 +99,7 @@ class AutoencoderEmbedding(NetworkEmbedding):
 
 
 @has_state
+@dataclass(eq=False, repr=False)
 class DiscriminativeEmbedding(NetworkEmbedding):
     """Embeds by the last hidden layer of a network trained to predict y from x, and by the label.
 
@@ -121,25 +110,14 @@ class DiscriminativeEmbedding(NetworkEmbedding):
 
     _learned: ClassVar[Loads] = {"network_": load_state, "target_": TargetEncoder.from_state}
 
-    def __init__(
-        self,
-        hidden: Sequence[int] = (20, 5),
-        label: bool = True,
-        steps: int = 10_000,
-        batch_size: int = 100,
-        learning_rate: float = 0.001,
-        scale: bool = True,
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden = hidden
-        self.label = label
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.scale = scale
-        self.standardize = standardize
-        self.random_state = random_state
+    hidden: Sequence[int] = (20, 5)
+    label: bool = True
+    steps: int = 10_000
+    batch_size: int = 100
+    learning_rate: float = 0.001
+    scale: bool = True
+    standardize: bool = True
+    random_state: Any = None
 
     def _learn(self, X: Features, y: Labels, task: Task) -> None:
         from moew.models.networks import NetworkClassifier, NetworkRegressor, layer_widths  # loads JAX

@@ -156,31 +156,9 @@ class ModelEnsemble(Stateful, BaseEstimator):
                 Argument("models"), f" must be a list of at least one fitted model, got {self.models!r}."
             )
         _ = self._votes
-        for k in range(len(self.models)):
-            if (problem := self._problem_of(k)) is not None:
+        for k, model in enumerate(self.models):
+            if (problem := _why_not_beside(self.models[0], model, k)) is not None:
                 raise InvalidInputError(problem, argument="models")
-
-    def _problem_of(self, k: int) -> str | None:
-        """Why model k cannot answer with the first one."""
-        first, model = self.models[0], self.models[k]
-        named = f"model {k} of the ensemble, {type(model).__name__},"
-        if not hasattr(model, "predict"):
-            return f"{named} has no predict."
-        kinds = ["a regressor" if _is_regressor(one) else "a classifier" for one in (first, model)]
-        if kinds[0] != kinds[1]:
-            said = "an ensemble is of classifiers or of regressors"
-            return f"{said}: model 0 is {kinds[0]}, model {k} {kinds[1]}."
-        if self._is_regressor:
-            return None
-        if not hasattr(model, "classes_"):
-            return f"{named} has no classes_; it is not fitted, or which column is which class is unknown."
-        of_first, own = (np.asarray(one.classes_).tolist() for one in (first, model))
-        if own != of_first:
-            return (
-                "the models of an ensemble must have the same classes in the same order: model 0 has "
-                f"{of_first!r}, model {k} has {own!r}."
-            )
-        return None
 
     def _content(self) -> State:
         return {"members": len(self.models), "votes": self._votes.tolist()}
@@ -205,6 +183,24 @@ class ModelEnsemble(Stateful, BaseEstimator):
         else:
             tags.classifier_tags = tags.classifier_tags or ClassifierTags()
         return tags
+
+
+def _why_not_beside(first: Any, model: Any, k: int) -> str | None:
+    """Why model k cannot answer with the first one, or None where it can."""
+    named = f"model {k} of the ensemble, {type(model).__name__},"
+    if not hasattr(model, "predict"):
+        return f"{named} has no predict."
+    kinds = ["a regressor" if _is_regressor(one) else "a classifier" for one in (first, model)]
+    if kinds[0] != kinds[1]:
+        said = "an ensemble is of classifiers or of regressors"
+        return f"{said}: model 0 is {kinds[0]}, model {k} {kinds[1]}."
+    if _is_regressor(first):
+        return None
+    if not hasattr(model, "classes_"):
+        return f"{named} has no classes_; it is not fitted, or which column is which class is unknown."
+    of_first, own = (np.asarray(one.classes_).tolist() for one in (first, model))
+    said = "the models of an ensemble must have the same classes in the same order"
+    return None if own == of_first else f"{said}: model 0 has {of_first!r}, model {k} has {own!r}."
 
 
 def member_names(state: State) -> list[str]:
@@ -269,10 +265,8 @@ def weighted_majority(labels: Sequence[Array], votes: FloatArray, classes: Array
 
 
 def class_scores(decision: Array, n_classes: int) -> FloatArray | None:
-    """A decision function as (n,), positive for the second of two classes, or as (n, C) for more.
-
-    None if its columns are not the classes, such as one against one.
-    """
+    """A decision function as (n,), positive for the second of two classes, or as (n, C) for more; None if its
+    columns are not the classes, such as one against one."""
     if n_classes != 2:
         return decision if decision.shape[1:] == (n_classes,) else None
     if decision.shape[1:] == (2,):
@@ -281,11 +275,9 @@ def class_scores(decision: Array, n_classes: int) -> FloatArray | None:
 
 
 def check_same_shape(answers: Sequence[Array]) -> None:
-    shapes = [np.shape(answer) for answer in answers]
-    for shape in shapes:
-        if shape != shapes[0]:
-            raise InvalidInputError(
-                f"the models do not answer alike: one gave an answer of shape {shapes[0]}, another of shape "
-                f"{shape}, for the same rows.",
-                argument="models",
-            )
+    shapes = {np.shape(answer) for answer in answers}
+    if len(shapes) > 1:
+        raise InvalidInputError(
+            f"the models do not answer alike: for the same rows, they gave answers of the shapes {shapes}.",
+            argument="models",
+        )

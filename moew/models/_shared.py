@@ -244,11 +244,8 @@ def _what_is_wrong(weights: FloatArray) -> str | None:
 
 
 def batch_rows(n: int, batch_size: int | None, steps: int, seed: int) -> NDArray[np.int32] | None:
-    """The rows (steps, batch_size) of every mini-batch, or None where each step takes all n rows.
-
-    The rows are shuffled, cut into mini-batches without replacement and shuffled again when fewer than
-    `batch_size` are left; so every mini-batch by itself is a uniform draw without replacement.
-    """
+    """The rows (steps, batch_size) of every mini-batch, or None where each step takes all n rows: they are
+    shuffled, cut without replacement, and shuffled again when fewer than `batch_size` are left."""
     if batch_size is None or batch_size >= n:
         return None
     rng = np.random.default_rng([seed, n, batch_size])

@@ -7,6 +7,7 @@ models come back as they finish. joblib's Dask backend would send the rows again
 from __future__ import annotations
 
 import contextlib
+import pickle
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ import dask
 from distributed import KilledWorker, Status, WorkerPlugin, as_completed
 
 from moew.exceptions import MoewError, MoewWarning
-from moew.training._jobs import Job, SharedRows, SharedRowsCache, SharedRowsInOnePiece, fit_job_apart
+from moew.training._jobs import Job, SharedRows, SharedRowsCache, fit_job_apart
 from moew.types import Features, IntArray, Labels
 
 _LOOK_EVERY = 30.0  # seconds after which it is looked whether the cluster has workers at all
@@ -30,14 +31,16 @@ class _Delivery(WorkerPlugin):
     """Sends shared rows once to every worker, also to those that join or restart later.
 
     Scattered data would not stay: where no task waits for them, Dask drops all copies but one, and that one
-    is lost with its worker.
+    is lost with its worker. They travel as bytes: arrays that Dask sends arrive at unaligned addresses, where
+    NumPy multiplies matrices without BLAS, which changes the last bits.
     """
 
-    def __init__(self, name: str, rows: SharedRows) -> None:
-        self.name, self.rows = name, rows
+    def __init__(self, name: str, content: Any) -> None:
+        self.name, self.packed = name, pickle.dumps(content, protocol=4)
 
     def setup(self, worker: Any) -> None:
-        _delivered[self.name] = self.rows
+        _delivered[self.name] = SharedRows(pickle.loads(self.packed))
+        self.packed = b""  # the scheduler keeps the bytes for workers that join later
 
     def teardown(self, worker: Any) -> None:
         _delivered.pop(self.name, None)
@@ -52,7 +55,7 @@ class _Sent:
 
     def __init__(self, client: Any, content: Any) -> None:
         self.name = f"moew-{uuid4().hex}"
-        client.register_plugin(_Delivery(self.name, SharedRowsInOnePiece(content)), name=self.name)
+        client.register_plugin(_Delivery(self.name, content), name=self.name)
         weakref.finalize(self, _withdraw, client, self.name).atexit = False
 
 
@@ -74,11 +77,8 @@ def _fit(rows: str, fold: str | None, job: Job) -> tuple[int, Any]:
 def train(
     backend: Any, X: Features, y: Labels, fold: IntArray | None, jobs: Sequence[Job], cache: SharedRowsCache
 ) -> Iterator[tuple[int, Any]]:
-    """Train the jobs on Dask; yield (k, model or exception) as they finish.
-
-    Dask counts the death of a worker against every task that the worker had, running or not. Where several
-    candidates have lost too many workers, each is run once more alone, which shows the one that kills them.
-    """
+    """Train the jobs on Dask; yield (k, model or exception) as they finish. Dask counts the death of a worker
+    against every task that it had: candidates that have lost too many workers are run once more alone."""
     client = backend.client
     missing, blamed = {job.k: job for job in jobs}, dict[int, tuple[Job, KilledWorker]]()
     with backend.retrieval_context():  # a search inside a Dask task must not block the thread it waits for

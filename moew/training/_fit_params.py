@@ -29,20 +29,16 @@ _EVAL_NAMES = ("eval_set", "eval_X", "X_val")
 
 
 def weight_name_of(estimator: Any, given: str = AUTO) -> str:
-    """The name of the weights in the estimator's `fit`; for "auto" that of a Pipeline's last step.
-
-    Raises if the estimator takes no weights by that name. With scikit-learn's metadata routing on, a Pipeline
-    gets them as "sample_weight", and its steps by what they request.
-    """
-    routes = isinstance(estimator, Pipeline) and bool(get_config()["enable_metadata_routing"])
-    name = given
-    if given == AUTO:
-        name = "sample_weight" if routes else of_last_step(estimator, "sample_weight")
+    """The name of the weights in the estimator's `fit`, for "auto" that of a Pipeline's last step; raises if
+    it takes none. With metadata routing, a Pipeline gets "sample_weight", and its steps what they request."""
+    name = "sample_weight" if given == AUTO else given
     if isinstance(estimator, Pipeline) and "__" not in name:
-        if routes:
+        if get_config()["enable_metadata_routing"]:
             return name  # the Pipeline itself checks what its steps requested
         of_step = of_last_step(estimator, name)
-        _check_takes_weights(estimator, of_step)  # raises where the advice below would not work
+        _check_takes_weights(estimator, of_step)
+        if given == AUTO:
+            return of_step
         raise UnsupportedEstimatorError(
             "a Pipeline takes weights by step: leave out ",
             Argument("sample_weight_name"),
@@ -63,15 +59,21 @@ def of_last_step(estimator: Any, name: str) -> str:
     return f"{step}__{of_last_step(model, name)}"
 
 
+def _receiver(estimator: Any, name: str) -> tuple[Any, str]:
+    """The model that gets this argument of `fit`, None where there is no such step, and its name there."""
+    while isinstance(estimator, Pipeline):
+        step, _, name = name.partition("__")
+        estimator = estimator.named_steps.get(step)
+    return estimator, name
+
+
 def takes(estimator: Any, name: str) -> bool:
     """Whether the estimator's `fit` takes an argument of that name, for a Pipeline that of its step."""
-    if isinstance(estimator, Pipeline):
-        step, _, argument = name.partition("__")
-        return step in estimator.named_steps and takes(estimator.named_steps[step], argument)
-    if not hasattr(estimator, "fit"):
+    model, argument = _receiver(estimator, name)
+    if not hasattr(model, "fit"):
         return False
-    parameters = inspect.signature(estimator.fit).parameters
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    parameters = inspect.signature(model.fit).parameters
+    return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def fit_arguments(estimator: Any) -> list[str]:
@@ -81,23 +83,21 @@ def fit_arguments(estimator: Any) -> list[str]:
 
 
 def _check_takes_weights(estimator: Any, name: str) -> None:
-    if isinstance(estimator, Pipeline):
-        step, _, argument = name.partition("__")
-        if step not in estimator.named_steps:
-            raise UnsupportedEstimatorError(
-                f"the Pipeline has no step {step!r} (",
-                Argument("sample_weight_name", name),
-                f"); its steps are {list(estimator.named_steps)}.",
-                argument="sample_weight_name",
-            )
-        _check_takes_weights(estimator.named_steps[step], argument)
-    elif not hasattr(estimator, "fit"):
+    model, argument = _receiver(estimator, name)
+    if model is None:
         raise UnsupportedEstimatorError(
-            f"the Pipeline ends with {estimator!r}, which cannot be trained.", argument="estimator"
+            f"the Pipeline has no step {name.rpartition('__')[0]!r} (",
+            Argument("sample_weight_name", name),
+            f"); its steps are {list(estimator.named_steps)}.",
+            argument="sample_weight_name",
         )
-    elif not takes(estimator, name):
+    if not hasattr(model, "fit"):
         raise UnsupportedEstimatorError(
-            f"{type(estimator).__name__}.fit takes no {name!r}, so weights would be ignored. Use an "
+            f"the Pipeline ends with {model!r}, which cannot be trained.", argument="estimator"
+        )
+    if not takes(model, argument):
+        raise UnsupportedEstimatorError(
+            f"{type(model).__name__}.fit takes no {argument!r}, so weights would be ignored. Use an "
             "estimator whose fit takes sample weights",
             InPython(", or name its argument with sample_weight_name"),
             ".",
@@ -111,10 +111,8 @@ def is_of_library(model: Any, library: str) -> bool:
 
 
 def check_takes_columns(model: Any, X: Features, fit_params: Mapping[str, Any]) -> None:
-    """Raise if X is a pandas frame with columns that the model, one of a boosting library, does not take.
-
-    Other models, and Pipelines, say themselves what they do not take.
-    """
+    """Raise if X is a pandas frame with columns that the model, one of a boosting library, does not take;
+    other models, and Pipelines, say so themselves."""
     if not (hasattr(X, "dtypes") and hasattr(X, "iloc")):
         return
     kinds = {name: str(X[name].dtype) for name in X.columns}
@@ -125,22 +123,21 @@ def check_takes_columns(model: Any, X: Features, fit_params: Mapping[str, Any]) 
     advice = f"make them categories, {as_categories}"
     if is_of_library(model, "lightgbm"):
         refused = texts
-    elif is_of_library(model, "xgboost") and not model.get_params().get("enable_categorical"):
-        enable = f"set {type(model).__name__}(enable_categorical=True)"
-        refused, advice = (texts, f"{advice}, and {enable}") if texts else (categories, enable)
     elif is_of_library(model, "xgboost"):
         refused = texts
+        if not model.get_params().get("enable_categorical"):
+            enable = f"set {type(model).__name__}(enable_categorical=True)"
+            refused, advice = (texts, f"{advice}, and {enable}") if texts else (categories, enable)
     elif is_of_library(model, "catboost"):
-        told = {**model.get_params(), **fit_params}
-        named = [told.get(f"{kind}_features") for kind in ("cat", "text", "embedding")]
-        known = {name for names in named if names is not None for name in names}
-        positions = {name: i for i, name in enumerate(kinds)}
-        refused = [name for name in (*texts, *categories) if not {name, positions[name]} & known]
+        known = {column for columns in _catboost_columns(model, fit_params).values() for column in columns}
+        places = {name: i for i, name in enumerate(kinds)}
+        refused = [name for name in (*texts, *categories) if not {name, places[name]} & known]
         cat_features = _code(f"fit_params={{'cat_features': {refused}}}")
         advice = f"name them in fit(…, {cat_features})"
     elif isinstance(model, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
-        by_dtype = isinstance(model.categorical_features, str)
-        refused = texts if by_dtype and any(_holds_texts(X[name]) for name in texts) else []
+        present = [X[name].dropna() for name in texts]
+        holds_texts = any(len(column) > 0 and isinstance(column.iloc[0], str) for column in present)
+        refused = texts if holds_texts and isinstance(model.categorical_features, str) else []
     if refused:
         raise InvalidInputError(
             f"{type(model).__name__} does not take the columns {refused[:5]} as they are: {advice}, or put a "
@@ -149,21 +146,14 @@ def check_takes_columns(model: Any, X: Features, fit_params: Mapping[str, Any]) 
         )
 
 
-def _holds_texts(column: Any) -> bool:
-    there = column.dropna()
-    return len(there) > 0 and isinstance(there.iloc[0], str)
-
-
 def _code(text: str) -> str:
     return text.replace("'", '"')
 
 
 @dataclass(frozen=True)
 class EvalSplit:
-    """Sets aside a share of the rows of any fold, with all classes as they are in the fold, groups whole.
-
-    The same rows of the same fold for all candidates: they depend on the seed and the fold alone.
-    """
+    """Sets aside a share of the rows of any fold, the same for all candidates, with all classes as they are
+    in the fold and groups whole."""
 
     share: float
     seed: int
@@ -239,10 +229,8 @@ def fit_with_eval_rows(
     aside: EvalRows,
     of: tuple[Features, Labels],
 ) -> None:
-    """`model.fit(X, y, **arguments)` with the rows (X, y) of `of` as those that it stops by.
-
-    In a Pipeline they go through the steps before the last, as fitted on X: Pipeline.fit cannot do this.
-    """
+    """`model.fit(X, y, **arguments)` with the rows (X, y) of `of` as those that it stops by. In a Pipeline
+    they go through the steps before the last, as fitted on X, which Pipeline.fit cannot do."""
     if not isinstance(model, Pipeline):
         with warnings.catch_warnings():
             # LightGBM 4.7 prefers eval_X and eval_y, but encodes the labels of `eval_set` alone.
@@ -330,8 +318,8 @@ class FitParams:
             return FoldParams(fold, self._cut(fold))
         aside = self.split(fold)
         numbers = np.arange(len(aside)) if fold is None else fold
-        bare = {name.rpartition("__")[2]: values for name, values in self._cut(numbers[aside]).items()}
-        margins = {name: values for name, values in bare.items() if name in MARGINS}
+        of_aside = {name.rpartition("__")[2]: values for name, values in self._cut(numbers[aside]).items()}
+        margins = {name: values for name, values in of_aside.items() if name in MARGINS}
         eval_rows = EvalRows(aside, numbers[aside], margins)
         return FoldParams(numbers[~aside], self._cut(numbers[~aside]), eval_rows)
 
@@ -351,11 +339,8 @@ class FoldParams:
 def resolve_fit_params(
     given: Any, estimator: Any, weight_name: str, n_rows: int, *, routed: bool = False
 ) -> FitParams:
-    """The user's fit parameters, checked against the estimator and sorted by scikit-learn's convention: what
-    has as many values as there are rows is of the rows.
-
-    `routed` says that weights reach the models by metadata routing, which moew has set up for them alone.
-    """
+    """The user's fit parameters, checked against the estimator; those with as many values as there are rows
+    are of the rows. `routed` says that weights go by metadata routing, set up for them alone."""
     if given is None:
         return FitParams()
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):

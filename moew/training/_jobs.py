@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import joblib
 import numpy as np
@@ -41,10 +41,8 @@ class SharedRows:
         self._cut: tuple[SharedRows, tuple[Features, Labels]] | None = None
 
     def rows(self, fold: SharedRows | None) -> tuple[Features, Labels]:
-        """X and y, or those of their rows whose numbers are in `fold`.
-
-        The rows of the last fold are kept, because candidates come fold by fold and share them.
-        """
+        """X and y, or those of their rows whose numbers are in `fold`; those of the last fold are kept,
+        because candidates come fold by fold."""
         X, y = self.content
         if fold is None:
             return X, y
@@ -54,42 +52,18 @@ class SharedRows:
         return cut[1]
 
 
-class SharedRowsInFile(SharedRows):
-    """Shared rows that are pickled as the name of a file, for processes on one machine.
-
-    Otherwise the rows would go through a pipe with every candidate. Here the first pickling writes them to a
-    file, and each worker opens it once: arrays of numbers are memory-mapped (read only) and shared by all.
-    """
+class SharedRowsInFile:
+    """Shared rows in a file, which are pickled as its name; each process on this machine opens it once and
+    shares its arrays of numbers, memory-mapped (read only)."""
 
     def __init__(self, content: Any) -> None:
-        super().__init__(content)
-        self._path: str | None = None
-        self._lock = threading.Lock()  # there is one thread for each worker that pickles for it
+        folder = new_folder()
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.path = str(Path(folder) / "rows")
+        joblib.dump(content, self.path)
 
     def __reduce__(self) -> tuple[Callable[[str], SharedRows], tuple[str]]:
-        with self._lock:
-            if self._path is None:
-                folder = new_folder()
-                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-                path = str(Path(folder) / "rows")
-                joblib.dump(self.content, path)
-                self._path = path
-        return _load, (self._path,)
-
-
-class SharedRowsInOnePiece(SharedRows):
-    """Shared rows that are pickled in one piece, where Dask would send arrays separately.
-
-    Such arrays arrive at unaligned addresses, where NumPy multiplies matrices without BLAS, which changes
-    the last bits.
-    """
-
-    def __reduce__(self) -> tuple[Callable[[bytes], SharedRows], tuple[bytes]]:
-        return self._unpack, (pickle.dumps(self.content, protocol=4),)
-
-    @classmethod
-    def _unpack(cls, packed: bytes) -> Self:
-        return cls(pickle.loads(packed))  # of this class again, as workers may send it on to other workers
+        return _load, (self.path,)
 
 
 @lru_cache(maxsize=2)  # the rows and the fold that is being trained
@@ -98,10 +72,7 @@ def _load(path: str) -> SharedRows:
 
 
 class SharedRowsCache:
-    """Keeps the shared rows and folds, as long as the same rows are trained on at the same place.
-
-    All batches and folds of a search train on the same rows, so these are sent once for each search.
-    """
+    """Keeps the shared rows and folds as long as the same rows are trained on at the same place."""
 
     def __init__(self) -> None:
         self._of: tuple[Any, Features, Labels] | None = None
@@ -111,10 +82,7 @@ class SharedRowsCache:
     def at(
         self, place: Any, X: Features, y: Labels, fold: IntArray | None, put: Callable[[Any], Any]
     ) -> tuple[Any, Any]:
-        """The shared (X, y) and row numbers of the fold (None: all rows) at this place.
-
-        They are what `put` returns; it is called for what is not there yet.
-        """
+        """What `put` gave for (X, y) and for the row numbers of the fold (None: all rows) at this place."""
         of = self._of
         if of is None or of[0] != place or of[1] is not X or of[2] is not y:
             self.forget()
@@ -146,7 +114,6 @@ class Job:
     estimator: Any
     weight_name: str
     training: Training  # with weights (n,) of the rows that are trained on
-    seeded: Sequence[str]  # the random states that are left open
     fit_params: Mapping[str, Any]  # what `fit` gets besides, of these rows
     aside: EvalRows | None  # rows for the model to stop by
     routed: bool  # whether its parts request the weights
@@ -156,13 +123,11 @@ class Job:
 
 
 def fit_job(rows: SharedRows, fold: SharedRows | None, job: Job, *, apart: bool = False) -> tuple[int, Any]:
-    """Train one candidate; return (k, fitted model or the exception that stopped it).
-
-    `apart` says that this is not the user's process, so that nothing that the model raises is the user's.
-    """
+    """Train one candidate; return (k, fitted model or the exception that stopped it). `apart` says that this
+    is not the user's process, so that nothing that the model raises is the user's."""
     # The exception is returned, so that a candidate that fails does not stop the others.
     try:
-        model = with_seed(job.estimator, job.training.seed, job.training.parameters, job.seeded)
+        model = with_seed(job.estimator, job.training.seed, job.training.parameters)
         X, y, weight = rows_of(job.training, *rows.rows(fold))
         # "step__sample_weight" is how a Pipeline takes weights where metadata routing is off.
         routing = {"enable_metadata_routing": False} if "__" in job.weight_name else {}
@@ -210,11 +175,8 @@ def as_failure(error: BaseException) -> Exception:
 
 
 def fit_job_apart(rows: SharedRows, fold: SharedRows | None, job: Job) -> tuple[int, Any]:
-    """`fit_job` in another process.
-
-    A model that is itself parallel uses threads there, as in joblib. The user's warning filters apply. An
-    exception that cannot be pickled is replaced by a `MoewError` with its text.
-    """
+    """`fit_job` in another process, with the user's warning filters and threads for models that are parallel;
+    an exception that cannot be pickled becomes a `MoewError` with its text."""
     threads = ThreadingBackend(nesting_level=1)
     with parallel_config(backend=threads, n_jobs=None), warnings.catch_warnings():
         _set_warning_filters(job.warning_filters)
@@ -234,19 +196,10 @@ def open_random_states(estimator: Any) -> list[str]:
     return [name for name in names if parameters[name] is None]
 
 
-def with_seed(
-    estimator: Any,
-    seed: int,
-    parameters: Mapping[str, Any] | None = None,
-    names: Sequence[str] | None = None,
-) -> Any:
-    """A clone with these parameters, whose random states that are left open (None) are set to `seed`.
-
-    `names` are the estimator's own open random states, so that they need not be looked for in each clone.
-    """
+def with_seed(estimator: Any, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
+    """A clone with these parameters, whose random states that are left open (None) are set to `seed`."""
     model = with_parameters(estimator, parameters or {})
-    if names is None or parameters:
-        names = open_random_states(model)
+    names = open_random_states(model)
     return model.set_params(**dict.fromkeys(names, seed)) if names else model
 
 

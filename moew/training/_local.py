@@ -51,11 +51,8 @@ def train_locally(
     n_jobs: int | None,
     timeout: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Train the jobs on this machine; yield (k, model or exception) as they finish.
-
-    A training that takes more than `timeout` seconds is ended. This needs another process, also for one job:
-    Python cannot end what runs in its own threads.
-    """
+    """Train the jobs on this machine; yield (k, model or exception) as they finish. A training that takes
+    more than `timeout` seconds is ended, which needs another process, also for one job."""
     backend, _ = get_active_backend()
     name, n_workers = type(backend).__name__, effective_n_jobs(n_jobs)
     if n_workers > 1 and name == "MultiprocessingBackend":
@@ -125,11 +122,8 @@ class _Worker:
     def train(
         self, rows: SharedRows, fold: SharedRows | None, job: Job, timeout: float | None
     ) -> tuple[int, Any]:
-        """Return (k, model or exception).
-
-        A job whose process dies is given to a new one; one that takes more than `timeout` seconds is not, and
-        its process is ended.
-        """
+        """Return (k, model or exception). A job whose process dies is given to a new one; one that takes more
+        than `timeout` seconds is not, and its process is ended."""
         outcome: Any = None
         for _ in range(_TRIES):
             try:

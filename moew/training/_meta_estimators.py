@@ -52,11 +52,8 @@ _DRAW_ROWS = (BaggingClassifier, BaggingRegressor) if parse_version("1.8") <= _V
 
 def with_routed_weights(estimator: Any) -> Any | None:
     """A copy of a meta-estimator, or of a Pipeline that ends with one, to be trained with metadata routing,
-    so that weights reach the models in it; None if it passes them on as it is, is no meta-estimator, or the
-    user has set routing up.
-
-    Raises where weights cannot reach a model in it.
-    """
+    so that weights reach the models in it; None where that is not needed, or the user has set routing up.
+    Raises where weights cannot reach a model in it."""
     if get_config()["enable_metadata_routing"]:
         return None
     model = last_step(estimator)
@@ -70,7 +67,15 @@ def with_routed_weights(estimator: Any) -> Any | None:
             f"{type(model).__name__} cannot pass weights to a Pipeline: make it the Pipeline's last step.",
             argument="estimator",
         )
-    _check_models_take_weights(model, inside)
+    for part in inside:
+        if isinstance(part, Pipeline) or [*_children(part)]:
+            continue
+        if "sample_weight" not in inspect.signature(part.fit).parameters:
+            raise UnsupportedEstimatorError(
+                f"{type(part).__name__}, which is inside of {type(model).__name__}, takes no sample weights "
+                "in fit, so that they would be ignored. Use a model that does.",
+                argument="estimator",
+            )
     if not has_pipeline and not any(isinstance(part, _BY_ROUTING_ALONE) for part in (model, *inside)):
         return None
     copy = clone(estimator)
@@ -82,22 +87,18 @@ def with_routed_weights(estimator: Any) -> Any | None:
 def _children(part: Any) -> Iterator[Any]:
     """The estimators that are parameters of the estimator, also in lists with names."""
     for value in part.get_params(deep=False).values() if hasattr(part, "get_params") else ():
-        listed = (
-            [one[1] for one in value if isinstance(one, tuple) and len(one) > 1]
-            if isinstance(value, list)
-            else [value]
-        )
+        listed = [value]
+        if isinstance(value, list):
+            listed = [one[1] for one in value if isinstance(one, tuple) and len(one) > 1]
         yield from (one for one in listed if hasattr(one, "fit") and not isinstance(one, type))
 
 
 def _inside(part: Any) -> Iterator[Any]:
     """The models inside of the estimator that weights are for: of a Pipeline its last step's."""
     if isinstance(part, Pipeline):
-        children: list[Any] = [part.steps[-1][1]]
-    elif _is_transformer(part):
-        children = []
+        children = [part.steps[-1][1]]
     else:
-        children = [*_children(part)]
+        children = [] if _is_transformer(part) else [*_children(part)]
     for child in children:
         if hasattr(child, "fit") and not _is_transformer(child):
             yield child
@@ -106,18 +107,6 @@ def _inside(part: Any) -> Iterator[Any]:
 
 def _is_transformer(part: Any) -> bool:
     return hasattr(part, "transform") and not (is_classifier(part) or is_regressor(part))
-
-
-def _check_models_take_weights(estimator: Any, inside: list[Any]) -> None:
-    for model in inside:
-        if isinstance(model, Pipeline) or [*_children(model)]:
-            continue
-        if "sample_weight" not in inspect.signature(model.fit).parameters:
-            raise UnsupportedEstimatorError(
-                f"{type(model).__name__}, which is inside of {type(estimator).__name__}, takes no sample "
-                "weights in fit, so that they would be ignored. Use a model that does.",
-                argument="estimator",
-            )
 
 
 def _request(part: Any, wanted: bool) -> None:
@@ -177,9 +166,6 @@ def forget_requests(model: Any) -> None:
             waiting += found
         elif isinstance(found, dict):
             waiting += found.values()
-        elif hasattr(found, "get_metadata_routing") or type(found).__module__.startswith(
-            "sklearn.calibration"
-        ):
-            own = vars(found)
-            own.pop("_metadata_request", None)
-            waiting += own.values()
+        elif hasattr(found, "get_metadata_routing") or "sklearn.calibration" in type(found).__module__:
+            vars(found).pop("_metadata_request", None)
+            waiting += vars(found).values()

@@ -46,10 +46,8 @@ _N_ROWS = 1000  # predictions on at most this many training rows are compared
 
 @dataclass
 class EstimatorTrainer:
-    """Fits a clone of `estimator` for each weighting; joblib's active backend decides where.
-
-    Whether the estimator uses its weights is checked once, in the first batch.
-    """
+    """Fits a clone of `estimator` for each weighting, where joblib's active backend says; whether it uses its
+    weights is checked once, in the first batch."""
 
     estimator: Any
     sample_weight_name: str = "sample_weight"
@@ -67,13 +65,10 @@ class EstimatorTrainer:
     def train(
         self, X: Features, y: Labels, trainings: Sequence[Training], fold: IntArray | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (k, fitted model or exception) for each of the K trainings, as they finish.
-
-        The n rows that they have weights of are those of X whose numbers are in `fold` (n,), or all of them.
-        """
+        """Yield (k, fitted model or exception) for each of the K trainings, as they finish; their n rows are
+        those of X whose numbers are in `fold` (n,), or all of them."""
         params = self._params_of(fold)
-        seeded = open_random_states(self.estimator)
-        jobs = [self._job(k, training, seeded, params) for k, training in enumerate(trainings)]
+        jobs = [self._job(k, training, params) for k, training in enumerate(trainings)]
         as_they_are = [k for k, training in enumerate(trainings) if training.rows is None]
         if self._probed or len(jobs) < 2 or not as_they_are:
             yield from self._run(X, y, params.train, jobs)
@@ -82,11 +77,11 @@ class EstimatorTrainer:
         first = trainings[as_they_are[0]]
         alike = [k for k in as_they_are[1:] if trainings[k].parameters == first.parameters]
         twin = next((k for k in alike if not np.array_equal(trainings[k].weights, first.weights)), PROBE)
-        if twin == PROBE or seeded:
+        if twin == PROBE or open_random_states(self.estimator):
             # Candidates differ in their seeds, too, so one more is trained that differs only in weights.
             twin = PROBE
             opposite = replace(first, weights=_opposite_weights(first.weights, first.seed))
-            jobs.append(self._job(PROBE, opposite, seeded, params))
+            jobs.append(self._job(PROBE, opposite, params))
         pair: dict[int, Any] = {}
         for k, outcome in self._run(X, y, params.train, jobs):
             if k in (as_they_are[0], twin) and not isinstance(outcome, Exception):
@@ -114,7 +109,7 @@ class EstimatorTrainer:
         self._folds.append((fold, self.fit_params.fold(fold)))
         return self._folds[-1][1]
 
-    def _job(self, k: int, training: Training, seeded: Sequence[str], params: FoldParams) -> Job:
+    def _job(self, k: int, training: Training, params: FoldParams) -> Job:
         given, aside = {**self.fit_params.as_given, **params.per_row}, params.aside
         if training.rows is not None and params.per_row:
             raise InvalidInputError(
@@ -125,9 +120,7 @@ class EstimatorTrainer:
         if aside is not None:
             aside = replace(aside, weight=training.weights[aside.places])
             training = replace(training, weights=training.weights[~aside.places])
-        return Job(
-            k, self.estimator, self.sample_weight_name, training, seeded, given, aside, routed=self.routed
-        )
+        return Job(k, self.estimator, self.sample_weight_name, training, given, aside, routed=self.routed)
 
     def _run(
         self, X: Features, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
@@ -145,10 +138,7 @@ class EstimatorTrainer:
     def _run_as_it_pays(
         self, X: Features, y: Labels, fold: IntArray | None, jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
-        """Train in this process for a while, and then on all cores.
-
-        Models that are fast need no other processes, and those that are slow lose little by waiting.
-        """
+        """Train in this process for a while, and then on all cores: fast models need no other processes."""
         waiting = deque(jobs)
         while waiting and self._spent < _STARTING_SECONDS and self.timeout is None:
             begun = time.monotonic()
@@ -183,31 +173,31 @@ class ManyTrainer:
         self, X: Features, y: Labels, trainings: Sequence[Training]
     ) -> Iterator[tuple[int, Any]]:
         """Train those of the same parameters on the same rows in one call."""
-        first, done = trainings[0], set()
-        trained: Iterator[tuple[int, Any]] | None = None
-        failure: Exception
+        waiting, trained = set(range(len(trainings))), self._start(X, y, trainings)
         while True:
             # No yield in here: what the receiver raises there is not the model's.
             try:
-                if trained is None:
-                    weights = np.stack([training.weights for training in trainings])
-                    if first.rows is not None:
-                        X, y, made = rows_of(first, X, y)
-                        weights = made[None]
-                    estimator = with_parameters(self.estimator, first.parameters)
-                    own = estimator.get_params().get("random_state")
-                    chosen = [own if isinstance(own, Integral) else one.seed for one in trainings]
-                    trained = iter(estimator.fit_many(X, y, weights, chosen))
                 k, model = next(trained)
             except StopIteration:
                 return
             except (Exception, SystemExit, GeneratorExit) as error:
                 failure = as_failure(error)
                 break
-            done.add(k)
+            waiting.discard(k)
             yield k, model
             del model  # keep no reference to it here
-        yield from ((k, failure) for k in range(len(trainings)) if k not in done)
+        yield from ((k, failure) for k in sorted(waiting))
+
+    def _start(self, X: Features, y: Labels, trainings: Sequence[Training]) -> Iterator[tuple[int, Any]]:
+        first = trainings[0]
+        weights = np.stack([training.weights for training in trainings])
+        if first.rows is not None:
+            X, y, made = rows_of(first, X, y)
+            weights = made[None]
+        estimator = with_parameters(self.estimator, first.parameters)
+        own = estimator.get_params().get("random_state")
+        seeds = [own if isinstance(own, Integral) else training.seed for training in trainings]
+        yield from estimator.fit_many(X, y, weights, seeds)
 
 
 def _can_be_sent(estimator: Any) -> bool:
@@ -278,11 +268,8 @@ def _opposite_weights(weight: FloatArray, seed: int) -> FloatArray:
 
 def _are_the_same(model: Any, other: Any, X: Features, y: Labels, fold: IntArray | None) -> bool:
     """Whether two models, trained alike but for very different weights, are the same: they ignore weights.
-
-    Their predictions on training rows are compared. Predictions that are only labels, or that repeat the
-    training targets (a fully grown tree), can be equal although weights are used: then everything that the
-    fitted models hold is compared.
-    """
+    Predictions that are only labels, or that repeat the targets (a fully grown tree), can be equal although
+    weights are used: then everything that the models hold is compared."""
     trained: IntArray = np.arange(len(y)) if fold is None else fold
     n = len(trained)
     rows = trained[np.unique(np.linspace(0, n - 1, min(_N_ROWS, n)).astype(np.intp))]

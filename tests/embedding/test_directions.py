@@ -98,7 +98,7 @@ def test_two_classes_have_label_score_their_product_and_components():
 def test_several_classes_have_a_dimension_each_and_the_log_probability_of_their_own():
     embedding = fit(X, CLASSES, n_components=3)
     Z = embedding.transform(X, CLASSES)
-    np.testing.assert_array_equal(embedding.label_dims_, range(4))
+    assert embedding.n_label_ == 4
     np.testing.assert_allclose(Z[:, :4], np.sqrt(2) * (np.eye(4)[CLASSES] - 0.25))
     analysis = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(encoded(), CLASSES)
     own = analysis.predict_log_proba(encoded())[np.arange(N), CLASSES]
@@ -111,7 +111,7 @@ def test_regression_has_the_target_the_prediction_and_the_error(y, is_log):
     assert bool(skew(y) > 1 and y.min() > 0) is is_log
     embedding = fit(X, y, "regression")
     Z = embedding.transform(X, y)
-    assert embedding.label_dims_ == (0,)
+    assert embedding.n_label_ == 1
     predicted = make_pipeline(StandardScaler(), Ridge()).fit(encoded(), y).predict(encoded())
     error = np.log(np.abs(y - predicted) + 0.1 * y.std())
     expected = [scaled(np.log(y) if is_log else y), scaled(predicted), scaled(error)]
@@ -217,7 +217,7 @@ def test_states_give_the_same_bits_and_rows_do_not_depend_on_each_other(task, y,
     loaded = through_json(embedding)
     np.testing.assert_array_equal(loaded.transform(rows, y, COLUMNS), Z)
     assert loaded.state() == embedding.state()
-    assert loaded.label_dims_ == embedding.label_dims_
+    assert loaded.n_label_ == embedding.n_label_
     np.testing.assert_array_equal(fit_transform(rows, y, task, COLUMNS), Z)
     for start, stop in [(i, i + 1) for i in range(20)] + [(20, 27), (27, 31), (31, N)]:
         some = {name: values[start:stop] for name, values in COLUMNS.items()}
@@ -291,7 +291,7 @@ def test_constant_labels_give_zeros(task, y):
     Z = fit_transform(X, y, task)
     assert (Z[:, 0] == 0).all()
     assert Z.shape == (N, 3)
-    assert through_json(fit(X, y, task)).label_dims_ == (0,)
+    assert through_json(fit(X, y, task)).n_label_ == 1
 
 
 @pytest.mark.parametrize("y", [[0] * 9 + [1], [0] * 7 + [1, 2, 3], list("abcdefghij")])
@@ -363,7 +363,7 @@ def test_a_search_of_a_regression_and_of_sparse_rows():
     np.testing.assert_array_equal(search.example_weights(X[kept], SKEWED[kept]), search.sample_weight_)
     sparse = scipy.sparse.csr_array(X)
     search = MetricSearch.from_settings(LogisticRegression(), **SMALL).fit(sparse, CLASSES)
-    assert search.study_.weighting.embedding.label_dims_ == (0, 1, 2, 3)
+    assert search.study_.weighting.embedding.n_label_ == 4
     assert search.__sklearn_tags__().input_tags.sparse
 
 

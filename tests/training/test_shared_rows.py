@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import MetricSearch
 from moew.training import EstimatorTrainer, ManyTrainer
-from moew.training._jobs import SharedRows, SharedRowsCache, SharedRowsInFile, SharedRowsInOnePiece
+from moew.training._jobs import SharedRows, SharedRowsCache, SharedRowsInFile
 from moew.types import Training
 
 ROWS = shifted_classes(80)
@@ -37,22 +37,10 @@ def test_rows_pickle_as_a_file_and_come_back_the_same(kind):
     else:
         assert X.equals(X_there)
         assert X.dtypes.equals(X_there.dtypes)
-    path = Path(shared._path)
+    path = Path(shared.path)
     assert path.exists()
     del shared
     assert not path.parent.exists()
-
-
-def test_rows_sent_over_a_network_arrive_at_even_addresses():
-    X = np.asfortranarray(np.random.default_rng(0).normal(size=(50, 4)))
-    buffers = []
-    sent = pickle.dumps(SharedRowsInOnePiece((X, X[:, 0])), protocol=5, buffer_callback=buffers.append)
-    assert not buffers
-    again = pickle.loads(pickle.dumps(pickle.loads(sent)))
-    there, _ = again.rows(None)
-    assert np.array_equal(there, X)
-    assert there.flags.aligned
-    assert there.flags.f_contiguous
 
 
 def test_a_fold_is_cut_once_for_all_its_candidates():

@@ -50,11 +50,8 @@ def update_array(pace: Pace, p: Any, m: Any, v: Any, gradient: Any) -> tuple[Any
 
 
 def _update_in_place(pace: Pace, p: Any, m: Any, v: Any, gradient: Any) -> tuple[Any, Any, Any]:
-    """`update_array` for a CPU, where XLA makes a loop for each of the three arrays.
-
-    If all three loops read the old moments, XLA copies those in every step. So the moments are written first,
-    and the parameter's loop reads the new ones.
-    """
+    """`update_array` for a CPU, where XLA would copy the old moments in every step if the parameter's loop
+    read them, too: so the moments are written first."""
     _, m, v = update_array(pace, p, m, v, gradient)
     m, v = lax.optimization_barrier((m, v))  # type: ignore[no-untyped-call]
     return jnp.where(pace.active, _moved(pace, p, m, v), p), m, v
@@ -72,10 +69,8 @@ def update(
     active: jax.Array,
     in_place: bool = False,
 ) -> tuple[Any, AdamState]:
-    """One step for the networks where `active` (R, K); the others do not change.
-
-    `in_place` gives the same numbers by loops that are faster on a CPU.
-    """
+    """One step for the networks where `active` (R, K); the others do not change. `in_place` gives the same
+    numbers by loops that are faster on a CPU."""
     count = state.n_updates + active
     now = pace(count, learning_rate, active)
     change = _update_in_place if in_place else update_array

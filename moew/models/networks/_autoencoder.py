@@ -47,10 +47,8 @@ def autoencoder_spec(
 
 
 def train_autoencoder(spec: NetworkSpec, inputs: FloatArray, seed: int) -> Layers:
-    """Train on inputs (n, D); return W (out, in) and b (out,) of the four layers D → h → d → h → D.
-
-    `seed` sets the initial parameters and the order of the mini-batches.
-    """
+    """W (out, in) and b (out,) of the four layers, trained on inputs (n, D); `seed` sets the initial
+    parameters and the order of the mini-batches."""
     refuse_after_fork()
     rows = prepare_rows(spec, inputs[None], inputs[None], seed, choose_devices(None)[0])
     start = stack([[initial_layers(spec, seed)]])

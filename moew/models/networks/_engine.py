@@ -26,10 +26,8 @@ from moew.types import IntArray
 
 
 class TrainingRows(NamedTuple):
-    """Training rows on a device: X (R or 1, n, D), Y (R or 1, n, C), those held out, and mini-batches.
-
-    `kept` and `held` are the row numbers of the two parts.
-    """
+    """Training rows on a device, X (R or 1, n, D), Y (R or 1, n, C), those held out, and mini-batches; `kept`
+    and `held` are the row numbers of the two parts."""
 
     X: Any
     Y: Any

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from moew._util.state import State, Stateful, has_state, pack_array, unpack_array
+from moew._util.checks import check_parameters
+from moew._util.state import State, Stateful, has_state, packed, plain_setting, unpack_array
 from moew.data import TabularEncoder, is_numeric_array, row_blocks
 from moew.exceptions import InvalidInputError
 from moew.models._shared import ManyClassifier, ManyEstimator, ManyRegressor, check_rows, probabilities
@@ -20,16 +21,17 @@ from moew.models.networks._devices import choose_devices
 from moew.models.networks._engine import all_finite, split_rows
 from moew.models.networks._groups import train_weightings, uniform_layers
 from moew.models.networks._layers import run_layers
-from moew.models.networks._spec import EarlyStopping, Layers, NetworkSpec, check_warm_start, layer_widths
+from moew.models.networks._spec import (
+    WARM_START,
+    WARM_STEPS,
+    EarlyStopping,
+    Layers,
+    NetworkSpec,
+    layer_widths,
+)
 from moew.types import Features, FloatArray
 
-
-class _Plan(NamedTuple):
-    """What to train, on inputs (n, D) and targets (n, C)."""
-
-    spec: NetworkSpec
-    inputs: FloatArray
-    targets: FloatArray
+_Plan = tuple[NetworkSpec, FloatArray, FloatArray]  # what to train, on inputs (n, D) and targets (n, C)
 
 
 @dataclass(eq=False, repr=False)
@@ -93,7 +95,7 @@ class Network(Stateful, ManyEstimator):
         inputs = self.encoder_.transform(rows, np.float32)  # as training computes
         columns = self._columns(targets)
         choose_devices(self.device)
-        check_warm_start(self.warm_start, self.warm_steps)
+        check_parameters(self, warm_start=WARM_START, warm_steps=WARM_STEPS)
         stopping = None
         if self.early_stopping is not False:
             stopping = EarlyStopping(self.early_stopping, self.patience, self.check_every)
@@ -109,7 +111,7 @@ class Network(Stateful, ManyEstimator):
             stopping,
             self.precision,
         )
-        return _Plan(spec, inputs, columns)
+        return spec, inputs, columns
 
     def _columns(self, targets: Any) -> FloatArray:
         """Targets (n,) as the columns (n, C) that the network is to give."""
@@ -146,20 +148,14 @@ class Network(Stateful, ManyEstimator):
     def _content(self) -> State:
         check_is_fitted(self, "layers_")
         params = self.get_params(deep=False)
-        seed = params["random_state"]
-        known = isinstance(seed, int | np.integer)
         names = getattr(self, "feature_names_in_", None)
         return {
-            "params": {
-                **{name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()},
-                "hidden": list(layer_widths(self.hidden)),
-                "random_state": int(seed) if known else None,  # a generator is not part of what was learned
-            },
+            "params": {name: plain_setting(value) for name, value in params.items()},
             "n_features": self.n_features_in_,
             "feature_names": None if names is None else [str(name) for name in names],
             "encoder": self.encoder_.state(),
             "targets": self._target_state(),
-            "layers": [[pack_array(W), pack_array(b)] for W, b in self.layers_],
+            "layers": packed(self.layers_),
         }
 
     @classmethod

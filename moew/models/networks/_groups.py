@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Lock
 
@@ -69,37 +69,23 @@ def train_weightings(
         host = tuple((np.asarray(W), np.asarray(b)) for W, b in params)
         return [pick(host, 0, i) for i in range(min(size, K - first))]
 
-    workers = 1
+    n_threads = 1
     if devices[0].platform == "cpu":
         workers = min(joblib.cpu_count() // len(on_device), groups_at_once(spec, n, devices[0], size))
+        n_threads = max(1, workers)
+    n_threads *= len(on_device)
     try:
-        for layers in _in_turns(train, len(starts), len(on_device), max(1, workers)):
+        in_turns = map if len(starts) == 1 or n_threads == 1 else _threads(n_threads).map
+        for layers in in_turns(train, range(len(starts))):
             yield from layers
     finally:
         on_device.clear()  # a thread may refer to `train` a moment longer, but not to the rows
 
 
-def _in_turns(
-    train: Callable[[int], list[Layers]], n_groups: int, n_devices: int, workers: int
-) -> Iterator[list[Layers]]:
-    """Yield the groups in order; they go to the devices in turn, and each device has `workers` threads."""
-    if n_groups == 1 or n_devices * workers == 1:
-        yield from map(train, range(n_groups))
-        return
-    running = [_threads(group % n_devices, workers).submit(train, group) for group in range(n_groups)]
-    try:
-        for future in running:
-            yield future.result()
-    finally:
-        for future in running:
-            future.cancel()
-        wait(running)
-
-
 @cache
-def _threads(device: int, workers: int) -> ThreadPoolExecutor:
+def _threads(number: int) -> ThreadPoolExecutor:
     """Threads that are kept: the C library gives each new one its own memory, and never frees it."""
-    return ThreadPoolExecutor(workers, f"moew-networks-{device}")
+    return ThreadPoolExecutor(number, "moew-networks")
 
 
 # Not the candidate's seed: the start must be the same whatever is trained with a candidate.
@@ -111,11 +97,8 @@ _lock = Lock()
 
 
 def uniform_layers(spec: NetworkSpec, X: FloatArray, Y: FloatArray, device: str | None) -> Layers:
-    """The network trained for `spec.steps` steps with all weights one on X (n, D) and Y (n, C).
-
-    It depends on the rows and the settings only. Every batch of a search needs the same one, so the last
-    ones are kept, found by a hash of the rows.
-    """
+    """The network trained for `spec.steps` steps with all weights one on X (n, D) and Y (n, C), from a fixed
+    seed. Every batch of a search needs the same one, so the last ones are kept, by a hash of the rows."""
     refuse_after_fork()
     key = (spec, device, _digest(X) + _digest(Y))
     with _lock:  # another thread that needs the same one waits for it

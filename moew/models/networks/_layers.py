@@ -35,11 +35,8 @@ class Products(NamedTuple):
 
 
 def products_on(platform: str, precision: str) -> Products:
-    """The products of this precision on "cpu" or a GPU; sums are always in float32.
-
-    A CPU has only float32 products (JAX's default), so the shorter formats are imitated there by rounding:
-    this gives the same kind of results as on a GPU, but no speed. On a GPU, JAX's default would be TF32.
-    """
+    """The products of this precision on "cpu" or a GPU; sums are always in float32. A CPU, which has only
+    float32 products (JAX's default), imitates the shorter formats by rounding."""
     if platform == "cpu":
         return Products(None, {"float32": None, "tf32": 10, "bfloat16": 7}[precision])
     presets = lax.DotAlgorithmPreset
@@ -109,10 +106,8 @@ _layer_product.defvjp(_layer_product_forward, _layer_product_backward)
 
 
 def row_losses(loss: str | ReconstructionLoss, out: jax.Array, y: jax.Array) -> jax.Array:
-    """Losses (R, K, b) of linear outputs (R, K, C, b) against targets (R, C, b).
-
-    Targets are numbers for "squared", 0/1 for all others: one column for two classes, one-hot for more.
-    """
+    """Losses (R, K, b) of linear outputs (R, K, C, b) against targets (R, C, b): numbers for "squared", 0/1
+    for all others, one column for two classes, one-hot for more."""
     y = y[:, None]
     if isinstance(loss, ReconstructionLoss):
         return _reconstruction(loss, out, y)
@@ -170,11 +165,8 @@ def run_layers(
     *,
     linear_end: bool,
 ) -> FloatArray:
-    """Values (n, out) of the last of one network's layers; `linear_end` leaves its activation out.
-
-    In NumPy, which is faster than JAX on small inputs, and in float64, so that a row's prediction does not
-    depend on the rows beside it beyond the 15th digit.
-    """
+    """Values (n, out) of the last of one network's layers, without its activation for `linear_end`; in NumPy
+    and float64, so that a row's prediction hardly depends on the rows beside it."""
     ACTIVATION.check("activation", activation)
     chunks = []
     for start in range(0, max(len(inputs), 1), _ROWS_AT_ONCE):

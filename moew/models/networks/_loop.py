@@ -16,10 +16,8 @@ from moew.weighting import mini_batch_divisor
 
 
 class Recipe(NamedTuple):
-    """What the compiled program depends on, besides the shapes.
-
-    Numbers are arguments, so another learning rate, penalty or patience needs no new compilation.
-    """
+    """What the compiled program depends on besides the shapes. Numbers are arguments, so that another
+    learning rate, penalty or patience needs no new compilation."""
 
     activation: str
     loss: Any
@@ -29,10 +27,8 @@ class Recipe(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """Training rows X (R or 1, n, D), Y (R or 1, n, C) and W (R, K, n), with their mini-batches.
-
-    `rows` are the row numbers (steps, R or 1, b) of the mini-batches, None for all rows in each step.
-    """
+    """Training rows X (R or 1, n, D), Y (R or 1, n, C) and W (R, K, n), and the row numbers (steps, R or 1,
+    b) of their mini-batches, None for all rows in each step."""
 
     X: Any
     Y: Any
@@ -73,11 +69,8 @@ def train_until_stopped(
     check_every: Any,
     patience: Any,
 ) -> tuple[Parameters, jax.Array]:
-    """Train at most `steps`, each network until `patience` checks in a row on held rows show no new best.
-
-    `held` are X (R, m, D), Y (R, m, C) and W (R, K, m). Returns each network's best parameters and number of
-    steps (R, K). A network that has stopped stays as it is; the loop ends when all have stopped.
-    """
+    """Train at most `steps`, each network until `patience` checks in a row on the held X (R, m, D), Y (R, m,
+    C) and W (R, K, m) show no new best. Returns each network's best parameters and number of steps (R, K)."""
     step = _make_step(recipe, data, rates)
     held_X, held_Y, held_W = held
     held_Y = jnp.swapaxes(held_Y, 1, 2)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moew._util.checks import COUNT, POSITIVE, Wanted, check_parameters
+from moew._util.checks import COUNT, POSITIVE, Wanted, check_parameters, one_of
 from moew._util.numbers import is_number
 from moew.exceptions import InvalidInputError
 
@@ -25,21 +25,16 @@ _LOSS = Wanted(f"must be one of {LOSSES}", lambda loss: not isinstance(loss, str
 _BATCH_SIZE = Wanted("must be 1 or more, or None for all rows", COUNT.or_none().fits)
 _PENALTY = Wanted("must be a number of 0 or more", lambda value: is_number(value) and value >= 0)
 _PRECISION = Wanted(f"must be one of {PRECISIONS}", PRECISIONS.__contains__)
-_WARM_START = Wanted(
-    "must be False or 'uniform'",
-    lambda value: value is False or (isinstance(value, str) and value == "uniform"),
+WARM_START = Wanted(
+    "must be False or 'uniform'", lambda value: value is False or one_of("uniform").fits(value)
 )
-_WARM_STEPS = Wanted(
-    "must be a whole number of 1 or more, or None for a fifth of steps", COUNT.or_none().fits
-)
+WARM_STEPS = Wanted("must be a whole number of 1 or more, or None for a fifth of steps", COUNT.or_none().fits)
 
 
 @dataclass(frozen=True)
 class ReconstructionLoss:
-    """The autoencoder's loss: the kind of loss and the weight of each column.
-
-    `numeric` and `binary` hold (column, weight), `categorical` holds (start, stop, weight).
-    """
+    """The autoencoder's loss: (column, weight) of numeric and binary columns, (start, stop, weight) of
+    categories."""
 
     numeric: tuple[tuple[int, float], ...]
     binary: tuple[tuple[int, float], ...]
@@ -48,11 +43,8 @@ class ReconstructionLoss:
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """Stop a network when the loss of held-out rows no longer improves.
-
-    `share` of the rows is held out, and their loss is checked every `check_every` steps. After `patience`
-    checks in a row without a new lowest loss the network stops; its best parameters are kept.
-    """
+    """Hold out a share of the rows, and stop a network after `patience` checks of their loss in a row, one
+    every `check_every` steps, without a new lowest one; its best parameters are kept."""
 
     share: float
     patience: int = 10
@@ -70,12 +62,8 @@ class EarlyStopping:
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """A multilayer network D → … → C and its training.
-
-    `sizes` are (D, hidden …, C); the last layer is linear. `batch_size=None` takes all rows in every step.
-    The weights W of all layers (not the biases) add l2/2·|W|² to the mean loss. `precision` is that of the
-    matrix products.
-    """
+    """A multilayer network of `sizes` (D, hidden …, C) with a linear last layer, and its training, as in
+    `NetworkClassifier`."""
 
     sizes: tuple[int, ...]
     activation: str = "sigmoid"
@@ -114,9 +102,3 @@ def layer_widths(hidden: Any) -> tuple[int, ...]:
             argument="hidden",
         )
     return tuple(int(width) for width in hidden)
-
-
-def check_warm_start(warm_start: Any, warm_steps: Any) -> None:
-    """Raise unless these two settings of a network can be used."""
-    _WARM_START.check("warm_start", warm_start)
-    _WARM_STEPS.check("warm_steps", warm_steps)

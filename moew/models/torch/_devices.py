@@ -39,10 +39,8 @@ def first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Context in which PyTorch's generators of the CPU and of `device` start from `seed`.
-
-    Afterwards they are as before. Other GPUs are left alone, which torch.manual_seed would not do.
-    """
+    """Context in which PyTorch's generators of the CPU and of `device` start from `seed`, and afterwards are
+    as before; torch.manual_seed would set those of other GPUs, too."""
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_gpu else []):
         torch.default_generator.manual_seed(seed)

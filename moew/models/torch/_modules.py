@@ -61,11 +61,8 @@ def as_columns(outputs: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Maker:
-    """What `make_module` needs: the user's factory, and the first rows, inputs (m, D) and codes (m,).
-
-    The rows are on the CPU; they serve to check outputs and losses, and give lazy modules their shapes.
-    `device` is where the factory may draw parameters, if not on the CPU.
-    """
+    """What `make_module` needs: the user's factory, and the first rows, inputs (m, D) and codes (m,) on the
+    CPU, to check outputs and losses with; `device` is where the factory may draw parameters."""
 
     factory: Any
     task: Task
@@ -232,10 +229,8 @@ def why_not_stacked(optimizer: Any, module: nn.Module) -> str | None:
 
 
 def stacked_optimizer(optimizer: Any, module: nn.Module, stacked: dict[str, Tensor]) -> Any:
-    """An optimiser like that of one module, on parameters (K, …) by name: same groups, same settings.
-
-    The user's function is not called with stacked parameters, because it may sort them by shape.
-    """
+    """An optimiser like that of one module, on parameters (K, …) by name. The user's function is not called
+    with stacked parameters, because it may sort them by shape."""
     names = {id(p): name for name, p in module.named_parameters()}
     groups = [
         {**group, "params": [stacked[names[id(p)]] for p in group["params"]]}

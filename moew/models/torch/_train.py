@@ -75,10 +75,8 @@ class Data:
         return sum(t.nbytes for t in (self.inputs, self.codes, self.rows) if t is not None)
 
     def batches(self, weights: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Inputs (b, D), codes (b,) and weights (K, b) of each step, the weights with sum one.
-
-        Where all weights of a mini-batch are zero they stay zero, and it adds no gradient.
-        """
+        """Inputs (b, D), codes (b,) and weights (K, b) of each step, the weights with sum one, or all
+        zero."""
         for step in range(self.steps):
             chosen = slice(None) if self.rows is None else self.rows[step]
             w = weights[:, chosen]
@@ -162,10 +160,8 @@ def _optimize(
 
 
 def stacked_losses(task: Task, base: nn.Module) -> Callable[..., Tensor]:
-    """(params (K, …), buffers (K, …), inputs (b, D), codes (b,), weights (K, b)) → losses (K,).
-
-    Random draws (dropout) are the same for all K, and the same as for one model alone.
-    """
+    """(params (K, …), buffers (K, …), inputs (b, D), codes (b,), weights (K, b)) → losses (K,); random draws
+    (dropout) are the same for all K, and for one model alone."""
 
     def loss(params: Any, buffers: Any, x: Tensor, codes: Tensor, w: Tensor) -> Tensor:
         outputs = functional_call(base, (params, buffers), (x,))
@@ -262,10 +258,8 @@ def _drawn(plan: Plan, base: nn.Module, stack: Any, x: Tensor, codes: Tensor, w:
 
 
 def models_that_fit(plan: Plan, module: nn.Module, data: Data) -> int:
-    """The number of models like this one that fit into the device's memory at once; at least 1.
-
-    The device's total memory counts, not what is free now, so that the number is the same at the next call.
-    """
+    """The number of models like this one that fit into the device's total memory at once, at least 1; what is
+    free now does not count, so that the number is the same at the next call."""
     room = _SHARE_OF_MEMORY * device_bytes(plan.device) - data.n_bytes
     most = int(max(1, min(room // model_bytes(plan, module, data), 2**20)))
     return most if most < FILLED_UP_TO else most // FILLED_UP_TO * FILLED_UP_TO
