@@ -275,9 +275,11 @@ def class_scores(decision: Array, n_classes: int) -> FloatArray | None:
 
 
 def check_same_shape(answers: Sequence[Array]) -> None:
-    shapes = {np.shape(answer) for answer in answers}
-    if len(shapes) > 1:
-        raise InvalidInputError(
-            f"the models do not answer alike: for the same rows, they gave answers of the shapes {shapes}.",
-            argument="models",
-        )
+    first, *others = map(np.shape, answers)
+    for other in others:
+        if other != first:
+            raise InvalidInputError(
+                f"the models do not answer alike: one gave an answer of shape {first}, another of shape "
+                f"{other}, for the same rows.",
+                argument="models",
+            )
