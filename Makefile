@@ -35,7 +35,7 @@ OF_JOBLIB := tests/training/test_processes.py tests/training/test_training.py te
 OF_JAX := tests/models/test_networks.py tests/models/test_engine.py tests/models/test_autoencoder.py \
 	tests/models/test_devices.py tests/embedding/test_embedding_networks.py
 OF_OPTUNA := tests/search/test_study.py tests/search/test_search_space.py \
-	tests/search/test_without_optuna.py tests/samplers/test_optuna_samplers.py
+	tests/search/test_without_optuna.py tests/experiments/test_optuna_samplers.py
 OF_TABLES := tests/data/test_tables.py tests/data/test_chunks.py tests/data/test_copies.py tests/data/test_read_only.py
 OF_CLICK := tests/cli/test_cli.py tests/cli/test_cli_fit.py tests/cli/test_cli_usage.py tests/cli/test_cli_terminal.py
 OF_SKOPS := tests/saving tests/cli/test_runs.py tests/cli/test_runs_trees.py tests/search/test_saved.py

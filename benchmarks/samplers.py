@@ -39,7 +39,7 @@ from sampler_functions import Function, functions
 from tried_samplers import Modelled
 
 from experiments.samplers import Annealing, DifferentialEvolution, GridSampler, Swarm
-from moew.samplers import Ball, GpBucb, RandomSampler, resolve_sampler
+from moew.samplers import Ball, GpBucb, RandomSampler
 from moew.types import Domain, FloatArray, Sampler, SamplerOfPoints
 
 OUT = Path("docs/results/samplers")
@@ -76,11 +76,13 @@ def samplers(function: Function) -> dict[str, Sampler | None]:
     if find_spec("optuna") is not None:
         import optuna
 
+        from experiments.samplers.optuna import OptunaSampler
+
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         made |= {
-            "Optuna TPE": resolve_sampler(optuna.samplers.TPESampler()),
-            "Optuna CMA-ES": resolve_sampler(optuna.samplers.CmaEsSampler()) if function.n_dims > 1 else None,
-            "Optuna QMC": resolve_sampler(optuna.samplers.QMCSampler()),
+            "Optuna TPE": OptunaSampler(optuna.samplers.TPESampler()),
+            "Optuna CMA-ES": OptunaSampler(optuna.samplers.CmaEsSampler()) if function.n_dims > 1 else None,
+            "Optuna QMC": OptunaSampler(optuna.samplers.QMCSampler()),
         }
     return made
 

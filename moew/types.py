@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moew._util.state import State
-
-if TYPE_CHECKING:
-    from moew.data import LabelledRows
-    from moew.metrics import Predictions
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
@@ -34,28 +30,14 @@ Response = Literal["decision", "score", "proba"]
 class Embedding(Protocol):
     """z(x, y): low-dimensional coordinates of a labelled row.
 
-    One that also looks at the columns of the metric is an `EmbeddingOfColumns`.
+    One that also looks at the metric's columns says so by `takes_columns = True`, and takes them as a further
+    argument, `columns: Columns | None = None`, of `fit` and `transform`.
     """
 
     def fit(self, X: Features, y: Labels, *, task: Task) -> Self:
         """Learn from the n training rows."""
 
     def transform(self, X: Features, y: Labels) -> FloatArray:
-        """The coordinates Z (n, d) of any rows."""
-
-    def state(self) -> State:
-        """The fitted embedding as a JSON-able dict."""
-
-
-class EmbeddingOfColumns(Protocol):
-    """An embedding that also takes per-row columns, and says so by `takes_columns = True`."""
-
-    takes_columns: bool
-
-    def fit(self, X: Features, y: Labels, *, task: Task, columns: Columns | None = None) -> Self:
-        """Learn from the n training rows; `columns` are those of the metric that they have."""
-
-    def transform(self, X: Features, y: Labels, columns: Columns | None = None) -> FloatArray:
         """The coordinates Z (n, d) of any rows."""
 
     def state(self) -> State:
@@ -249,111 +231,3 @@ class DecisionRule(Protocol):
 
     def state(self) -> State:
         """The fitted rule as a JSON-able dict."""
-
-
-@runtime_checkable
-class Metric(Protocol):
-    """What a model is judged by, in two steps: the model predicts once, then the metric is evaluated on any
-    of the rows without it. Functions of labels and predictions fulfil it, and so do scikit-learn's scorers.
-
-    A metric without a value on some rows raises `UndefinedMetricError`, or returns NaN or an infinity.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name in tables and messages."""
-
-    @property
-    def greater_is_better(self) -> bool:
-        """Whether higher values are better."""
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The lowest and the highest possible value; None if unknown."""
-
-    @property
-    def slow(self) -> bool:
-        """Whether a call takes so long that error margins are estimated from fewer calls."""
-
-    @property
-    def response(self) -> Response | None:
-        """The kind of predictions it needs; None if it calls the model itself, as scorers do."""
-
-    @property
-    def pos_label(self) -> Any:
-        """The positive class if the metric names one, else None."""
-
-    @property
-    def needs_two_classes(self) -> bool:
-        """Whether the metric is defined only for two classes."""
-
-    @property
-    def uses_features(self) -> bool:
-        """Whether the value depends on features besides labels, predictions and columns."""
-
-    @property
-    def required_columns(self) -> tuple[str, ...]:
-        """The per-row columns it requires, which may also be columns of X."""
-
-    @property
-    def known_columns(self) -> tuple[str, ...] | None:
-        """All per-row columns it can take; None if unknown."""
-
-    @property
-    def takes_sample_weight(self) -> bool:
-        """Whether it takes sample weights of the rows."""
-
-    @property
-    def takes_many(self) -> bool:
-        """Whether `values` can score many candidates in one call."""
-
-    def check_columns(
-        self, columns: Columns, n_rows: int, argument: str = "validation", *, weighted: bool = True
-    ) -> None:
-        """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows.
-
-        `argument` is the argument that the user passes columns as, `weighted` says whether the rows have
-        sample weights.
-        """
-
-    def rehearse(
-        self,
-        estimator: Any,
-        rows: LabelledRows,
-        training_labels: Labels,
-        *,
-        classes: Array | None,
-        pos_label: Any,
-        decided: Array | None,
-        rng: np.random.Generator,
-    ) -> None:
-        """Raise, before anything is trained, an error that every model would meet on these rows."""
-
-    def respond(
-        self,
-        model: Any,
-        X: Features,
-        y: Labels,
-        columns: Columns = ...,
-        *,
-        pos_label: Any = None,
-        sample_weight: Any = None,
-        decided: Array | None = None,
-    ) -> Predictions:
-        """The predictions that the metric needs on the rows of X; `decided` (n,) replaces decisions."""
-
-    def value(
-        self,
-        predictions: Predictions,
-        X: Features,
-        y: Labels,
-        columns: Columns = ...,
-        *,
-        pos_label: Any = None,
-        sample_weight: Any = None,
-        decided: Array | None = None,
-    ) -> float:
-        """The metric on rows whose predictions are recorded; `decided` (n,) replaces recorded decisions."""
-
-    def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> FloatArray | None:
-        """The metric (m,) of the outputs (m, n) of m candidates; None if it cannot score many at once."""

@@ -107,16 +107,8 @@ def _lenient(name: str, pos_label: Any) -> Any:
 
 def _renamed(metric: Any, name: str) -> Any:
     """The metric under the name that `--metric-name` gives it."""
-    from moew.metrics import FunctionMetric, ScorerMetric
-
     if not name.strip():
         raise InvalidInputError("--metric-name is empty; leave it out, or say a few words.", argument="name")
-    if not isinstance(metric, FunctionMetric | ScorerMetric):
-        raise InvalidInputError(
-            f"--metric-name is for functions, scorers and programs; {type(metric).__name__} has the name "
-            f"{metric.name!r}.",
-            argument="name",
-        )
     return replace(metric, name=name)
 
 

@@ -1,7 +1,7 @@
 """Metrics: the paper's own, any function through `make_metric`, any scikit-learn scorer or its name.
 
-What `resolve_metric` returns fulfils the protocol `Metric` and is used in two steps: the model predicts once,
-and the metric is then evaluated on any of the rows without the model:
+What `resolve_metric` returns, a `FunctionMetric` or a `ScorerMetric`, is used in two steps: the model
+predicts once, and the metric is then evaluated on any of the rows without the model:
 
     metric = resolve_metric("roc_auc")
     metric.check_columns(columns, n_rows)                     # before any training
@@ -37,6 +37,7 @@ from moew.metrics._predictions import own_decisions as own_decisions
 from moew.metrics._predictions import predicts_by_its_scores as predicts_by_its_scores
 from moew.metrics._predictions import respond as respond
 from moew.metrics._resolve import Constraint as Constraint
+from moew.metrics._resolve import Metric as Metric
 from moew.metrics._resolve import is_vectorised as is_vectorised
 from moew.metrics._resolve import named_metric as named_metric
 from moew.metrics._resolve import resolve_constraints as resolve_constraints
@@ -44,4 +45,3 @@ from moew.metrics._resolve import resolve_metric as resolve_metric
 from moew.metrics._resolve import resolve_metrics as resolve_metrics
 from moew.metrics._resolve import sum_of_excess as sum_of_excess
 from moew.metrics._scorer import ScorerMetric as ScorerMetric
-from moew.types import Metric as Metric

@@ -19,7 +19,7 @@ from moew.metrics._fast import FAST_FORMS
 from moew.metrics._metric import BY_POSITION, FunctionMetric, make_metric, parameters_of
 from moew.metrics._own import METRICS, accuracy, r_squared
 from moew.metrics._scorer import ScorerMetric
-from moew.types import Metric, Task
+from moew.types import Task
 
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
            "roc_auc", "average_precision")  # fmt: skip
@@ -36,6 +36,8 @@ _ARGUMENTS = {  # names of a function's second argument that say what it takes
 }
 _MODEL_NAMES = ("estimator", "est", "model", "clf", "reg")
 
+Metric = FunctionMetric | ScorerMetric
+
 
 def resolve_metric(metric: Any) -> Metric:
     """The metric for what the user passed.
@@ -44,7 +46,7 @@ def resolve_metric(metric: Any) -> Metric:
     of a scikit-learn scorer; a scorer, or a function of (estimator, X, y), is evaluated on recorded
     predictions; any other function goes to `make_metric`.
     """
-    if isinstance(metric, Metric) and not isinstance(metric, type):
+    if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
         return named_metric(metric)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from moew.samplers._domains import Ball as Ball
 from moew.samplers._domains import BallAndBox as BallAndBox
@@ -16,13 +14,4 @@ from moew.samplers._samplers import check_known as check_known
 from moew.samplers._samplers import resolve_sampler as resolve_sampler
 from moew.types import Sampler
 
-if TYPE_CHECKING:
-    from moew.samplers._optuna import ask_optuna as ask_optuna
-
 SAMPLERS: dict[str, Callable[[], Sampler]] = {"gp_bucb": GpBucb, "random": RandomSampler}
-
-
-def __getattr__(name: str) -> Any:
-    if name != "ask_optuna":  # which loads Optuna
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("moew.samplers._optuna").ask_optuna

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,20 +85,15 @@ class Halving:
 
 
 def resolve_sampler(sampler: Any) -> Sampler:
-    """The sampler of that name, or the object itself if it is one; Optuna's become `OptunaSampler`s."""
+    """The sampler of that name, or the object itself if it is one."""
     from moew.samplers import SAMPLERS
 
     if isinstance(sampler, str) and sampler in SAMPLERS:
         return SAMPLERS[sampler]()
     if isinstance(sampler, Sampler) and not isinstance(sampler, type):
         return sampler
-    if "optuna" in sys.modules:  # else there are no samplers of Optuna's
-        from moew.samplers._optuna import OptunaSampler, is_optuna_sampler
-
-        if is_optuna_sampler(sampler):
-            return OptunaSampler(sampler)
     raise InvalidInputError(
         Argument("sampler"),
-        f" must be one of {', '.join(map(repr, SAMPLERS))}, an object with check_domain and propose, or "
-        f"one of Optuna's samplers, such as optuna.samplers.TPESampler(); got {sampler!r}.",
+        f" must be one of {', '.join(map(repr, SAMPLERS))}, or an object with check_domain and propose; "
+        f"got {sampler!r}.",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from moew._printable import shortened
 from moew.data import Rows
 from moew.exceptions import MoewWarning
-from moew.types import Metric
+from moew.metrics import Metric
 
 if TYPE_CHECKING:
     from moew.search._loop import OnTold

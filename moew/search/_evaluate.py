@@ -30,6 +30,7 @@ from moew.decision import AdjustedPredictions, ClassOffsets, Tuned, groups_of_ro
 from moew.exceptions import Argument, InvalidInputError, MissingObjectError, MoewWarning
 from moew.metrics import (
     Constraint,
+    Metric,
     Predictions,
     decided_labels,
     decision_basis,
@@ -49,7 +50,6 @@ from moew.types import (
     Features,
     FloatArray,
     Labels,
-    Metric,
     Response,
     Task,
 )

@@ -7,7 +7,9 @@ proportion, or in proportion to their logarithm; whole numbers, steps and choice
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -187,21 +189,41 @@ class Tpe:
         rng: np.random.Generator,
     ) -> FloatArray:
         """The next `k` points (k, p); random ones while nothing has a score."""
-        from optuna.samplers import TPESampler
-
-        from moew.samplers import ask_optuna  # loads Optuna
+        import optuna
 
         points, scores, pending, k = check_known(alphas, scores, pending, k, domain)
-        if not np.isfinite(scores).any():
+        finite = np.isfinite(scores)
+        if not finite.any():
             return domain.sample(rng, k)
-        asked = ask_optuna(
-            TPESampler(n_startup_trials=1, seed=int(rng.integers(2**31))),
-            self.space.distributions,
-            [self.space.values(point) for point in np.concatenate([points, pending])],
-            scores,
-            k,
-        )
-        return np.stack([self.space.coordinates(parameters) for parameters in asked])
+        worst = float(scores[finite].min())
+        told = np.append(np.where(finite, scores, worst), np.full(len(pending), worst))
+        distributions, asked = dict(self.space.distributions), []
+        with _quiet():
+            sampler = optuna.samplers.TPESampler(n_startup_trials=1, seed=int(rng.integers(2**31)))
+            study = optuna.create_study(direction="maximize", sampler=sampler)
+            for point, value in zip(np.concatenate([points, pending]), told.tolist(), strict=True):
+                known = {"params": self.space.values(point), "distributions": distributions, "value": value}
+                study.add_trial(optuna.trial.create_trial(**known))
+            for _ in range(k):
+                trial = study.ask(distributions)
+                asked.append(self.space.coordinates(trial.params))
+                study.tell(trial, worst)
+        return np.stack(asked)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Optuna's log lines, and its warnings of experimental features, for every candidate."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 def to_optuna(study: WeightStudy, storage: Any = None) -> optuna.Study:
@@ -220,22 +242,17 @@ def to_optuna(study: WeightStudy, storage: Any = None) -> optuna.Study:
             f"got {storage!r}.",
             argument="storage",
         )
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    directions = optuna.study.StudyDirection
+    direction = directions.MAXIMIZE if study.greater_is_better else directions.MINIMIZE
     try:
-        found = optuna.create_study(
-            storage=storage,
-            study_name=study.name,
-            direction="maximize" if study.greater_is_better else "minimize",
-        )
+        with _quiet():
+            found = optuna.create_study(storage=storage, study_name=study.name, direction=direction)
     except optuna.exceptions.DuplicatedStudyError as error:
         raise InvalidInputError(
             f"the storage has a study {study.name!r} already; name another one, or delete it with "
             "optuna.delete_study.",
             argument="storage",
         ) from error
-    finally:
-        optuna.logging.set_verbosity(verbosity)
     found.add_trials([_trial_of(trial, study) for trial in study.trials()])
     return found
 

@@ -47,7 +47,7 @@ from moew.data import (
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InvalidInputError, MoewWarning, UnsupportedEstimatorError
-from moew.metrics import Constraint, hint_of_direction, resolve_constraints, resolve_metrics
+from moew.metrics import Constraint, Metric, hint_of_direction, resolve_constraints, resolve_metrics
 from moew.samplers import Ball
 from moew.search._calibrate import check_calibrate
 from moew.search._evaluate import Evaluator, column_names
@@ -65,7 +65,7 @@ from moew.training import (
     resolve_trainer,
     with_seed,
 )
-from moew.types import DecisionRule, IntArray, Metric, Task, Trainer, Weighting
+from moew.types import DecisionRule, IntArray, Task, Trainer, Weighting
 from moew.weighting import ExampleWeighting, joint_density_ratio, resolve_base_weights, rows_like
 
 if TYPE_CHECKING:

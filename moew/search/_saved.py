@@ -28,6 +28,7 @@ from moew.exceptions import Argument, InvalidInputError, MissingObjectError, Sta
 from moew.metrics import (
     METRICS,
     FunctionMetric,
+    Metric,
     accuracy,
     make_metric,
     r_squared,
@@ -54,7 +55,7 @@ from moew.search._ledger import CutOff, Stopped
 from moew.search._result import FittedSearch, SearchResult, StrategyResult
 from moew.search._settings import SearchSettings
 from moew.search._study import Trial, WeightStudy
-from moew.types import Array, DecisionRule, Metric
+from moew.types import Array, DecisionRule
 
 if TYPE_CHECKING:
     from moew.search._estimator import MetricSearch
@@ -379,7 +380,7 @@ def _metric(told: State, task: str, objects: Mapping[str, Any]) -> Metric:
         if told["object"] not in objects:
             return _unknown_metric(told)
         given = objects[told["object"]]
-        is_metric = isinstance(given, Metric) and not isinstance(given, type)
+        is_metric = isinstance(given, Metric)
         if is_metric or told["response"] is None:  # or a scorer, which calls the model itself
             return resolve_metric(given)
         how = {name: told[name] for name in ("response", "greater_is_better", "name", "pos_label")}

@@ -64,7 +64,7 @@ class WeightStudy:
     weighting : fitted ExampleWeighting, or None
         Gives the weights for an alpha; only `weights` and `training_weights` need it.
     domain : Ball, Box or BallAndBox, in which alphas are searched
-    sampler : "gp_bucb", "random", Sampler or one of Optuna's, which proposes the next alphas
+    sampler : "gp_bucb", "random" or Sampler, which proposes the next alphas
     greater_is_better : bool, the direction of the told values
     n_initial : int
         How many candidates after those of α = 0 are random: the paper's first batch of K.

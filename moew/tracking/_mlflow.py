@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from moew import __version__
 from moew.data import Rows
 from moew.exceptions import InvalidInputError
+from moew.metrics import Metric
 from moew.report import collect, render, setting_text
 from moew.search import WEIGHTS, FittedSearch, SearchCallback, SearchResult, SearchSettings, Trial
-from moew.types import Metric
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

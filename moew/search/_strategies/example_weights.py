@@ -29,7 +29,7 @@ Embedding
         ["age", "cost"], or "columns=age,cost", of columns of X or of `columns`.
     base_weights : "label_shift", "covariate_shift", "uniform", function or BaseWeights
         π, the weights at α = 0. If no validation rows are given there is no shift to estimate, and π = 1.
-    sampler : "gp_bucb", "random", Sampler or one of Optuna's
+    sampler : "gp_bucb", "random" or Sampler
         Where the next candidates come from.
     radius : float or None, default None
         Radius R of the ball that α is searched in; None is the default, 4, which a benchmark chose.

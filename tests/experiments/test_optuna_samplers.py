@@ -1,4 +1,4 @@
-"""Optuna's samplers by instance, and the map from the cube to the domain."""
+"""Optuna's samplers, and the map from the cube to the domain."""
 
 import numpy as np
 import optuna
@@ -11,10 +11,10 @@ from scipy.stats import kstest, norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from experiments.samplers.optuna import OptunaSampler, from_cube, to_cube
 from moew import MetricSearch, WeightStudy
 from moew.exceptions import InvalidInputError
-from moew.samplers import Ball, BallAndBox, Box, resolve_sampler
-from moew.samplers._optuna import OptunaSampler, from_cube, to_cube
+from moew.samplers import Ball, BallAndBox, Box
 
 DOMAINS = [Ball(1, 0.5), Ball(3, 4.0), Ball(12, 2.0), Box(2, 3.0), BallAndBox(Ball(2, 4.0), Box(2, 1.0))]
 
@@ -81,13 +81,13 @@ def propose(sampler, domain, alphas, scores, pending, k=5, seed=0):
 @every_sampler
 @pytest.mark.parametrize("domain", DOMAINS, ids=str)
 def test_proposals_lie_in_the_domain_and_depend_only_on_what_is_known(name, domain):
-    sampler = resolve_sampler(MAKE[name]())
+    sampler = OptunaSampler(MAKE[name]())
     sampler.check_domain(domain)
     first = propose(sampler, domain, *known(domain))
     assert first.shape == (5, domain.n_dims)
     np.testing.assert_allclose(domain.project(first), first, atol=1e-12)
     np.testing.assert_array_equal(first, propose(sampler, domain, *known(domain)))  # it keeps no state
-    other = resolve_sampler(MAKE[name]())
+    other = OptunaSampler(MAKE[name]())
     np.testing.assert_array_equal(first, propose(other, domain, *known(domain)))
     alphas, _, pending = known(domain)
     np.testing.assert_array_equal(
@@ -117,7 +117,7 @@ def test_a_sequence_goes_on_behind_what_is_known():
 def test_a_study_does_not_depend_on_the_order_of_arrival_and_survives_failures(name, tmp_path):
     def run(order, storage=None):
         def new_study():
-            sampler = MAKE[name]()
+            sampler = OptunaSampler(MAKE[name]())
             return WeightStudy(None, Ball(2, 4.0), sampler=sampler, n_initial=4, seed=1, storage=storage)
 
         study = new_study()
@@ -146,7 +146,7 @@ def test_tpe_finds_what_random_numbers_do_not():
                 study.tell(trial.number, -float(((trial.alpha - 0.7) ** 2).sum()))
         return study.best().value
 
-    tpe = np.median([best(TPESampler(), seed) for seed in range(5)])
+    tpe = np.median([best(OptunaSampler(TPESampler()), seed) for seed in range(5)])
     assert tpe > 0.5 * np.median([best("random", seed) for seed in range(5)])
 
 
@@ -161,7 +161,7 @@ def test_cma_es_keeps_its_generations():
                 study.tell(trial.number, -float(((trial.alpha - 0.7) ** 2).sum()))
         return study.best().value
 
-    cma = np.median([best(CmaEsSampler(), seed) for seed in range(3)])
+    cma = np.median([best(OptunaSampler(CmaEsSampler()), seed) for seed in range(3)])
     assert cma > 0.3 * np.median([best("random", seed) for seed in range(3)])
 
 
@@ -172,7 +172,7 @@ def test_a_search(name):
         LogisticRegression(),
         metric="balanced_accuracy",
         embedding="label",
-        sampler=MAKE[name](),
+        sampler=OptunaSampler(MAKE[name]()),
         n_candidates=15,
         batch_size=5,
         random_state=0,
@@ -188,7 +188,7 @@ def test_hyper_parameters_are_searched_with_it_too():
     search = MetricSearch.from_settings(
         LogisticRegression(),
         embedding="label",
-        sampler=TPESampler(),
+        sampler=OptunaSampler(TPESampler()),
         search_space={"C": optuna.distributions.FloatDistribution(1e-3, 10.0, log=True)},
         n_candidates=20,
         batch_size=10,
@@ -200,9 +200,7 @@ def test_hyper_parameters_are_searched_with_it_too():
 
 def test_what_cannot_work_is_refused_before_training():
     with pytest.raises(InvalidInputError, match="GridSampler cannot search 2 numbers from 0 to 1"):
-        WeightStudy(None, Ball(2, 1.0), sampler=GridSampler({"x": [0.0, 1.0]}))
-    with pytest.raises(InvalidInputError, match=r"or one of Optuna's samplers, such as .*got <class"):
-        resolve_sampler(TPESampler)
+        WeightStudy(None, Ball(2, 1.0), sampler=OptunaSampler(GridSampler({"x": [0.0, 1.0]})))
     with pytest.raises(InvalidInputError, match="must be an instance of one of Optuna's samplers"):
         OptunaSampler("tpe")
     with pytest.raises(InvalidInputError, match="search a Ball, a Box or a BallAndBox"):
@@ -213,4 +211,4 @@ def test_what_cannot_work_is_refused_before_training():
             raise ModuleNotFoundError("No module named 'more'", name="more")
 
     with pytest.raises(InvalidInputError, match=r"Optuna's NeedsMore needs a package .* pip install more\."):
-        resolve_sampler(NeedsMore()).check_domain(Ball(2, 1.0))
+        OptunaSampler(NeedsMore()).check_domain(Ball(2, 1.0))

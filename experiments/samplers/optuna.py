@@ -1,4 +1,4 @@
-"""Samplers of Optuna's, for alphas; loaded only where Optuna is.
+"""Samplers of Optuna's, for alphas.
 
 What is known is replayed into a new study in memory each time, and the sampler's random numbers begin anew
 with the candidate's, so that a proposal depends on nothing else.
@@ -14,23 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import optuna
+from optuna.distributions import FloatDistribution
+from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
+from optuna.trial import TrialState, create_trial
 from scipy.special import gammainc, gammaincinv, ndtr, ndtri
 
 from moew.exceptions import InvalidInputError
-from moew.samplers._domains import Ball, BallAndBox, Box
-from moew.samplers._samplers import check_known
+from moew.samplers import Ball, BallAndBox, Box, check_known
 from moew.types import Domain, FloatArray, Rng
-
-try:
-    import optuna
-    from optuna.distributions import BaseDistribution, FloatDistribution
-    from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
-    from optuna.trial import TrialState, create_trial
-except ImportError as error:
-    raise InvalidInputError(
-        "samplers of Optuna's need Optuna, which is not installed: pip install 'moew[optuna]'.",
-        argument="sampler",
-    ) from error
 
 # These look only at parameters and values, so that known trials can be added without asking for them.
 _WITHOUT_STATE = (TPESampler, GPSampler, RandomSampler)
@@ -40,14 +32,9 @@ _EDGE = 1e-6  # so much of the volume counts as outside the edge, which would ne
 _ALMOST_ZERO = 1e-300
 
 
-def is_optuna_sampler(sampler: Any) -> bool:
-    """Whether it is an instance of one of Optuna's samplers, or of a subclass."""
-    return isinstance(sampler, BaseSampler)
-
-
 @dataclass(frozen=True)
 class OptunaSampler:
-    """Proposes alphas by any sampler of Optuna's; `sampler=optuna.samplers.TPESampler()` is short for it.
+    """Proposes alphas by any sampler of Optuna's, as in `OptunaSampler(optuna.samplers.TPESampler())`.
 
     Parameters
     ----------
@@ -66,7 +53,7 @@ class OptunaSampler:
     sampler: BaseSampler
 
     def __post_init__(self) -> None:
-        if not is_optuna_sampler(self.sampler):
+        if not isinstance(self.sampler, BaseSampler):
             raise InvalidInputError(
                 "sampler must be an instance of one of Optuna's samplers, such as "
                 f"optuna.samplers.TPESampler(); got {self.sampler!r}.",
@@ -114,13 +101,13 @@ class OptunaSampler:
             return domain.sample(rng, k)
         names = [f"u{i}" for i in range(domain.n_dims)]
         shares = to_cube(np.concatenate([alphas, pending]), domain)
-        asked = ask_optuna(
-            reseeded(self.sampler, int(rng.integers(2**31))),
-            dict.fromkeys(names, FloatDistribution(0.0, 1.0)),
-            [dict(zip(names, row, strict=True)) for row in shares.tolist()],
-            scores,
-            k,
-        )
+        distributions = dict.fromkeys(names, FloatDistribution(0.0, 1.0))
+        known = [dict(zip(names, row, strict=True)) for row in shares.tolist()]
+        ask = _ask_with_worst if isinstance(self.sampler, _WITHOUT_STATE) else _ask_after_replay
+        with _quiet():
+            sampler = reseeded(self.sampler, int(rng.integers(2**31)))
+            study = optuna.create_study(direction="maximize", sampler=sampler)
+            asked = ask(study, distributions, known, scores, k)
         return from_cube(np.array([[parameters[name] for name in names] for parameters in asked]), domain)
 
 
@@ -149,21 +136,6 @@ def to_cube(points: FloatArray, domain: _Domain) -> FloatArray:
     inside = np.minimum((length / domain.radius) ** domain.n_dims, 1 - _EDGE)
     normal = np.sqrt(2 * gammaincinv(domain.n_dims / 2, inside)) * points / np.maximum(length, _ALMOST_ZERO)
     return np.asarray(ndtr(normal))
-
-
-def ask_optuna(
-    sampler: BaseSampler,
-    distributions: Mapping[str, BaseDistribution],
-    known: Sequence[Mapping[str, Any]],
-    scores: FloatArray,
-    k: int,
-) -> list[dict[str, Any]]:
-    """The parameters of the next `k` candidates, given those of known ones, in order. Their scores (n,), at
-    least one of them finite, are those of the first n; the others are pending."""
-    ask = _ask_with_worst if isinstance(sampler, _WITHOUT_STATE) else _ask_after_replay
-    with _quiet():
-        study = optuna.create_study(direction="maximize", sampler=sampler)
-        return ask(study, dict(distributions), known, scores, k)
 
 
 def _ask_with_worst(
