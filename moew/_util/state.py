@@ -182,53 +182,40 @@ def each(load: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
 def pack_compact(array: np.ndarray[Any, Any]) -> tuple[State, bytes]:
     """An array in few bytes, exact to the bit: a JSON-able head, and a body.
 
-    Labels of two kinds take a bit a row, of up to 256 kinds a byte, before compression. Numbers that float32
-    holds exactly are stored as such.
+    Numbers that float32 holds exactly are stored as such. Of anything else the head holds the different
+    values, and the body which of them each item is.
     """
     head: State = {"dtype": array.dtype.newbyteorder("<").str, "shape": list(array.shape)}
     flat = array.reshape(-1)
     if array.dtype.kind == "f":
-        if array.dtype.itemsize == 8 and _fits_float32(flat):
-            flat, head["as"] = flat.astype("<f4"), "f4"
-        little = np.ascontiguousarray(flat, dtype=flat.dtype.newbyteorder("<"))
-        # First bytes, second bytes, and so on, are each alike, and are compressed by themselves.
-        bytes_of = little.view(np.uint8).reshape(len(little), little.itemsize)
-        planes = [zlib.compress(bytes_of[:, i].tobytes()) for i in range(little.itemsize)]
-        head["planes"] = [len(plane) for plane in planes]
-        return head, b"".join(planes)
-    if array.dtype.kind not in "biuUO":
+        flat = flat.astype("<f4") if array.dtype.itemsize == 8 and _fits_float32(flat) else flat
+    elif array.dtype.kind in "biuUO":
+        try:
+            different, codes = np.unique(flat, return_inverse=True)
+        except TypeError:  # of labels that cannot be compared
+            different, codes = flat, np.arange(len(flat))
+        head["values"], flat = different.tolist(), codes.astype(np.min_scalar_type(len(different)))
+    else:
         raise StateError(f"cannot save an array of dtype {array.dtype}; only numbers, booleans and texts.")
-    try:
-        different, codes = np.unique(flat, return_inverse=True)
-    except TypeError:  # of labels that cannot be compared
-        different, codes = flat, np.arange(len(flat))
-    head["values"] = different.tolist()
-    head["bits"] = 1 if len(different) <= 2 else 8 if len(different) <= 256 else 32
-    body = np.packbits(codes.astype(bool)) if head["bits"] == 1 else codes.astype(f"<u{head['bits'] // 8}")
-    return head, zlib.compress(body.tobytes())
+    little = np.ascontiguousarray(flat, dtype=flat.dtype.newbyteorder("<"))
+    # First bytes, second bytes, and so on, are each alike, and are compressed by themselves.
+    bytes_of = little.view(np.uint8).reshape(-1, little.itemsize)
+    planes = [zlib.compress(plane.tobytes()) for plane in bytes_of.T]
+    return {**head, "as": little.dtype.str, "planes": [len(plane) for plane in planes]}, b"".join(planes)
 
 
 def unpack_compact(head: State, body: bytes) -> np.ndarray[Any, Any]:
     """The array that `pack_compact` packed."""
-    dtype, shape = np.dtype(head["dtype"]), head["shape"]
-    n = math.prod(shape)
-    if dtype.kind == "f":
-        kept = np.dtype("<f4") if head.get("as") == "f4" else dtype
-        bytes_of, start = np.empty((n, kept.itemsize), dtype=np.uint8), 0
-        for i, length in enumerate(head["planes"]):
-            raw = zlib.decompress(body[start : start + length])
-            bytes_of[:, i], start = np.frombuffer(raw, dtype=np.uint8), start + length
-        return bytes_of.reshape(-1).view(kept).astype(dtype.newbyteorder("=")).reshape(shape)
-    raw = zlib.decompress(body)
-    if head["bits"] == 1:
-        codes = np.unpackbits(np.frombuffer(raw, dtype=np.uint8), count=n)
-    else:
-        codes = np.frombuffer(raw, dtype=f"<u{head['bits'] // 8}")
-    if len(codes) != n:
-        raise ValueError(f"{len(codes)} instead of {n} values")
-    values = np.empty(len(head["values"]), dtype=dtype.newbyteorder("="))
-    values[:] = head["values"]
-    return values[codes].reshape(shape)
+    dtype, kept = np.dtype(head["dtype"]).newbyteorder("="), np.dtype(head["as"])
+    ends = np.cumsum(head["planes"]).tolist()
+    planes = [zlib.decompress(body[end - n : end]) for n, end in zip(head["planes"], ends, strict=True)]
+    bytes_of = np.frombuffer(b"".join(planes), dtype=np.uint8).reshape(kept.itemsize, -1)
+    flat = np.ascontiguousarray(bytes_of.T).reshape(-1).view(kept)
+    if "values" in head:
+        values = np.empty(len(head["values"]), dtype=dtype)
+        values[:] = head["values"]
+        flat = values[flat]
+    return flat.astype(dtype).reshape(head["shape"])
 
 
 def _fits_float32(numbers: np.ndarray[Any, Any]) -> bool:

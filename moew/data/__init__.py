@@ -11,7 +11,6 @@ from moew.data._chunks import ColumnKey as ColumnKey
 from moew.data._chunks import check_readable_again as check_readable_again
 from moew.data._chunks import iter_chunks as iter_chunks
 from moew.data._chunks import iter_rows as iter_rows
-from moew.data._chunks import map_chunks as map_chunks
 from moew.data._columns import Column as Column
 from moew.data._columns import are_numbers as are_numbers
 from moew.data._columns import check_same_columns as check_same_columns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from moew.types import Features, Labels
 
 CHUNK_ROWS = 65_536  # 50 columns of float64 are 26 MB
 ColumnKey = str | int
-Result = TypeVar("Result")
 
 
 class Chunk(NamedTuple):
@@ -38,40 +37,27 @@ def iter_chunks(
     number in an array; leave it out where the source gives pairs. Chunks of an iterable that are longer than
     `chunk_rows` are cut; shorter ones are not joined.
     """
-    COUNT.check("chunk_rows", chunk_rows)
-    for piece in _pieces(source, int(chunk_rows)):
-        chunk = _labelled(piece, label)
-        if len(chunk.y):
-            yield chunk
+    for X, y in _pieces(source, chunk_rows):
+        if y is None:
+            yield _labelled(X, label)
+        elif label is None:
+            yield Chunk(X, y)
+        else:
+            raise InvalidInputError(
+                f"the source gives pairs (X, y), so label={label!r} is one too many.", argument="label"
+            )
 
 
 def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Features]:
     """As `iter_chunks`, for rows without labels: all columns are features, and pairs (X, y) are refused."""
-    COUNT.check("chunk_rows", chunk_rows)
-    for piece in _pieces(source, int(chunk_rows)):
-        if _is_pair(piece):
+    for X, y in _pieces(source, chunk_rows):
+        if y is not None:
             raise InvalidInputError(
                 "rows without labels are wanted, but a pair came, which is read as (X, y): pass X alone, and "
                 "several tables as a list.",
                 argument="source",
             )
-        if piece.shape[0]:
-            yield piece
-
-
-def map_chunks(
-    function: Callable[[Features, Labels], Result],
-    source: Any,
-    *,
-    label: ColumnKey | None = None,
-    chunk_rows: int = CHUNK_ROWS,
-) -> Iterator[Result]:
-    """Yield `function(X, y)` for each chunk of `source`.
-
-    The function is, for example, an embedding's `transform` or a weight function.
-    """
-    for X, y in iter_chunks(source, label=label, chunk_rows=chunk_rows):
-        yield function(X, y)
+        yield X
 
 
 def check_readable_again(source: Any) -> None:
@@ -85,30 +71,55 @@ def check_readable_again(source: Any) -> None:
         )
 
 
-def _pieces(source: Any, chunk_rows: int) -> Iterator[Any]:
-    if isinstance(source, str | os.PathLike):
-        yield from _file_pieces(Path(source), chunk_rows)
-    elif _is_pair(source):
-        X, y = (_mapped(part) if _is_npy(part) else part for part in source)
-        n, n_labels = _n_rows(X), len(y) if hasattr(y, "__len__") else None
-        if n != n_labels:
+def _pieces(source: Any, chunk_rows: int) -> Iterator[tuple[Features, Labels | None]]:
+    """At most `chunk_rows` rows at a time, with their labels where the source gives pairs."""
+    COUNT.check("chunk_rows", chunk_rows)
+    size = int(chunk_rows)
+    for table in _tables(source, size):
+        X, y = map(_opened, table) if _is_pair(table) else (table, None)
+        if not _is_table(X):
             raise InvalidInputError(
-                f"X has {n} rows and y has {n_labels or 'none'}; give a label to each row.", argument="y"
+                f"X must be a data frame or an array of two dimensions, got {type(X).__name__} of shape "
+                f"{np.shape(X)}.",
+                argument="X",
             )
-        for start in range(0, n, chunk_rows):
-            yield _take(X, start, chunk_rows), _take(y, start, chunk_rows)
-    elif _is_table(source):
-        source = source.tocsr() if hasattr(source, "tocsr") else source  # for row slices
-        for start in range(0, _n_rows(source), chunk_rows):
-            yield _take(source, start, chunk_rows)
-    else:
-        yield from _iterable_pieces(source() if callable(source) else source, chunk_rows)
+        X, n = X.tocsr() if hasattr(X, "tocsr") else X, int(X.shape[0])  # CSR has row slices
+        n_labels = len(y) if y is not None and hasattr(y, "__len__") else "none"
+        if _is_pair(table) and n != n_labels:
+            raise InvalidInputError(
+                f"X has {n} rows and y has {n_labels}; give a label to each row.", argument="y"
+            )
+        for start in range(0, n, size):
+            yield _take(X, start, size), None if y is None else _take(y, start, size)
 
 
-def _file_pieces(path: Path, chunk_rows: int) -> Iterator[Any]:
-    if _is_npy(path):
-        yield from _pieces(_mapped(path), chunk_rows)
+def _tables(source: Any, chunk_rows: int) -> Iterator[Any]:
+    """Tables, or pairs of tables and labels, of any length."""
+    if isinstance(source, str | os.PathLike):
+        yield from [_opened(source)] if _is_npy(source) else _of_parquet(Path(source), chunk_rows)
         return
+    if _is_pair(source) or _is_table(source):
+        yield source
+        return
+    tables = source() if callable(source) else source
+    single = isinstance(tables, np.ndarray) and tables.ndim == 0  # has __iter__ all the same
+    if single or not isinstance(tables, Iterable):
+        raise InvalidInputError(
+            "rows come from a Parquet or .npy file, an array, a data frame, a pair (X, y), an iterable of "
+            f"those, or a function that returns one; got {type(tables).__name__}.",
+            argument="source",
+        )
+    for table in tables:
+        if not _is_pair(table) and not _is_table(table):
+            raise InvalidInputError(
+                "an iterable of chunks must give data frames, arrays of two dimensions or pairs (X, y); it "
+                f"gave {type(table).__name__}.",
+                argument="source",
+            )
+        yield table
+
+
+def _of_parquet(path: Path, chunk_rows: int) -> Iterator[Any]:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise InvalidInputError(f"the folder {path} holds no *.parquet files.", argument="source")
@@ -148,50 +159,26 @@ def _as_parquet(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _iterable_pieces(chunks: Any, chunk_rows: int) -> Iterator[Any]:
-    single = isinstance(chunks, np.ndarray) and chunks.ndim == 0  # has __iter__ all the same
-    if single or not isinstance(chunks, Iterable):
-        raise InvalidInputError(
-            "rows come from a Parquet or .npy file, an array, a data frame, a pair (X, y), an iterable of "
-            f"those, or a function that returns one; got {type(chunks).__name__}.",
-            argument="source",
-        )
-    for chunk in chunks:
-        if not _is_pair(chunk) and not _is_table(chunk):
-            raise InvalidInputError(
-                "an iterable of chunks must give data frames, arrays of two dimensions or pairs (X, y); it "
-                f"gave {type(chunk).__name__}.",
-                argument="source",
-            )
-        yield from _pieces(chunk, chunk_rows)
-
-
-def _labelled(piece: Any, label: ColumnKey | None) -> Chunk:
-    if _is_pair(piece):
-        if label is not None:
-            raise InvalidInputError(
-                f"the source gives pairs (X, y), so label={label!r} is one too many.", argument="label"
-            )
-        return Chunk(*piece)
+def _labelled(table: Any, label: ColumnKey | None) -> Chunk:
     if label is None:
         raise InvalidInputError(
             "the rows come without labels: name the column that holds them by label=…, or pass pairs (X, y).",
             argument="label",
         )
-    if hasattr(piece, "columns"):
-        names = list(piece.columns)
+    if hasattr(table, "columns"):
+        names = list(table.columns)
         if label not in names:
             raise InvalidInputError(
                 f"there is no column {label!r}; the columns are {names[:20]!r}.", argument="label"
             )
-        y = np.asarray(piece[label])
-        return Chunk(piece[[name for name in names if name != label]], y)
-    if isinstance(label, str) or not -piece.shape[1] <= label < piece.shape[1]:
+        y = np.asarray(table[label])
+        return Chunk(table[[name for name in names if name != label]], y)
+    if isinstance(label, str) or not -table.shape[1] <= label < table.shape[1]:
         raise InvalidInputError(
-            f"an array's label column is a number below its {piece.shape[1]} columns, got {label!r}.",
+            f"an array's label column is a number below its {table.shape[1]} columns, got {label!r}.",
             argument="label",
         )
-    return Chunk(np.delete(piece, label, axis=1), piece[:, label])
+    return Chunk(np.delete(table, label, axis=1), table[:, label])
 
 
 def _is_table(thing: Any) -> bool:
@@ -206,30 +193,23 @@ def _is_npy(thing: Any) -> bool:
     return isinstance(thing, str | os.PathLike) and Path(thing).suffix == ".npy"
 
 
-def _mapped(path: str | os.PathLike[str]) -> Any:
+def _opened(part: Any) -> Any:
+    """The array of a .npy file as a memory map; anything else as it is."""
+    if not _is_npy(part):
+        return part
     try:
-        array = np.load(path, mmap_mode="r")
+        array = np.load(part, mmap_mode="r")
     except MemoryError:
         raise
     except Exception as error:  # of a damaged header NumPy raises what its parser does
         raise InvalidInputError(
-            f"{path} cannot be mapped as a .npy file: {error}.", argument="source"
+            f"{part} cannot be mapped as a .npy file: {error}.", argument="source"
         ) from error
     if array.ndim > 2:
         raise InvalidInputError(
-            f"{path} has the shape {array.shape}; rows have two dimensions.", argument="source"
+            f"{part} has the shape {array.shape}; rows have two dimensions.", argument="source"
         )
     return array
-
-
-def _n_rows(X: Any) -> int:
-    if not _is_table(X):
-        raise InvalidInputError(
-            f"X must be a data frame or an array of two dimensions, got {type(X).__name__} of shape "
-            f"{np.shape(X)}.",
-            argument="X",
-        )
-    return int(X.shape[0])
 
 
 def _take(rows_of: Any, start: int, n: int) -> Any:

@@ -47,41 +47,21 @@ def row_blocks(X: np.ndarray[Any, Any]) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, max(1, n), size))
 
 
-def encode_numbers(
-    columns: list[Column], names: Sequence[str], X: np.ndarray[Any, Any], encoded: FloatArray
+def _encode_plain_numbers(
+    columns: list[Column], names: Sequence[str], X: np.ndarray[Any, Any], encoded: FloatArray, at: IntArray
 ) -> None:
-    """Encode numbers X (n, D) into `encoded` (n, D'); no column may be categorical."""
-    is_numeric = np.array([column.kind == "numeric" for column in columns])
-    numeric, binary = np.flatnonzero(is_numeric), np.flatnonzero(~is_numeric)
-    flagged = np.flatnonzero([column.flag_missing for column in columns])
-    places = np.cumsum([0, *(1 + column.flag_missing for column in columns[:-1])])
-    offset, scale, fill = np.array([(c.offset, c.scale, c.fill) for c in columns]).T[:, numeric]
-    yes = np.array([_number_of_yes(columns[j]) for j in binary.tolist()])
-    can_miss = X.dtype.kind == "f"
-    if can_miss:
-        with np.errstate(over="ignore"):
-            fill = fill.astype(X.dtype)  # rounded as the column's other numbers are
+    """Encode numeric columns X (n, D) that have no flag into the columns `at` (D,) of `encoded`."""
+    offset, scale, fill = np.array([(c.offset, c.scale, c.fill) for c in columns]).T
+    with np.errstate(over="ignore"):
+        fill = fill.astype(X.dtype if X.dtype.kind == "f" else fill.dtype)  # rounded as the numbers are
     for rows in row_blocks(X):
-        block, target = X[rows], encoded[rows]
-        numbers = block.astype(np.float64) if not len(binary) else block[:, numeric].astype(np.float64)
-        if can_miss:
-            np.copyto(numbers, fill, where=np.isnan(numbers))
-            for j in np.flatnonzero(np.isinf(numbers).any(axis=0)):
-                refuse_infinite(names[numeric[j]], numbers[:, j])
+        numbers = X[rows].astype(np.float64)
+        np.copyto(numbers, fill, where=np.isnan(numbers))
+        for j in np.flatnonzero(np.isinf(numbers).any(axis=0)).tolist():
+            refuse_infinite(names[j], numbers[:, j])
         numbers -= offset
         numbers /= scale
-        if len(numeric) == encoded.shape[1]:
-            target[:] = numbers
-            continue
-        target[:, places[numeric]] = numbers
-        target[:, places[binary]] = block[:, binary] == yes
-        target[:, places[flagged] + 1] = np.isnan(block[:, flagged]) if can_miss else 0.0
-
-
-def _number_of_yes(column: Column) -> float:
-    """The second level of a binary column; NaN, which equals nothing, if the levels are texts."""
-    level = column.levels[1]
-    return float(level) if isinstance(level, bool | int | float) else float("nan")
+        encoded[rows, at] = numbers
 
 
 def refuse_infinite(name: str, numbers: FloatArray) -> None:
@@ -337,16 +317,15 @@ class TabularEncoder:
         check_same_columns(X, self.names_, len(self.columns_), "the rows to encode")
         columns = columns_of(X)
         encoded = _aligned(len(columns[0][1]), self.blocks_[-1].stop, np.dtype(dtype))
-        if is_numeric_array(X) and all(column.kind != "categorical" for column in self.columns_):
-            encode_numbers(self.columns_, [name for name, _ in columns], np.asarray(X), encoded)
-            return encoded
-        parts = (
-            part
-            for column, (name, values) in zip(self.columns_, columns, strict=True)
-            for part in encode(column, name, values)
-        )
-        for j, part in enumerate(parts):  # one at a time, to save a second copy of all columns
-            encoded[:, j] = part
+        starts = np.cumsum([0, *(_width(column) for column in self.columns_[:-1])])
+        plain = [c.kind == "numeric" and not c.flag_missing and is_numeric_array(X) for c in self.columns_]
+        if (at := np.flatnonzero(plain)).size:
+            chosen, names = [self.columns_[j] for j in at], [columns[j][0] for j in at]
+            numbers = np.asarray(X) if all(plain) else np.asarray(X)[:, at]
+            _encode_plain_numbers(chosen, names, numbers, encoded, starts[at])
+        for j in np.flatnonzero(~np.array(plain)):  # one at a time, to save a second copy of all columns
+            for place, part in enumerate(encode(self.columns_[j], *columns[j]), starts[j]):
+                encoded[:, place] = part
         return encoded
 
     def dimension_names(self, columns: Sequence[str] | None = None) -> list[str]:
@@ -453,12 +432,17 @@ def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> FloatArray:
     return memory[start : start + size].view(dtype).reshape(n_rows, n_columns)
 
 
+def _width(column: Column) -> int:
+    """How many columns one becomes."""
+    return (max(1, len(column.levels)) if column.kind == "categorical" else 1) + column.flag_missing
+
+
 def _blocks(columns: list[Column]) -> list[Block]:
     blocks: list[Block] = []
     for column in columns:
         start = blocks[-1].stop if blocks else 0
-        width = max(1, len(column.levels)) if column.kind == "categorical" else 1
-        blocks.append(Block(column.kind, start, start + width))
+        stop = start + _width(column) - column.flag_missing
+        blocks.append(Block(column.kind, start, stop))
         if column.flag_missing:
-            blocks.append(Block("binary", start + width, start + width + 1))
+            blocks.append(Block("binary", stop, stop + 1))
     return blocks

@@ -27,7 +27,7 @@ from moew._util.numbers import is_whole
 from moew._util.seeds import generator, integer_seed
 from moew.exceptions import InvalidInputError, SearchFailedError
 from moew.samplers import resolve_sampler
-from moew.storage import Crew, MemoryStore, Storage, Store, TrialRecord, open_store
+from moew.storage import Crew, Storage, Store, TrialRecord, open_store
 from moew.storage import Told as Told
 from moew.types import Domain, Features, FloatArray, Labels, Outlook, Sampler, SamplerWithModel
 from moew.weighting import TrainingRowsOnly
@@ -129,7 +129,7 @@ class WeightStudy:
         self._leases = bool(leases)
         self._crew: Crew | None = None
         self.name = name
-        self._store: Store = MemoryStore()
+        self._store = Store()
         if storage is not None:
             settings: dict[str, Any] = {
                 "fingerprint of data, model and metric": fingerprint,

@@ -1,6 +1,6 @@
 """Stored studies: candidates, what they predicted, and who trains them, in SQLite or PostgreSQL.
 
-A store holds one study. `MemoryStore` forgets it with the process; `open_store` gives one that survives it
+A store holds one study. `Store` forgets it with the process; `open_store` gives one that survives it
 and that several processes can use at once, with the standard library's SQLite or with psycopg.
 """
 
@@ -9,7 +9,6 @@ from moew.storage._databases import check_storage as check_storage
 from moew.storage._databases import storage_name as storage_name
 from moew.storage._fingerprint import fingerprint as fingerprint
 from moew.storage._fingerprint import unseen as unseen
-from moew.storage._records import MemoryStore as MemoryStore
 from moew.storage._records import Storage as Storage
 from moew.storage._records import Store as Store
 from moew.storage._records import Told as Told

@@ -1,4 +1,4 @@
-"""What a store holds, what it can do, and one in memory."""
+"""What a store holds and can do, in memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 import os
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray
@@ -50,26 +50,48 @@ class WorkerRecord:
     renewals: int = 0
 
 
-class Store(Protocol):
-    """Holds one study's candidates, and, where several processes can use it, their contents and marks."""
+class Store:
+    """One study's candidates: here in memory, for the threads of one process, whose study has the contents.
 
-    is_stored: bool  # whether it outlives the process, keeps contents and may be used by several processes
+    A subclass keeps them, and contents and marks of workers, for several processes.
+    """
+
+    is_stored = False  # whether it outlives the process, keeps contents and may be used by several processes
+
+    def __init__(self) -> None:
+        self._records: list[TrialRecord] = []
+        self._lock = threading.RLock()
 
     def records(self) -> Sequence[TrialRecord]:
         """The records of all numbers so far: record i is that of number i."""
+        return self._records
 
     def append(self, first: int, points: FloatArray, worker: str = "") -> bool:
         """Make candidates of the points (k, d), with the numbers from `first` on, all or none of them, that
         `worker` trains. False if there is a candidate `first`, because another process was faster."""
+        with self._lock:
+            if len(self._records) != first:
+                return False
+            self._records += [TrialRecord(first + i, point) for i, point in enumerate(points)]
+            return True
 
     def claim(
         self, numbers: Sequence[int], worker: str, marks: Store, dead: Collection[str], most: int
     ) -> list[int]:
         """Let `worker` train those of the numbers that are not finished, but no more than `most`; returns
         them. Numbers stay with another worker that has a mark in `marks` and is not among the `dead`."""
+        return [number for number in numbers if not self._records[number].finished][:most]
 
     def finish(self, told: Sequence[Told]) -> list[int]:
         """End trials, each as a whole; if some have ended otherwise, end none and return their numbers."""
+        with self._lock:
+            if ended := [one.number for one in told if self._records[one.number].finished]:
+                return ended
+            for one in told:
+                value = math.nan if one.value is None else one.value
+                record = replace(self._records[one.number], value=value, error=one.error, finished=True)
+                self._records[one.number] = record
+            return []
 
     def kept(self, numbers: Sequence[int] | None = None) -> dict[int, bytes]:
         """The contents that trials were ended with, by number: of these numbers, or of all."""
@@ -90,7 +112,6 @@ class Store(Protocol):
 
     def forget(self, names: Sequence[str]) -> None:
         """Remove marks. Tried once."""
-        return
 
     def refuse(self, what: str) -> InvalidInputError:
         """The error for a study that cannot be used."""
@@ -98,41 +119,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release connections; they are opened again when needed."""
-        return
-
-
-@dataclass
-class MemoryStore(Store):
-    """A store in memory, for the threads of one process; the owner of the study has the contents."""
-
-    is_stored: bool = False
-    _records: list[TrialRecord] = field(default_factory=list)
-    _lock: Any = field(default_factory=threading.RLock)
-
-    def records(self) -> Sequence[TrialRecord]:
-        return self._records
-
-    def append(self, first: int, points: FloatArray, worker: str = "") -> bool:
-        with self._lock:
-            if len(self._records) != first:
-                return False
-            self._records += [TrialRecord(first + i, point) for i, point in enumerate(points)]
-            return True
-
-    def claim(
-        self, numbers: Sequence[int], worker: str, marks: Store, dead: Collection[str], most: int
-    ) -> list[int]:
-        return [number for number in numbers if not self._records[number].finished][:most]
-
-    def finish(self, told: Sequence[Told]) -> list[int]:
-        with self._lock:
-            if ended := [one.number for one in told if self._records[one.number].finished]:
-                return ended
-            for one in told:
-                value = math.nan if one.value is None else one.value
-                record = replace(self._records[one.number], value=value, error=one.error, finished=True)
-                self._records[one.number] = record
-            return []
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}

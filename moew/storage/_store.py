@@ -30,7 +30,7 @@ from moew.storage._databases import (
 from moew.storage._records import Storage, Store, Told, TrialRecord, WorkerRecord
 from moew.types import FloatArray
 
-_LAYOUT_NAME, _LAYOUT = "layout of the records", 3  # raise it when the tables change
+_LAYOUT_NAME, _LAYOUT = "layout of the records", 4  # raise it when tables or predictions change
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS moew_studies (
         name TEXT NOT NULL PRIMARY KEY,
@@ -107,13 +107,13 @@ def _reached(storage: Storage) -> Database:
 
 @dataclass
 class SqlStore(Store):
-    """A store in a database."""
+    """A store in a database; what its methods do is said in `Store`."""
 
     database: Database
     name: str
     patience: float = 120.0  # seconds for which a storage that does not work is tried again
-    is_stored: bool = True
     _seen: dict[int, tuple[_Row, TrialRecord]] = field(default_factory=dict, repr=False)
+    is_stored = True
 
     @patiently
     def settle(self, settings: str) -> Any:

@@ -24,7 +24,6 @@ from moew.data import (
     TargetEncoder,
     iter_chunks,
     iter_rows,
-    map_chunks,
 )
 from moew.embedding import AutoencoderEmbedding
 from moew.exceptions import InvalidInputError
@@ -168,7 +167,9 @@ def test_example_weights_of_chunks_are_those_of_all_rows():
     by_column = search.iter_example_weights(with_label, label=-1)
     np.testing.assert_allclose(np.concatenate(list(by_column)), whole, rtol=1e-12)
     embedding = search.weight_function_.embedding
-    Z = np.concatenate(list(map_chunks(embedding.transform, (rows.X_test, rows.y_test), chunk_rows=99)))
+    Z = np.concatenate(
+        [embedding.transform(X, y) for X, y in iter_chunks((rows.X_test, rows.y_test), chunk_rows=99)]
+    )
     np.testing.assert_allclose(Z, embedding.transform(rows.X_test, rows.y_test), rtol=1e-9, atol=1e-12)
 
 

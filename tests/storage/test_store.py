@@ -252,7 +252,7 @@ def test_edited_records_are_refused(file, edit):
         told(file)
 
 
-@pytest.mark.parametrize("layout", [{}, {"layout of the records": 2}, {"layout of the records": 4}])
+@pytest.mark.parametrize("layout", [{}, {"layout of the records": 3}, {"layout of the records": 5}])
 def test_a_study_of_another_layout_is_refused(file, layout):
     ((text,),) = sql(file, "SELECT settings FROM moew_studies")
     settings = {k: v for k, v in json.loads(text).items() if k != "layout of the records"} | layout
