@@ -14,6 +14,7 @@ from moew.data._chunks import iter_rows as iter_rows
 from moew.data._columns import Column as Column
 from moew.data._columns import are_numbers as are_numbers
 from moew.data._columns import check_same_columns as check_same_columns
+from moew.data._columns import check_weights as check_weights
 from moew.data._columns import column_names as column_names
 from moew.data._columns import huge_columns as huge_columns
 from moew.data._columns import in_order as in_order

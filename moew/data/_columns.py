@@ -189,6 +189,23 @@ def refuse_masked(values: Any, name: str) -> None:
         )
 
 
+def check_weights(
+    values: Any, n: int | None = None, name: str = "sample_weight", whose: str = ""
+) -> FloatArray:
+    """Weights (n,) of rows as float64: finite, not negative, and not all zero."""
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        wrong = f" must be numbers, one for each row: {error}."
+        raise InvalidInputError(whose, Argument(name), wrong, argument=name) from error
+    right_shape = weights.ndim == 1 and n in (None, len(weights))
+    if right_shape and np.isfinite(weights).all() and (weights >= 0).all() and weights.any():
+        return weights
+    seen = f" with values from {weights.min()} to {weights.max()}" if right_shape and weights.size else ""
+    wanted = f" must be {'' if n is None else f'{n} '}finite numbers of at least 0, not all 0; got shape"
+    raise InvalidInputError(whose, Argument(name), f"{wanted} {weights.shape}{seen}.", argument=name)
+
+
 def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
     """Whether each of the values (n,) is missing: NaN, None or pandas' NA."""
     if values.dtype.kind == "f":
@@ -242,24 +259,33 @@ def label_positions(y: Labels, levels: list[Any]) -> IntArray:
     return np.array([place[label] for label in distinct], dtype=np.intp)[inverse]
 
 
-def number_labels(y: Labels) -> FloatArray:
+def number_labels(y: Labels, what: str = "given") -> FloatArray:
     """The targets of a regression as float64 (n,); raises if one is not a finite number."""
-    with refusing(lambda error: f"the targets of a regression must be numbers: {error}.", "y"):
+    first = np.asarray(y, dtype=object).ravel().tolist()[:1]
+    words = f"the {what} labels y must be numbers for a regressor, got {str(first)[1:-1]}"
+    with refusing(lambda e: f"{words} ({e}). Turn them into numbers, or use a classifier.", "y"):
         values = np.asarray(y, dtype=np.float64)
     _check_one_dimension(values)
-    if not np.isfinite(values).all():
-        raise InvalidInputError(
-            "the targets hold missing or infinite values; drop those rows first.", argument="y"
-        )
+    check_none_missing(values, what)
     return values
+
+
+def check_none_missing(labels: np.ndarray[Any, Any], what: str = "given") -> None:
+    """Raise if one of the labels (n,) is missing or infinite."""
+    missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else is_missing(labels)
+    if missing.any():
+        raise InvalidInputError(
+            f"the {what} labels y hold NaN or infinity in {int(missing.sum())} rows: drop these rows, whose "
+            "label is missing.",
+            argument="y",
+        )
 
 
 def _distinct_labels(y: Labels) -> tuple[list[Any], IntArray]:
     """The distinct labels, as values that JSON can hold, and each row's index (n,) among them."""
     values = np.asarray(y)
     _check_one_dimension(values)
-    if is_missing(values).any():
-        raise InvalidInputError("the labels hold missing values; drop those rows first.", argument="y")
+    check_none_missing(values)
     if values.dtype.kind != "O":
         found, inverse = np.unique(values, return_inverse=True)
         return [plain(value) for value in found.tolist()], inverse

@@ -204,8 +204,10 @@ def copies_together(
     if copies is None:
         return training, validation, ()
     n, codes = len(training), copies.codes
-    can_group = copies.as_groups and not cut_by_user
-    grouped = _grouped(task, training, validation, codes) if can_group else None
+    tables = [training] if validation is None else [training, validation]
+    grouped = replace(training, groups=codes[:n])
+    can_group = copies.as_groups and not cut_by_user and all(rows.groups is None for rows in tables)
+    can_group &= task != "classification" or not lone_labels(grouped)
     equal = "all features are equal" + ("" if copies.as_groups else ", more often than by chance")
     if copies.across:
         warning = MoewWarning(
@@ -215,14 +217,16 @@ def copies_together(
             argument="validation",
         )
         warnings.warn(warning, stacklevel=5)
+    told = []
     parts = zip(("training", "validation"), np.split(codes, [n]), copies.within, strict=True)
-    told = [
-        f"{_n_repeated(part):,} of the {len(part):,} {what} rows stand more than once ({equal})"
-        for what, part, has_copies in parts
-        if has_copies
-    ]
-    if grouped is not None:
-        return *grouped, tuple(f"{one}: copies stay on one side of every split." for one in told)
+    for what, part, has_copies in parts:
+        _, times = np.unique(part, return_counts=True)
+        if has_copies:
+            repeated = f"{times[times > 1].sum():,} of the {len(part):,} {what} rows"
+            told.append(f"{repeated} stand more than once ({equal})")
+    if can_group:
+        others = None if validation is None else replace(validation, groups=codes[n:])
+        return grouped, others, tuple(f"{one}: copies stay on one side of every split." for one in told)
     if told:
         warning = MoewWarning(
             f"{' and '.join(told)}, and splits may cut copies apart, so that scores are too good or look too "
@@ -231,25 +235,6 @@ def copies_together(
         )
         warnings.warn(warning, stacklevel=5)
     return training, validation, ()
-
-
-def _n_repeated(codes: IntArray) -> int:
-    _, counts = np.unique(codes, return_counts=True)
-    return int(counts[counts > 1].sum())
-
-
-def _grouped(
-    task: Task, training: LabelledRows, validation: LabelledRows | None, codes: IntArray
-) -> tuple[LabelledRows, LabelledRows | None] | None:
-    """The rows with their copies as groups; None where the user gave groups, or a class would be left with a
-    single group."""
-    n = len(training)
-    if training.groups is not None or (validation is not None and validation.groups is not None):
-        return None
-    grouped = replace(training, groups=codes[:n])
-    if task == "classification" and lone_labels(grouped):
-        return None
-    return grouped, None if validation is None else replace(validation, groups=codes[n:])
 
 
 def find_copies(training: LabelledRows, validation: LabelledRows | None = None) -> Copies | None:
@@ -376,17 +361,13 @@ def _halves_of_sparse(tables: Sequence[Any]) -> Array | None:
         return None
     whole = vstack(parts, format="csr", dtype=np.float64)
     whole.sum_duplicates()
-    n_columns, of_column = whole.shape[1], whole.indices
-    is_rounded = np.full(n_columns, any(part.dtype == np.float32 for part in parts))
+    of_column, odd = whole.indices, _odd_numbers(whole.shape[1])
+    is_rounded = np.full(len(odd), any(part.dtype == np.float32 for part in parts))
     is_rounded[of_column[whole.data % 1 > 0]] = True
     data = np.where(is_rounded[of_column], whole.data.astype(np.float32), whole.data)
-    mixed = _mixed(_bits(data), _odd_numbers(n_columns)[of_column])
-    in_first = _dealt(np.bincount(of_column, minlength=n_columns))
-    sums = []
-    for side in (in_first, ~in_first):
-        so_far = np.concatenate([[np.uint64(0)], np.cumsum(np.where(side[of_column], mixed, 0))])
-        sums.append(so_far[whole.indptr[1:]] - so_far[whole.indptr[:-1]])
-    return np.array(sums)
+    mixed = csr_matrix((_mixed(_bits(data), odd[of_column]), of_column, whole.indptr), whole.shape)
+    in_first = _dealt(np.bincount(of_column, minlength=len(odd)))
+    return np.array([mixed @ side.astype(np.uint64) for side in (in_first, ~in_first)])
 
 
 def _dealt(n_values: IntArray) -> BoolArray:

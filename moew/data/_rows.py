@@ -17,10 +17,13 @@ from moew._util.checks import refusing
 from moew._util.numbers import reads_as_number
 from moew.data._columns import (
     check_distinct_columns,
+    check_none_missing,
     check_same_columns,
+    check_weights,
     check_width,
     column_names,
     is_missing,
+    number_labels,
     refuse_masked,
     two_dimensional,
 )
@@ -170,7 +173,8 @@ def labelled_rows(given: Rows, task: Task, what: str, names: Sequence[str]) -> L
             f"the {what} rows need at least 2 samples, got n_samples = {n}.", argument="X"
         )
     labels = _check_labels(labels, task, what)
-    weight = None if given.sample_weight is None else _check_sample_weight(given.sample_weight, what)
+    weight = given.sample_weight
+    weight = None if weight is None else check_weights(weight, n, whose=f"the {what} rows' ")
     return LabelledRows(given.X, labels, weight, columns, groups)
 
 
@@ -307,48 +311,16 @@ def _are_texts(labels: Labels) -> bool:
 
 def _check_labels(labels: Labels, task: Task, what: str) -> Labels:
     if task == "regression":
-        try:
-            labels = np.asarray(labels, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"the {what} labels y must be numbers for a regressor, got {labels.tolist()[0]!r} ({error}). "
-                "Turn them into numbers, or use a classifier.",
-                argument="y",
-            ) from error
-    missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else is_missing(labels)
-    if missing.any():
-        raise InvalidInputError(
-            f"the {what} labels y hold NaN or infinity in {int(missing.sum())} rows: drop those rows.",
-            argument="y",
-        )
-    if task == "classification" and labels.dtype.kind == "O":
+        return number_labels(labels, what)
+    check_none_missing(labels, what)
+    if labels.dtype.kind == "O":
         kinds = f"the {what} labels y are of kinds that cannot be compared ({{}}); make all of them texts, "
         with refusing(lambda error: kinds.format(error) + "or all of them numbers.", "y"):
             np.unique(labels)
-    if task == "classification" and what == "training":
+    if what == "training":
         with refusing(lambda error: f"the training labels y cannot be classes: {error}", "y"):
             check_classification_targets(labels)
     return labels
-
-
-def _check_sample_weight(sample_weight: Any, what: str) -> FloatArray:
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the {what} rows' ",
-            Argument("sample_weight"),
-            f" must be numbers, one for each row: {error}.",
-            argument="sample_weight",
-        ) from error
-    if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise InvalidInputError(
-            f"the {what} rows' ",
-            Argument("sample_weight"),
-            " must be one-dimensional, finite, not negative and not all zero.",
-            argument="sample_weight",
-        )
-    return weight
 
 
 def check_groups(groups: Any, what: str) -> Array:

@@ -152,32 +152,35 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
         splitter = copy(splitter)  # a splitter without a random_state gets a seed, as models do
         splitter.random_state = int(rng.integers(2**31))
     try:
-        splits = _splits(splitter, rows)
+        sides = _splits(splitter, rows)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            Argument("evaluate_on", given),
-            f" cannot split these rows: {error}.",
-            InPython(" A splitter that needs groups gets them from fit(X, y, groups=…)."),
-        ) from error
-    if not splits:
-        raise InvalidInputError(
-            Argument("evaluate_on", given),
-            " gives no splits; use a number of folds, or a splitter with at least one split.",
-        )
+        hint = InPython(" A splitter that needs groups gets them from fit(X, y, groups=…).")
+        raise _cannot_split(given, f" cannot split these rows: {error}.", hint) from error
+    if not sides:
+        why = " gives no splits; use a number of folds, or a splitter with at least one split."
+        raise _cannot_split(given, why)
     n = len(rows)
-    splits = [(_row_numbers(a, n, given), _row_numbers(b, n, given)) for a, b in splits]
-    if rows.groups is not None:
-        _check_whole(splits, rows.groups, given)
+    splits = [(_row_numbers(a, n, given), _row_numbers(b, n, given)) for a, b in sides]
+    for train, test in [] if rows.groups is None else splits:
+        if cut := len(np.intersect1d(rows.groups[train], rows.groups[test])):
+            why = (
+                f" cuts {cut} groups apart, so that models would be scored on groups that they were trained "
+            )
+            keeps = "on; use a number of folds, or a splitter that keeps groups whole, such as GroupKFold."
+            raise _cannot_split(given, why + keeps)
     tested = np.concatenate([test for _, test in splits])
     if len(np.unique(tested)) < len(tested):
-        raise InvalidInputError(
-            Argument("evaluate_on", given),
+        why = (
             " scores some rows more than once, so that they would count as many rows; use a splitter without "
-            "repeats.",
         )
+        raise _cannot_split(given, why + "repeats.")
     ends = np.cumsum([0, *(len(test) for _, test in splits)])
     folds = tuple(Fold(train, np.arange(ends[i], ends[i + 1])) for i, (train, _) in enumerate(splits))
     return SearchData(task, rows, rows.take(tested), folds, given_validation=False)
+
+
+def _cannot_split(given: Any, *why: str | InPython) -> InvalidInputError:
+    return InvalidInputError(Argument("evaluate_on", given), *why)
 
 
 def out_of_fold(
@@ -352,11 +355,8 @@ def _group_splitter(n_folds: Any, task: Task, groups: IntArray) -> Any:
     """scikit-learn's splitter for n_folds (None: 5) folds of whole groups, shuffled, without a seed yet."""
     n = 5 if n_folds is None else int(n_folds)
     if count_groups(groups) < n:
-        raise InvalidInputError(
-            Argument("evaluate_on", n),
-            f" cannot split these rows: they belong to {count_groups(groups)} groups, which are not cut "
-            "apart. Use fewer folds, or give rows of more groups.",
-        )
+        why = f"they belong to {count_groups(groups)} groups, which are not cut apart. Use fewer folds, or "
+        raise _cannot_split(n, f" cannot split these rows: {why}give rows of more groups.")
     return (StratifiedGroupKFold if task == "classification" else GroupKFold)(n, shuffle=True)
 
 
@@ -373,35 +373,18 @@ def _splits(splitter: Any, rows: LabelledRows) -> list[tuple[IntArray, IntArray]
 def _row_numbers(side: Any, n: int, given: Any) -> IntArray:
     """The rows (m,) of one side of a split, which may be given as a list or as a mask (n,)."""
     try:
-        numbers = np.asarray(side)
-    except ValueError:  # lists of different lengths
-        numbers = np.asarray("")
-    if numbers.dtype == np.bool_ and numbers.shape == (n,):
-        numbers = np.flatnonzero(numbers)
-    if numbers.shape == (0,):
-        raise InvalidInputError(
-            Argument("evaluate_on", given),
-            " leaves one side of a split without rows; use fewer folds, or other splits.",
+        numbers = np.arange(n)[np.asarray(side)] if len(side) else np.arange(0)
+        is_one_list = numbers.ndim == 1
+    except (TypeError, ValueError, IndexError):  # lists of different lengths; what is no number of a row
+        is_one_list = False
+    if not is_one_list:
+        wanted = f"each side of a split must be numbers of rows from 0 to {n - 1}, got {side!r}."
+        raise _cannot_split(given, f" cannot split these rows: {wanted}")
+    if not len(numbers):
+        raise _cannot_split(
+            given, " leaves one side of a split without rows; use fewer folds, or other splits."
         )
-    whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
-    if not whole or numbers.min() < -n or numbers.max() >= n:
-        raise InvalidInputError(
-            Argument("evaluate_on", given),
-            f" cannot split these rows: each side of a split must be numbers of rows from 0 to {n - 1}, got "
-            f"{side!r}.",
-        )
-    return np.asarray(numbers, dtype=np.intp) % n
-
-
-def _check_whole(splits: list[tuple[IntArray, IntArray]], groups: IntArray, given: Any) -> None:
-    """Raise if a fold has rows of one group on both sides."""
-    for train, test in splits:
-        if cut := len(np.intersect1d(groups[train], groups[test])):
-            raise InvalidInputError(
-                Argument("evaluate_on", given),
-                f" cuts {cut} groups apart, so that models would be scored on groups that they were trained "
-                "on; use a number of folds, or a splitter that keeps groups whole, such as GroupKFold.",
-            )
+    return numbers
 
 
 def _without_lone(bins: IntArray) -> IntArray:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from moew.data import check_weights
 from moew.exceptions import InvalidInputError
 from moew.types import FloatArray, IntArray, Rng
 
 
 def inclusion_probabilities(weights: FloatArray, rate: float) -> FloatArray:
     """Probabilities p (n,) = min(1, λ·w) of keeping each row, with λ such that their mean is `rate`."""
-    w = _checked_weights(weights)
+    w = check_weights(weights, name="weights")
     if not (np.isfinite(rate) and 0 < rate <= 1):
         raise InvalidInputError(
             f"rate is the share of rows to keep, above 0 and up to 1; got {rate!r}.", argument="rate"
@@ -62,15 +61,3 @@ def downsample_rows(weights: FloatArray, rate: float, rng: Rng) -> tuple[IntArra
     hit = np.diff(ends, prepend=0.0) > 0
     kept = np.sort(order[hit | (p[order] == 1)])  # rounding must not drop a row with p = 1
     return kept, w[kept] / p[kept]
-
-
-def _checked_weights(weights: Any) -> FloatArray:
-    w = np.asarray(weights, dtype=np.float64)
-    if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
-        raise InvalidInputError(
-            f"weights must be finite numbers of at least 0, one for each row; got shape {w.shape}"
-            + (f" with values from {w.min()} to {w.max()}." if w.size else ".")
-        )
-    if not (w > 0).any():
-        raise InvalidInputError(f"weights must not be all 0, got {len(w)} rows without one above.")
-    return w

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from moew._util.state import State, Stateful, has_state, load_state, packed, unpack_array
-from moew.data import read_only
+from moew.data import check_weights, read_only
 from moew.exceptions import InvalidInputError
 from moew.types import BaseWeights, Columns, Embedding, Features, FloatArray, Labels, Task
 from moew.weighting._base_weights import checked_base_weights
@@ -151,7 +151,7 @@ class ExampleWeighting:
         `sample_weight` (n,) are the user's weights; `columns`, name → (n,), are columns of the training rows
         for an embedding that takes them.
         """
-        self.sample_weight_ = _checked_sample_weight(sample_weight, len(y))
+        self.sample_weight_ = None if sample_weight is None else check_weights(sample_weight, len(y))
         X, y, X_val, y_val = (read_only(part) for part in (X, y, X_val, y_val))
         pi = self.base_weights.fit_weights(X, y, X_val, y_val, task=task)
         if taken := _taken(self.embedding, columns):
@@ -246,19 +246,6 @@ def _relative(pi: FloatArray, log_sigma: FloatArray, log_top: FloatArray) -> Flo
         np.exp(log_sigma, out=log_sigma)
         log_sigma *= pi
     return log_sigma
-
-
-def _checked_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
-    if sample_weight is None:
-        return None
-    u = np.asarray(sample_weight, dtype=np.float64)
-    if u.shape != (n_rows,) or not np.isfinite(u).all() or (u < 0).any() or u.sum() == 0:
-        raise InvalidInputError(
-            f"sample_weight must be {n_rows} finite numbers of at least 0, not all 0; got shape {u.shape}"
-            f"{'' if u.shape != (n_rows,) else f' with values from {u.min()} to {u.max()}'}.",
-            argument="sample_weight",
-        )
-    return u
 
 
 @has_state

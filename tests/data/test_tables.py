@@ -326,8 +326,8 @@ def test_missing_labels_are_refused(y):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1.0, np.nan], "missing or infinite"),
-        ([1.0, np.inf], "missing or infinite"),
+        ([1.0, np.nan], "NaN or infinity"),
+        ([1.0, np.inf], "NaN or infinity"),
         (["a", "b"], "must be numbers"),
         ([[1.0], [2.0]], "one label for each row"),
         ([], "one label for each row"),
