@@ -1,9 +1,10 @@
 """What users pass: what parameters must be, declared as words and a test, as in
-`check_parameters(self, cooling=POSITIVE)`; functions; and kinds of models."""
+`check_parameters(self, cooling=POSITIVE)`; functions; and kinds of models; warnings."""
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from moew._util.numbers import is_number, is_whole
-from moew.exceptions import Argument, InvalidInputError
+from moew.exceptions import Argument, InvalidInputError, MoewWarning
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ def check_takes_rows(function: Callable[..., Any], argument: str) -> None:
             Argument(argument),
             f" as a function is called as function(X, y), and {name}{signature} cannot be: {error}.",
         ) from error
+
+
+def warn(*parts: str | Argument, argument: str | None = None, stacklevel: int = 5) -> None:
+    """Give a warning about an argument, at the line of the `stacklevel`-th caller."""
+    warnings.warn(MoewWarning(*parts, argument=argument), stacklevel=stacklevel + 1)
 
 
 def is_regression(model: Any) -> bool:

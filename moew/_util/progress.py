@@ -90,20 +90,19 @@ def stage(words: str, enabled: bool | None = None) -> Iterator[None]:
 @contextmanager
 def _rich_bar(plan: _Plan) -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    batch = "batch {task.fields[batch]}/{task.fields[n_batches]}"
-    columns = (
-        TextColumn("{task.description}:" if plan.name else batch, markup=False),
-        BarColumn(),
-        MofNCompleteColumn(" of " if plan.name else "/"),
-        TextColumn("best {task.fields[best]}"),
-        TimeRemainingColumn(),
-    )
+    columns = BarColumn(), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        fields: dict[str, Any] = {"batch": 0, "n_batches": plan.n_batches, "best": "–"}
-        task = shown.add_task(plan.name, total=plan.total, completed=plan.already, **fields)
-        yield lambda done, batch, best: shown.update(task, completed=done, batch=batch, best=number(best))
+        begun = f"{plan.name}: " if plan.name else ""
+        task = shown.add_task(
+            f"{begun}{plan.already} of {plan.total}", total=plan.total, completed=plan.already
+        )
+
+        def report(done: int, batch: int, best: float) -> None:
+            shown.update(task, completed=done, description=plan.line(done, batch, best))
+
+        yield report
 
 
 @contextmanager

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from moew._util.checks import warn
 from moew.data._columns import is_missing
 from moew.data._rows import LabelledRows, group_codes
-from moew.exceptions import Argument, InvalidInputError, MoewWarning
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import Array, BoolArray, Columns, Features, FloatArray, IntArray, Task
 
 _MOST_COLUMNS = 256  # that rows are compared in: more take time and add little
@@ -210,13 +210,12 @@ def copies_together(
     can_group &= task != "classification" or not lone_labels(grouped)
     equal = "all features are equal" + ("" if copies.as_groups else ", more often than by chance")
     if copies.across:
-        warning = MoewWarning(
+        warn(
             f"{int(np.isin(codes[n:], codes[:n]).sum()):,} of the {len(codes) - n:,} validation rows are "
             f"training rows, too ({equal}). Models that were trained on them score too well there, so that "
             "the honest score can be too good: leave these rows out of the training rows.",
             argument="validation",
         )
-        warnings.warn(warning, stacklevel=5)
     told = []
     parts = zip(("training", "validation"), np.split(codes, [n]), copies.within, strict=True)
     for what, part, has_copies in parts:
@@ -228,12 +227,11 @@ def copies_together(
         others = None if validation is None else replace(validation, groups=codes[n:])
         return grouped, others, tuple(f"{one}: copies stay on one side of every split." for one in told)
     if told:
-        warning = MoewWarning(
+        warn(
             f"{' and '.join(told)}, and splits may cut copies apart, so that scores are too good or look too "
             "sure: leave the copies out, or give them the same group.",
             argument="groups",
         )
-        warnings.warn(warning, stacklevel=5)
     return training, validation, ()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -13,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from moew._util.checks import refusing
+from moew._util.checks import refusing, warn
 from moew._util.numbers import reads_as_number
 from moew.data._columns import (
     check_distinct_columns,
@@ -27,7 +26,7 @@ from moew.data._columns import (
     refuse_masked,
     two_dimensional,
 )
-from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
+from moew.exceptions import Argument, InPython, InvalidInputError
 from moew.types import Array, Columns, Features, FloatArray, IntArray, Labels, Task
 
 
@@ -215,13 +214,12 @@ def with_shared_groups(training: Rows, validation: Rows) -> tuple[Rows, Rows]:
     if validation.X is None or training.groups is None:
         return training, validation
     if validation.groups is None:
-        warning = MoewWarning(
+        warn(
             Argument("groups"),
             " of the training rows are of no use without those of the validation rows: halves of the "
             "validation rows may cut groups apart. Give groups to the validation rows, too.",
             argument="validation",
         )
-        warnings.warn(warning, stacklevel=5)
         return training, validation
     own, others = check_groups(training.groups, "training"), check_groups(validation.groups, "validation")
     if len(own) and len(others) and _are_texts(own) != _are_texts(others):
@@ -235,12 +233,11 @@ def with_shared_groups(training: Rows, validation: Rows) -> tuple[Rows, Rows]:
         own, others = own.astype(object), others.astype(object)
     codes, n = group_codes(np.concatenate([own, others])), len(own)
     if shared := len(np.intersect1d(codes[:n], codes[n:])):
-        warning = MoewWarning(
+        warn(
             f"{shared} groups have both training and validation rows: scores on the validation rows, the "
             "honest score too, are then better than on new groups.",
             argument="validation",
         )
-        warnings.warn(warning, stacklevel=5)
     return replace(training, groups=codes[:n]), replace(validation, groups=codes[n:])
 
 

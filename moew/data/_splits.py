@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
+from moew._util.checks import warn
 from moew.data._columns import column_names
 from moew.data._groups import coded_groups, count_groups, deal_groups, lone_labels, places_inside
 from moew.data._rows import LabelledRows, check_same_kind_of_labels, check_same_rows, stacked_rows
-from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
+from moew.exceptions import Argument, InPython, InvalidInputError
 from moew.types import Array, FloatArray, IntArray, Labels, Task
 
 _STRATA = 5  # quantile bins of a regression target, which splits stratify by
@@ -101,12 +102,11 @@ def given_validation(task: Task, training: LabelledRows, validation: LabelledRow
     """Search data with the validation rows that the user passed."""
     check_same_rows(training.X, validation.X, "the validation rows")
     if (column_names(training.X) is None) != (column_names(validation.X) is None):
-        warning = MoewWarning(
+        warn(
             "either the training rows or the validation rows have column names, not both: is one of them "
             "transformed? A Pipeline belongs into the search, so that both go through it.",
             argument="validation",
         )
-        warnings.warn(warning, stacklevel=5)
     if task == "classification":
         check_same_kind_of_labels(training.y, validation.y)
     return SearchData(task, training, validation, _one_fold(len(validation)))
@@ -161,8 +161,8 @@ def cross_validation(task: Task, rows: LabelledRows, splitter: Any, rng: np.rand
         raise _cannot_split(given, why)
     n = len(rows)
     splits = [(_row_numbers(a, n, given), _row_numbers(b, n, given)) for a, b in sides]
-    for train, test in [] if rows.groups is None else splits:
-        if cut := len(np.intersect1d(rows.groups[train], rows.groups[test])):
+    for train, test in splits:
+        if rows.groups is not None and (cut := len(np.intersect1d(rows.groups[train], rows.groups[test]))):
             why = (
                 f" cuts {cut} groups apart, so that models would be scored on groups that they were trained "
             )

@@ -79,8 +79,7 @@ class GpBucb:
     noise_floor
         The least noise variance, as a share of the targets' variance (of their mean square if raw).
     targets
-        "standardize": mean 0 and variance 1. "center": mean 0 in the metric's own units, which gives the same
-        picks, as the amplitude is fitted. "raw": as they are, with a prior mean of 0, as in the authors'
+        "standardize": mean 0 and variance 1. "raw": as they are, with a prior mean of 0, as in the authors'
         scripts.
     """
 
@@ -88,19 +87,12 @@ class GpBucb:
     q: float = 68.3
     width: Literal["domain", "fit"] | float = "fit"
     noise: Literal["fit", "repeats"] | float = "fit"
-    targets: Literal["standardize", "center", "raw"] = "standardize"
+    targets: Literal["standardize", "raw"] = "standardize"
     noise_floor: float = 1e-6
 
     def __post_init__(self) -> None:
-        check_parameters(
-            self,
-            p=_PERCENT,
-            q=_PERCENT,
-            targets=one_of("standardize", "center", "raw"),
-            width=_KERNEL_WIDTH,
-            noise=_NOISE,
-            noise_floor=FRACTION,
-        )
+        check_parameters(self, p=_PERCENT, q=_PERCENT, targets=one_of("standardize", "raw"))
+        check_parameters(self, width=_KERNEL_WIDTH, noise=_NOISE, noise_floor=FRACTION)
 
     def check_domain(self, domain: Domain) -> None:
         """Any domain can be searched."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import combinations
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from moew._util.checks import Wanted, check_parameters, check_takes_rows
+from moew._util.checks import Wanted, check_parameters, check_takes_rows, warn
 from moew._util.numbers import is_number
 from moew._util.seeds import draw_seed
 from moew._util.state import (
@@ -28,7 +27,7 @@ from moew._util.state import (
     unpack_attributes,
 )
 from moew.data import TabularEncoder, TargetEncoder, label_levels, label_positions, number_labels, read_only
-from moew.exceptions import Argument, InvalidInputError, MoewWarning
+from moew.exceptions import Argument, InvalidInputError
 from moew.types import BaseWeights, Features, FloatArray, Labels, Task
 from moew.weighting._density_ratio import fit_density_ratio, spline_features, spline_knots
 
@@ -196,14 +195,14 @@ def _class_ratios(y: Labels, y_val: Labels, levels: list[Any], smoothing: float)
         np.bincount(label_positions(labels, levels), minlength=len(levels)) for labels in (y, y_val)
     )
     if absent := [level for level, count in zip(levels, in_validation, strict=True) if count == 0]:
-        warning = MoewWarning(
+        warn(
             f"the training classes {absent!r} do not occur in the validation set: their base weight is "
             "that of half a validation row, close to zero. Use ",
             Argument("base_weights", "uniform"),
             " if the validation set is only small.",
             argument="base_weights",
+            stacklevel=4,
         )
-        warnings.warn(warning, stacklevel=4)
     smooth_training, smooth_validation = in_training + smoothing, in_validation + smoothing
     return np.asarray(
         (smooth_validation / smooth_validation.sum()) / (smooth_training / smooth_training.sum())

@@ -9,7 +9,7 @@ mini-batch, as in the authors' scripts, the weighted loss is a weighted mean.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -58,8 +58,18 @@ class _OfFields(Stateful):
         """Whether the weights depend on per-row columns beside X."""
         return False
 
+    @property
+    def wanted_columns(self) -> tuple[str, ...]:
+        """Names of columns that the embedding was asked for, of X or beside it."""
+        return ()
+
     def _content(self) -> State:
         return {name: packed(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
+        """Here of one whose fields are numbers."""
+        return cls(**{name: float(state[name]) for name in cls.__annotations__})
 
 
 @has_state
@@ -85,7 +95,6 @@ class WeightFunction(_OfFields):
 
     @property
     def wanted_columns(self) -> tuple[str, ...]:
-        """Names of columns that the embedding was asked for, of X or beside it."""
         return tuple(getattr(self.embedding, "wanted_columns", ()))
 
     def __call__(self, X: Features, y: Labels, columns: Columns | None = None) -> FloatArray:
@@ -262,9 +271,7 @@ class AveragedWeights(_OfFields):
 
     @property
     def wanted_columns(self) -> tuple[str, ...]:
-        """Names of columns that the embedding was asked for, of X or beside it."""
-        each = [getattr(function, "wanted_columns", ()) for function in self.functions]
-        return tuple(dict.fromkeys(name for names in each for name in names))
+        return tuple(dict.fromkeys(name for function in self.functions for name in function.wanted_columns))
 
     def __call__(self, X: Features, y: Labels, columns: Any = None) -> FloatArray:
         """The weights (n,) of any rows."""
@@ -291,10 +298,6 @@ class TrainingRowsOnly(_OfFields):
             argument="X",
         )
 
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        return cls()
-
 
 @has_state
 @dataclass(frozen=True)
@@ -314,10 +317,6 @@ class PowerWeights(_OfFields):
         """The weights (n,) of any rows."""
         target = np.maximum(np.asarray(y, dtype=np.float64), self.lowest)
         return np.asarray(_powers(target, self.shift, self.scale, np.array([self.exponent]))[0] / self.mean)
-
-    @classmethod
-    def from_state(cls, state: State, objects: Mapping[str, Any]) -> Self:
-        return cls(**{one.name: state[one.name] for one in fields(cls)})
 
 
 class PowersOfTarget:
