@@ -75,7 +75,6 @@ def place(name: str) -> Iterator[tuple[str, Callable[[], float]]]:
 
             empty = taken()
             yield str(url), lambda: taken() - empty
-            database.close()
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "study"

@@ -100,11 +100,8 @@ def begin_worker(parent: int, initializer: Callable[..., Any] | None, arguments:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Wait until the parent has ended, whatever ended it; then remove its rows and end this process.
-
-    The system's own signal for this (PR_SET_PDEATHSIG) is sent when the thread ends that started the worker,
-    which is often before the process does.
-    """
+    """Wait until the parent has ended, whatever ended it; then remove its rows and end this process."""
+    # The system's own signal, PR_SET_PDEATHSIG, comes when the thread ends that started the worker.
     while os.getppid() == parent:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     try:

@@ -13,10 +13,9 @@ from threadpoolctl import ThreadpoolController
 class _OneThread(ContextDecorator):
     """The limit for the whole process: the first thread to enter sets it, the last to leave lifts it."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside = 0
-        self.limit: Any = None
+    lock = threading.Lock()
+    inside = 0
+    limit: Any = None
 
     def __enter__(self) -> None:
         with self.lock:

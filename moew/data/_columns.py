@@ -169,10 +169,8 @@ def two_dimensional(X: Features) -> Features:
 
 
 def without_columns(X: Features, features: Sequence[str] | None, names: Sequence[str]) -> Features:
-    """A data frame X without those columns of `names` that are no features; anything else as it is.
-
-    `features` are the columns of the training rows, None if they had no names.
-    """
+    """A data frame X without those columns of `names` that are not among `features`, the columns of the
+    training rows; anything else as it is."""
     if features is None or not hasattr(X, "columns"):
         return X
     own = [name for name in X.columns if name in features or name not in names]
@@ -218,9 +216,7 @@ def is_missing(values: np.ndarray[Any, Any]) -> BoolArray:
 
 def are_numbers(seen: np.ndarray[Any, Any], is_category: bool) -> bool:
     """Whether a column is numeric, from its values that are not missing; no if its dtype is categorical.
-
-    An object column is numeric if every value is a number; decimals, as databases give them, are numbers.
-    """
+    Decimals, as databases give them, are numbers."""
     if seen.dtype.kind == "O" and len(seen) and not is_category:
         return all(isinstance(v, float | int | np.number | Decimal) for v in seen)
     return seen.dtype.kind in "biuf" and not is_category

@@ -80,10 +80,8 @@ def centre_and_spread(name: str, values: FloatArray) -> tuple[float, float]:
 
 
 def divisor(name: str, spread: float, top: float) -> float:
-    """The standard deviation to divide by, for values of absolute value up to `top`.
-
-    It is 1 for a constant column, whose computed deviation is only rounding error.
-    """
+    """The standard deviation to divide by, for values of absolute value up to `top`; 1 for a constant column,
+    whose computed deviation is only rounding error."""
     if not np.isfinite(spread):
         raise too_large(name, top)
     return spread if spread > 1e-12 * top else 1.0

@@ -90,11 +90,8 @@ def deal_groups(strata: IntArray, groups: IntArray, share: float, rng: np.random
 def bootstrap_samples(
     rows: LabelledRows, n: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, LabelledRows]]:
-    """n bootstrap samples of the rows, as their numbers and as rows; of whole groups, none of a single one.
-
-    A column that names the groups has other names for copies of a group: a metric by query would take a query
-    that was drawn twice for one query, and the sample for a smaller one.
-    """
+    """n bootstrap samples of the rows, as their numbers and as rows; of whole groups, none of a single one. A
+    column that names the groups has other names for copies of a group: a query drawn twice is two queries."""
     if rows.groups is not None and count_groups(rows.groups) < 2:
         return
     names = [] if rows.groups is None else columns_of_names(rows.columns, rows.groups)

@@ -153,10 +153,8 @@ def _stacked(first: Features, second: Features) -> Features:
 
 
 def labelled_rows(given: Rows, task: Task, what: str, names: Sequence[str]) -> LabelledRows:
-    """Check the user's rows; columns in `names` that the user did not pass are taken from X if it has them.
-
-    `what` names these rows in errors, such as "validation".
-    """
+    """Check the user's rows, `what` in errors, such as "validation"; columns in `names` that the user did not
+    pass are taken from X if it has them."""
     columns = columns_from(given.columns, given.X, names)
     n = _num_samples(given.X)
     _check_single_target(given.y, what)
@@ -287,10 +285,8 @@ def check_same_rows(X: Features, other: Features, what: str) -> None:
 
 
 def check_same_kind_of_labels(training: Labels, validation: Labels) -> None:
-    """Raise if labels are texts in one set and numbers in the other.
-
-    Graded validation labels (floats) for classes with text names are allowed.
-    """
+    """Raise if labels are texts in one set and numbers in the other, unless validation labels are grades
+    (floats) of classes with text names."""
     if _are_texts(training) == _are_texts(validation):
         return
     graded = validation.dtype.kind == "f" and not all(reads_as_number(name) for name in np.unique(training))

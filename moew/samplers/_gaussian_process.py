@@ -72,10 +72,8 @@ def _factorize(covariance: FloatArray) -> FloatArray:
 def log_marginal_likelihood(
     distances: FloatArray, targets: FloatArray, kernel: Kernel
 ) -> tuple[float, FloatArray]:
-    """log p(targets) and its gradient (3,) by log amplitude, log width and log noise.
-
-    `distances` (n, n) are squared distances between the observed points, `targets` (n,) their values.
-    """
+    """log p(targets) and its gradient (3,) by log amplitude, log width and log noise, for squared distances
+    (n, n) between the observed points and their values `targets` (n,)."""
     covariance = kernel.from_distances(distances)
     factor = _factorize(_with_noise(covariance, kernel.noise))
     solved, _ = lapack.dpotrs(factor, targets, lower=1)  # K⁻¹ y
@@ -96,10 +94,8 @@ def log_marginal_likelihood(
 def fit_kernel(
     points: FloatArray, targets: FloatArray, *, amplitude: Bounds, width: Bounds, noise: Bounds
 ) -> Kernel:
-    """The kernel of highest marginal likelihood within the bounds, for points (n, d) and targets (n,).
-
-    A grid is evaluated first; L-BFGS-B in the logarithms then starts from its best points.
-    """
+    """The kernel of highest marginal likelihood within the bounds, for points (n, d) and targets (n,): by
+    L-BFGS-B in the logarithms, from the best points of a grid."""
     few = np.unique(np.linspace(0, len(points) - 1, min(len(points), _FEW)).round().astype(int))
     starts = _starts(amplitude, width, noise)
     log_bounds = np.log([amplitude, width, noise])

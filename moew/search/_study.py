@@ -286,12 +286,10 @@ class WeightStudy:
         return self._store.refuse(what)
 
     def close(self) -> None:
-        """Release connections to a database, which are opened again when needed, and let others have the
-        candidates that were asked for here and not told."""
+        """Let others have the candidates that were asked for here and not told."""
         if self._crew is not None:
             self._crew.leave()
             self._crew = None
-        self._store.close()
 
     def weights(
         self, trial: Trial, X: Features, y: Labels, *, columns: Mapping[str, Any] | None = None

@@ -4,8 +4,8 @@ What a storage is called says which: a path is a file of SQLite.
 
 SQLite is used as it comes, with a rollback journal and full synchronisation: whatever kills a writer, the
 next process takes back what it had not finished, and beside the file nothing is left. A write-ahead log would
-be a second file, without which a copy of the first is not whole. Every transaction opens the file anew, for
-a connection must not go through a fork.
+be a second file, without which a copy of the first is not whole. Every transaction has a connection of its
+own, for a connection must not go through a fork.
 
 What a storage refuses for a moment is tried again: a database that restarts, a disk that is full.
 """
@@ -16,13 +16,12 @@ import errno
 import os
 import re
 import sqlite3
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from functools import cache, wraps
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -115,9 +114,6 @@ class Sqlite:
         for table in tables:
             statements.write(table)
 
-    def close(self) -> None:
-        """Release connections: here they end with their transactions."""
-
     def _is_at_limit(self) -> bool:
         """Whether the file is about as large as a file of this process may be."""
         if os.name != "posix":
@@ -129,17 +125,12 @@ class Sqlite:
 
 
 @dataclass
-class _Session:
-    """A process's connection to a server."""
-
-    lock: Any = field(default_factory=threading.RLock)
-    connection: Any = None
-
-
 class Postgres:
-    """A database of a PostgreSQL server, with one connection for a process, which its studies share."""
+    """A database of a PostgreSQL server."""
 
-    def __init__(self, url: str) -> None:
+    url: str
+
+    def __post_init__(self) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -148,46 +139,20 @@ class Postgres:
                 "or use a file of SQLite, which needs nothing.",
                 argument="storage",
             ) from error
-        self.url, self.name = url, storage_name(url)
-        self.errors: type[Exception] = psycopg.Error
-        self._connect = psycopg.connect
-        self._sessions: dict[int, _Session] = {}  # by process: what was inherited belongs to the parent
+        self.name, self.errors, self._connect = storage_name(self.url), psycopg.Error, psycopg.connect
 
     @contextmanager
     def transaction(self, *, writes: bool = True) -> Iterator[Statements]:
-        session = self._sessions.setdefault(os.getpid(), _Session())
-        with session.lock:
-            if session.connection is None or session.connection.closed:
-                session.connection = self._connect(self.url, autocommit=True)
-            try:
-                with session.connection.transaction(), session.connection.cursor() as cursor:
-                    yield Statements(cursor, "%s")
-            except self.errors:
-                session.connection.close()
-                raise
+        with self._connect(self.url) as connection, connection.cursor() as cursor:
+            yield Statements(cursor, "%s")
 
     def make_tables(self, statements: Statements, tables: Sequence[str]) -> None:
         statements.read("SELECT pg_advisory_xact_lock(?)", 0x6D6F6577)  # for one process at a time
         for table in tables:
             statements.write(table.replace("BLOB", "BYTEA"))
 
-    def close(self) -> None:
-        session = self._sessions.get(os.getpid())
-        if session is not None and session.connection is not None:
-            with session.lock:
-                session.connection.close()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return postgres, (self.url,)
-
 
 Database = Sqlite | Postgres
-
-
-@cache
-def postgres(url: str) -> Postgres:
-    """The database at a URL; the same for all its studies."""
-    return Postgres(url)
 
 
 def resolve_database(storage: Storage) -> Database:
@@ -198,7 +163,7 @@ def resolve_database(storage: Storage) -> Database:
         return Sqlite(Path(name).absolute(), storage_name(storage))
     kind, _, place = name.partition("://")
     if kind in ("postgresql", "postgres") and place:
-        return postgres(name)
+        return Postgres(name)
     if kind == "sqlite" and place.startswith("/") and place != "/" and "?" not in place:
         return Sqlite(Path(place[1:]).absolute(), storage_name(storage))
     raise cannot_be_opened(name, "this is no URL of a file of SQLite or of PostgreSQL")
@@ -237,10 +202,8 @@ def storage_name(storage: Storage) -> str:
 def patiently(
     method: Callable[Concatenate[Any, _Given], _Found],
 ) -> Callable[Concatenate[Any, _Given], _Found]:
-    """Let a method of a store be called again, after growing pauses, while its database does not work.
-
-    Such a method must do nothing twice: a connection may break after a write, before its confirmation.
-    """
+    """Let a method of a store, which must do nothing twice, be called again, after growing pauses, while its
+    database does not work: a connection may break after a write, before its confirmation."""
 
     @wraps(method)
     def tried(self: Any, /, *args: _Given.args, **settings: _Given.kwargs) -> _Found:

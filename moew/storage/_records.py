@@ -117,9 +117,6 @@ class Store:
         """The error for a study that cannot be used."""
         return InvalidInputError(f"{what}.")
 
-    def close(self) -> None:
-        """Release connections; they are opened again when needed."""
-
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 

@@ -260,9 +260,6 @@ class SqlStore(Store):
         """The error for records whose checksum is wrong."""
         return self.refuse(f"{what}, as stored, are not what was written: damaged, or edited")
 
-    def close(self) -> None:
-        self.database.close()
-
     @contextmanager
     def _transaction(self, *, writes: bool = True) -> Iterator[Statements]:
         """Context of a transaction, in which what a damaged database raises is said in words."""

@@ -246,10 +246,8 @@ def _log_sigma(Z: FloatArray, alphas: FloatArray) -> FloatArray:
 
 
 def _relative(pi: FloatArray, log_sigma: FloatArray, log_top: FloatArray) -> FloatArray:
-    """π · σ / exp(log_top) (K, n); c cancels this factor, which keeps a σ of 1e-1000 from becoming zero.
-
-    Overwrites `log_sigma`. If all σ are equal, as for α = 0, the result is exactly π.
-    """
+    """π · σ / exp(log_top) (K, n), exactly π if all σ are equal; overwrites `log_sigma`. c cancels the
+    factor, which keeps a σ of 1e-1000 from becoming zero."""
     with np.errstate(over="ignore"):
         log_sigma -= log_top[:, None]
         np.exp(log_sigma, out=log_sigma)
