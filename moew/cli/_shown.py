@@ -136,9 +136,8 @@ def show_result(result: SearchResult, data: Mapping[str, Any]) -> None:
     test = "" if tested is None else f", {tested.n_rows:,} test rows"
     show(f"\n{result.metric} on {result.evaluated_on}{held}{test} ({metric.better} is better)\n")
     scores: list[float | None] = []
-    for one in listed:  # of test rows the unweighted model and the one that is selected have a score
-        on_test = getattr(tested, "moew" if one.selected else one.name, None)
-        scores += [one.apparent, one.honest, one.difference, one.margin, on_test]
+    for one in listed:
+        scores += [one.apparent, one.honest, one.difference, one.margin, one.test]
     texts = iter(alike(scores, errors=[one.margin for one in listed]))
     rows = []
     for one in listed:
@@ -150,8 +149,9 @@ def show_result(result: SearchResult, data: Mapping[str, Any]) -> None:
     show_table(heads, rows)
     aside = ""
     if metric.honest == "holdout":  # where the strategies are not evaluated
-        values = alike([row.honest for row in report.scores])
-        words = ", ".join(f"{row.name} {text}" for row, text in zip(report.scores, values, strict=True))
+        held_out = [one for one in listed if one.set_aside is not None]
+        values = alike([one.set_aside for one in held_out])
+        words = ", ".join(f"{one.name} {text}" for one, text in zip(held_out, values, strict=True))
         aside = f"\nOn {metric.n_holdout:,} rows set aside: {words}."
     show(
         f"\n{count(result.n_models, 'candidate')} trained ({result.n_failed} failed). Selected: "

@@ -50,6 +50,7 @@ class Reliability:
     n_rows: int
     before: ReliabilityCurve | None  # None if the model has no probabilities of its own
     after: ReliabilityCurve | None  # None without calibration
+    method: str | None  # of the calibration
 
 
 def reliability(
@@ -98,12 +99,12 @@ def reliability(
         after = None if winner.calibration is None else winner.probabilities(given.X)
     if before is None and after is None:
         raise InvalidInputError("the model has no probabilities; see calibrate=.", argument="search")
-    curves = [
+    first, second = (
         None if shares is None else _curve(shares, labels, classes, label, weight, n_bins)
         for shares in (before, after)
-    ]
+    )
     label = label.item() if isinstance(label, np.generic) else label
-    return Reliability(label, rows, len(labels), *curves)
+    return Reliability(label, rows, len(labels), first, second, fitted.settings.calibrate)
 
 
 def _curve(
@@ -139,6 +140,7 @@ class ThresholdCurve:
     rows: str  # in words: which
     n_rows: int
     of: str  # "probability" or "score"
+    label: Any  # the class of the rows above it
 
 
 def threshold_curve(
@@ -190,6 +192,7 @@ def threshold_curve(
         rows,
         len(given),
         _kind(fitted, own),
+        evaluator.pos_label,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from moew import __version__
 from moew._util.margins import TWO_SIDED, margin
-from moew._util.state import plain as json_value
 from moew.data import Rows
-from moew.decision import AdjustedPredictions, ClassOffsets, GroupThresholds, TunedThreshold
 from moew.exceptions import InvalidInputError
 from moew.inspection import (
+    ColumnSlices,
     Landscape,
+    Reliability,
     Tested,
     ThresholdCurve,
     TrainedRows,
@@ -34,24 +34,24 @@ from moew.inspection import (
     trained_rows,
 )
 from moew.report import _record as record
+from moew.report._decision import decision_of
 from moew.report._plain import cell, clipped, in_words, model_name, setting_text
 from moew.search import (
-    CONSTANT,
     UNWEIGHTED,
     WEIGHTS,
     Comparison,
     FittedSearch,
     MetricSearch,
+    ParetoFront,
     SearchResult,
     fitted_search,
 )
 from moew.storage import fingerprint
 from moew.types import Features, IntArray
 
-_MOST_GROUPS = 200  # classes that are shown
 _MOST_LOOKED_AT = 500  # columns of X; of images and texts no single one means much
 _MOST_SHOWN = 12  # columns that are shown cut into slices
-_MOST_MODELS = 400  # tried models that are shown, those on the front besides
+_MOST_MODELS = 400  # tried models that are shown, and all those on the front
 _EXAMPLES = 10  # rows at either end of the weights
 _CELLS = 6  # columns shown of each
 _GRID = 41  # points of the landscape along each dimension
@@ -98,57 +98,56 @@ def collect(
     """
     fitted, X, y = fitted_search(search), training.X, training.y
     rows, result = trained_rows(fitted, X, y), fitted.result
+    columns = {} if columns is None else {str(name): columns[name] for name in columns}  # a frame works, too
     slices = _sliced(rows, len(y), columns)
     examples = _example_rows(X, rows, slices, columns, row_ids, len(y))
     weights = _weights(fitted, rows)
-    groups = groups_by_label(fitted, training, validation)
     is_tested = any(given is not None for given in (test.X, test.y, test.sample_weight, test.columns))
     tested = on_test_rows(fitted, test) if is_tested else None
-    day = (about.date or datetime.date.today()).isoformat()
-    model = clipped(model_name(fitted.settings.estimator), 120)
     bound = _bound(result)
     verdict = verdict_of(result, tested, fitted.study.alpha_zero_repeats)
-    seen = trace(fitted)
     found = record.Report(
         format=record.FORMAT,
         moew=__version__,
         task=fitted.task,
-        about=record.Title(clipped(str(about.data), 120), model, day),
+        about=record.Title(
+            clipped(str(about.data), 120),
+            clipped(model_name(fitted.settings.estimator), 120),
+            (about.date or datetime.date.today()).isoformat(),
+        ),
         metric=_metric(fitted),
         selected=record.Selected(
             result.selected,
             result.reason,
             bool(fitted.settings.selects),
             len(getattr(fitted.winner.model, "models_", [fitted.winner.model])),
+            result.honest.value,
         ),
         verdict=verdict if bound is None else replace(verdict, kind="bound"),
         repeats=None if comparison is None else _repeats(comparison),
-        strategies=strategies_of(result),
-        scores=_scores(result),
+        strategies=strategies_of(result, tested),
         tested=tested,
         comparison=None if comparison is None else comparison.record,
         search=record.SearchFacts(
-            **vars(seen),
+            **vars(trace(fitted)),
             winner=result.best_number,
-            batch=fitted.settings.batch_size,
             n_models=result.n_models or len(result.trials),
             stopped=result.stopped,
+            shift_alone=None if result.alpha_zero_is_unweighted else result.alpha_zero.value,
         ),
         landscape=_landscape(fitted),
-        labels=record.Labels(
-            groups.groups[:_MOST_GROUPS], groups.is_classes, groups.reason, len(groups.groups)
-        ),
+        labels=groups_by_label(fitted, training, validation),
         slices=slices if weights.learned else None,
         rows=examples if weights.learned else None,
         weights=weights,
         changes=changed_decisions(fitted, training, validation, test),
-        decision=_decision(fitted),
+        decision=decision_of(fitted),
         notes=list(_notes(result, tested, weights)),
         settings=_settings(fitted, about.settings),
         data=_data(result, training, validation, rows),
         bound=bound,
         pareto=_front(result),
-        threshold_curve=_threshold_curves(fitted, test),
+        threshold_curves=_threshold_curves(fitted, test),
         reliability=_probabilities(fitted, test, validation),
     )
     return record.to_json(found)
@@ -157,23 +156,23 @@ def collect(
 def _metric(fitted: FittedSearch) -> record.MetricFacts:
     result, metric, asked = fitted.result, fitted.evaluator.metric, fitted.settings.honest
     return record.MetricFacts(
-        name=clipped(in_words(result.metric)),
-        description=clipped(getattr(metric, "description", "")),
+        name=in_words(result.metric),
+        description=getattr(metric, "description", ""),
         greater_is_better=result.greater_is_better,
         response=metric.response,
         bounds=metric.bounds,
-        n_validation=result.n_validation,
-        n_out_of_fold=result.n_out_of_fold,
         n_holdout=result.n_holdout,
         evaluation=result.evaluated_on,
         honest=None if asked is None else "halves" if asked == "halves" else "holdout",
     )
 
 
-def strategies_of(result: SearchResult) -> list[record.Strategy]:
+def strategies_of(result: SearchResult, tested: Tested | None = None) -> list[record.Strategy]:
     """Every strategy with its scores, the simplest first."""
     sign = 1.0 if result.greater_is_better else -1.0
     selected = next((strategy for strategy in result.strategies if strategy.name == result.selected), None)
+    on_test = {} if tested is None else {UNWEIGHTED: tested.unweighted, result.selected: tested.moew}
+    held = {UNWEIGHTED: result.unweighted.value, result.selected: result.honest.value}
     return [
         record.Strategy(
             strategy.name,
@@ -185,17 +184,10 @@ def strategies_of(result: SearchResult) -> list[record.Strategy]:
             members=strategy.n_members,
             selected=strategy is selected,
             breaks_bounds=result.pareto is not None and result.pareto.breaks_bounds(strategy.name),
+            test=on_test.get(strategy.name),
+            set_aside=held.get(strategy.name) if result.n_holdout else None,
         )
         for strategy in result.strategies
-    ]
-
-
-def _scores(result: SearchResult) -> list[record.Score]:
-    names = {"moew": result.selected, "alpha = 0": "shift alone"}
-    return [
-        record.Score(names.get(key, key), key, score.apparent, score.value, score.standard_error)
-        for key, score in result.scores.items()
-        if not (key == "moew" and result.selected == UNWEIGHTED)
     ]
 
 
@@ -215,7 +207,7 @@ def _weights(fitted: FittedSearch, rows: TrainedRows) -> record.Weights:
         learned=not np.allclose(weights, own, rtol=_SAME, atol=0),
         effective=effective_size(weights),
         effective_before=effective_size(weighting.training_weights(np.zeros((1, weighting.n_dims)))[0]),
-        quantiles=np.quantile(weights, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]).tolist(),
+        quantiles=np.quantile(weights, [0, 0.5, 1]).tolist(),
         counts=counts.tolist(),
         edges=edges.tolist(),
         with_own=weighting.sample_weight_ is not None,
@@ -223,9 +215,9 @@ def _weights(fitted: FittedSearch, rows: TrainedRows) -> record.Weights:
 
 
 def _notes(result: SearchResult, tested: Tested | None, weights: record.Weights) -> Iterator[str]:
-    yield from (clipped(note) for note in result.notes if note != f"evaluated on {result.evaluated_on}.")
+    yield from (note for note in result.notes if note != f"evaluated on {result.evaluated_on}.")
     if tested is not None and tested.reason:
-        yield clipped(tested.reason)
+        yield tested.reason
     if weights.learned and weights.effective / weights.n < _LOW_EFFECTIVE:
         yield (
             f"the weights differ so much that the {weights.n:,} training rows tell as much as "
@@ -259,6 +251,7 @@ def _data(result: SearchResult, training: Rows, validation: Rows, rows: TrainedR
         "n_validation": result.n_validation,
         "n_out_of_fold": result.n_out_of_fold,
         "n_columns": int(np.shape(rows.X)[1]),
+        "n_looked_at": min(int(np.shape(rows.X)[1]), _MOST_LOOKED_AT),
         "fingerprint": fingerprint({}, labels, features),
     }
 
@@ -321,11 +314,11 @@ def _repeats(comparison: Comparison) -> record.Repeats:
     )
 
 
-def _sliced(rows: TrainedRows, n_given: int, columns: Mapping[str, Any] | None) -> record.Slices:
+def _sliced(rows: TrainedRows, n_given: int, columns: Mapping[str, Any]) -> list[ColumnSlices]:
     """The columns whose slices differ most in weight; the user's further columns are always among them."""
     trained = {
-        str(name): _checked(values, n_given, f"the column {str(name)!r}")[rows.numbers]
-        for name, values in _items(columns)
+        name: _checked(values, n_given, f"the column {name!r}")[rows.numbers]
+        for name, values in columns.items()
     }
     found = []
     for name, values in table_columns(rows.X, trained, _MOST_LOOKED_AT):
@@ -333,16 +326,14 @@ def _sliced(rows: TrainedRows, n_given: int, columns: Mapping[str, Any] | None) 
             found.append((name in trained, cut))
     # A column without an effect on the weight tells something too, if the user asked for it.
     found.sort(key=lambda item: (not item[0], -item[1].explained))
-    shown = [cut for own, cut in found if own or cut.explained > 0][:_MOST_SHOWN]
-    n_columns = int(np.shape(rows.X)[1])
-    return record.Slices(shown, min(n_columns, _MOST_LOOKED_AT), n_columns)
+    return [cut for own, cut in found if own or cut.explained > 0][:_MOST_SHOWN]
 
 
 def _example_rows(
     X: Features,
     rows: TrainedRows,
-    slices: record.Slices,
-    columns: Mapping[str, Any] | None,
+    slices: Sequence[ColumnSlices],
+    columns: Mapping[str, Any],
     row_ids: Any,
     n_given: int,
 ) -> dict[str, Any]:
@@ -350,9 +341,9 @@ def _example_rows(
     if row_ids is None:
         row_ids = X.index if hasattr(X, "index") and not callable(X.index) else np.arange(n_given)
     ids = _checked(row_ids, n_given, "row_ids")[rows.numbers]
-    trained = {str(name): np.asarray(values)[rows.numbers] for name, values in _items(columns)}
+    trained = {name: np.asarray(values)[rows.numbers] for name, values in columns.items()}
     there = {clipped(name, 120): values for name, values in table_columns(rows.X, trained, _MOST_LOOKED_AT)}
-    shown = [cut.column for cut in slices.columns][:_CELLS] or list(there)[:_CELLS]
+    shown = [cut.column for cut in slices][:_CELLS] or list(there)[:_CELLS]
 
     def listed(order: IntArray) -> dict[str, Any]:
         first = [
@@ -382,48 +373,6 @@ def _checked(values: Any, n_given: int, what: str) -> np.ndarray[Any, Any]:
     return column
 
 
-def _items(columns: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
-    # A data frame works too: it is gone through by names.
-    return [] if columns is None else [(name, columns[name]) for name in columns]
-
-
-def _decision(fitted: FittedSearch) -> record.Decision:
-    winner, rule = fitted.winner, fitted.winner.rule
-    if fitted.result.selected == CONSTANT:
-        constant = json_value(np.ravel(winner.model.constant)[0])
-        return record.Decision("constant", constant if fitted.task == "regression" else _text(constant))
-    if rule is None:
-        return record.Decision("own")
-    if isinstance(rule, AdjustedPredictions):
-        return record.Decision("adjusted", offset=rule.offset, factor=rule.factor, log=rule.log)
-    if isinstance(rule, ClassOffsets):
-        of_classes = zip(np.asarray(winner.classes).tolist(), rule.offsets, strict=True)
-        offsets = [{"class": _text(c), "offset": o} for c, o in of_classes]
-        return record.Decision("offsets", offsets=offsets)
-    tuned = isinstance(rule, TunedThreshold | GroupThresholds)
-    thresholds = [*rule.thresholds]
-    if isinstance(rule, GroupThresholds):
-        thresholds.append(("all others", rule.common))
-    return record.Decision(
-        "thresholds",
-        tuned=tuned,
-        rule="" if tuned else setting_text(fitted.evaluator.rule),
-        by=clipped(rule.column) if isinstance(rule, GroupThresholds) else None,
-        fit_on=rule.fit_on,
-        of=rule.of,
-        own=(0.0 if hasattr(winner.model, "decision_function") else 0.5) if tuned else None,
-        positive=_text(winner.pos_label),
-        thresholds=[
-            {"group": _text(group), "threshold": t if t is None or np.isfinite(t) else str(t)}
-            for group, t in thresholds
-        ],
-    )
-
-
-def _text(value: Any) -> str:
-    return clipped(str(value))
-
-
 def _bound(result: SearchResult) -> record.Bound | None:
     """The bounds that the unweighted model does not keep; None where it keeps them, or there are none."""
     found = result.pareto
@@ -432,21 +381,19 @@ def _bound(result: SearchResult) -> record.Bound | None:
     plain = next((m for m in found.models if m.number is None and m.strategy == UNWEIGHTED), None)
     if plain is not None and plain.keeps:
         return None
-    return record.Bound(clipped(" and ".join(found.constraints)), bool(found.selected.keeps))
+    return record.Bound(" and ".join(found.constraints), bool(found.selected.keeps))
 
 
-def _front(result: SearchResult) -> record.Front | None:
-    found = result.pareto
-    if found is None:
+def _front(result: SearchResult) -> ParetoFront | None:
+    """What the strategies chose, the front, and the first of the other models."""
+    if result.pareto is None:
         return None
-    strategies = [model for model in found.models if model.number is None]
-    others = [model for model in found.models if model.number is not None]
-    front = [model for model in others if model.on_front]
-    rest = [model for model in others if not model.on_front][:_MOST_MODELS]
-    return record.Front(**{**vars(found), "models": (*strategies, *front, *rest)}, n_models=len(found.models))
+    models = result.pareto.models
+    shown = [m for k, m in enumerate(models) if m.number is None or m.on_front or k < _MOST_MODELS]
+    return replace(result.pareto, models=tuple(shown))
 
 
-def _threshold_curves(fitted: FittedSearch, test: Rows) -> record.ThresholdCurves | None:
+def _threshold_curves(fitted: FittedSearch, test: Rows) -> list[ThresholdCurve]:
     curves: list[ThresholdCurve] = []
     try:
         curves.append(threshold_curve(fitted))
@@ -455,23 +402,16 @@ def _threshold_curves(fitted: FittedSearch, test: Rows) -> record.ThresholdCurve
             curves.append(threshold_curve(fitted, *given, rows="test rows"))
     except InvalidInputError:  # no single threshold, or a metric of scores
         pass
-    return record.ThresholdCurves(curves, _text(fitted.winner.pos_label)) if curves else None
+    return curves
 
 
-def _probabilities(fitted: FittedSearch, test: Rows, validation: Rows) -> record.Probabilities | None:
+def _probabilities(fitted: FittedSearch, test: Rows, validation: Rows) -> Reliability | None:
     """On the test rows, else on the evaluation rows, else on the validation rows; one that works."""
-    if fitted.task != "classification":
-        return None
-    tried = [] if test.X is None else [(test, "test rows")]
-    if fitted.winner.calibration is not None:
-        tried.append((NO_ROWS, "evaluation rows"))
-    if validation.X is not None:
-        tried.append((validation, "validation rows"))
-    for given, rows in tried:
-        try:
-            found = reliability(fitted, given.X, given.y, given.sample_weight, rows=rows)
-        except InvalidInputError:  # a model without probabilities
+    for given, rows in ((test, "test rows"), (NO_ROWS, ""), (validation, "validation rows")):
+        if rows and given.X is None:
             continue
-        label = None if found.label is None else _text(found.label)
-        return record.Probabilities(**{**vars(found), "label": label}, method=fitted.settings.calibrate)
+        try:
+            return reliability(fitted, given.X, given.y, given.sample_weight, rows=rows)
+        except InvalidInputError:  # a model without probabilities, or none that were recorded
+            continue
     return None

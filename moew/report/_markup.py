@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from moew._util.numbers import DASH, alike
+from moew._util.numbers import DASH, alike, is_number
 
-_MARKED = ' class="marked"'
-Cell = Any  # a text, a number, None, or (number, text shown)
+Cell = Any  # a text, a number, None, or (number, text shown), or (number, text shown, style)
 
 
 def paragraphs(*lines: str) -> str:
@@ -48,30 +46,20 @@ def pairs(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def table(
-    name: str,
-    caption: str,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    marked: Sequence[int] = (),
-    quiet: Sequence[tuple[int, int]] = (),
+    name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], marked: Sequence[int] = ()
 ) -> str:
     """A table whose heads are buttons; a column of numbers is set to the right and sorted as numbers. The
-    rows numbered in `marked` stand out, cells (row, column) in `quiet` stand back."""
-    numeric = [
-        all(_value(row[j]) is not None or _is_empty(row[j]) for row in rows) for j in range(len(heads))
-    ]
-    head = "".join(
-        f'<th scope="col"{_right(right)}><button type="button">{escape(words)}</button></th>'
-        for words, right in zip(heads, numeric, strict=True)
-    )
-    columns = [
-        _column([row[j] for row in rows], right, {k for k, column in quiet if column == j})
-        for j, right in enumerate(numeric)
-    ]
-    body = "".join(
-        f"<tr{_MARKED if k in marked else ''}>{''.join(cells)}</tr>"
-        for k, cells in enumerate(zip(*columns, strict=True))
-    )
+    rows numbered in `marked` stand out."""
+    head = ""
+    lines = [""] * len(rows)
+    for j, words in enumerate(heads):
+        cells = _written([row[j] for row in rows])
+        style = "number" if all(value is not None or text == DASH for value, text, _ in cells) else ""
+        head += f'<th scope="col"{_class(style)}><button type="button">{escape(words)}</button></th>'
+        for k, (value, text, more) in enumerate(cells):
+            sorted_by = "" if value is None else f' data-value="{value!r}"'
+            lines[k] += f"<td{_class(style, more)}{sorted_by}>{escape(text)}</td>"
+    body = "".join(f"<tr{_class('marked' * (k in marked))}>{line}</tr>" for k, line in enumerate(lines))
     # The caption stands outside, so that it does not scroll away with a wide table.
     named = f'aria-labelledby="{name}-caption"'
     return (
@@ -84,38 +72,23 @@ def table(
 def score_cells(rows: Sequence[Sequence[float | None]], errors: Iterable[float | None]) -> list[list[Cell]]:
     """Rows of scores as cells that all have as many decimals; `errors` say how many."""
     texts = iter(alike([value for row in rows for value in row], errors=errors))
-    pairs_of = [[(value, next(texts)) for value in row] for row in rows]
-    return [[None if _is_empty(pair[0]) else pair for pair in row] for row in pairs_of]
+    return [[(value, next(texts)) for value in row] for row in rows]
 
 
-def _column(cells: Sequence[Cell], right: bool, quiet: Container[int]) -> list[str]:
-    texts = alike([cell if isinstance(cell, float) else None for cell in cells])
-    written = enumerate(zip(cells, texts, strict=True))
-    return [_cell(cell, words, _right(right, k in quiet)) for k, (cell, words) in written]
+def _written(column: Sequence[Cell]) -> list[tuple[float | None, str, str]]:
+    """Of each cell the number that it is sorted by, if it is one, its text and its style."""
+    texts = alike([cell if isinstance(cell, float) else None for cell in column])
+    cells = []
+    for cell, text in zip(column, texts, strict=True):
+        if isinstance(cell, tuple):
+            value, words, *style = cell
+            cells.append((value if is_number(value) else None, words, "".join(style)))
+        elif cell is None or isinstance(cell, float):
+            cells.append((cell if is_number(cell) else None, text, ""))
+        else:
+            cells.append((cell, f"{cell:,}", "") if is_number(cell) else (None, str(cell), ""))
+    return cells
 
 
-def _cell(cell: Cell, words: str, style: str) -> str:
-    """`words` are how the cell is written if it is a float."""
-    value = _value(cell)
-    if isinstance(cell, tuple):
-        words = cell[1]
-    elif not isinstance(cell, float):
-        words = DASH if cell is None else f"{cell:,}" if value is not None else str(cell)
-    sorted_by = "" if value is None else f' data-value="{value!r}"'
-    return f"<td{style}{sorted_by}>{escape(words)}</td>"
-
-
-def _value(cell: Cell) -> float | int | None:
-    if isinstance(cell, tuple):
-        cell = cell[0]
-    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-    return cell if is_number and not _is_empty(cell) else None
-
-
-def _is_empty(cell: Cell) -> bool:
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
-
-
-def _right(right: bool, quiet: bool = False) -> str:
-    names = " ".join(["number"] * right + ["quiet"] * quiet)
-    return f' class="{names}"' if names else ""
+def _class(*names: str) -> str:
+    return f' class="{" ".join(filter(None, names))}"' if any(names) else ""

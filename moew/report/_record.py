@@ -1,13 +1,14 @@
 """What a report holds: the record between `collect` and `render`, and its form in JSON.
 
-Scores that are not known are None here, and NaN in the records of other rooms; both are null in JSON.
+It holds the records of `moew.inspection` as they are. Scores that are not known are None in its own records,
+and NaN in those; both are null in JSON.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -29,7 +30,7 @@ from moew.report._plain import plain
 from moew.search import ParetoFront
 from moew.types import FloatArray
 
-FORMAT = 4  # of the JSON; a page that needs other entries gets another number
+FORMAT = 5  # of the JSON; a page that needs other entries gets another number
 Number = float | None
 Kind = Literal["better", "maybe", "no", "worse", "none", "unknown", "bound"]
 
@@ -49,8 +50,6 @@ class MetricFacts:
     description: str
     greater_is_better: bool
     response: str | None
-    n_validation: int
-    n_out_of_fold: int
     n_holdout: int
     evaluation: str  # rows, in words
     honest: Literal["halves", "holdout"] | None
@@ -69,6 +68,7 @@ class Selected:
     reason: str
     selects: bool  # else the search was asked for example weights alone
     members: int  # models whose predictions are averaged
+    honest: Number  # corrected for the choice among the strategies, too
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ class Repeats:
 @dataclass(frozen=True)
 class Strategy:
     """A strategy with its scores. `difference` is its honest score's to that of what is selected, positive
-    where it is better, and `margin` is half of its 95 % interval."""
+    where it is better, and `margin` is half of its 95 % interval. On test rows and on rows set aside, the
+    unweighted model and the selected one have a score."""
 
     name: str
     simple: bool
@@ -125,43 +126,18 @@ class Strategy:
     members: int
     selected: bool
     breaks_bounds: bool = False  # whether it does not keep the user's bounds
-
-
-@dataclass(frozen=True)
-class Score:
-    """A model's scores; `key` is what `tested` and a comparison call it."""
-
-    name: str
-    key: str
-    apparent: Number
-    honest: Number
-    error: Number
+    test: Number = None
+    set_aside: Number = None
 
 
 @dataclass(frozen=True)
 class SearchFacts(Trace):
-    """The search over time."""
+    """The search for example weights over time."""
 
     winner: int
-    batch: int
     n_models: int
     stopped: Any
-
-
-@dataclass(frozen=True)
-class Labels(LabelGroups):
-    """The first groups, of `n_groups` in all."""
-
-    n_groups: int = 0
-
-
-@dataclass(frozen=True)
-class Slices:
-    """The columns whose slices differ most in weight."""
-
-    columns: Sequence[ColumnSlices]
-    n_looked_at: int
-    n_columns: int
+    shift_alone: Number  # the honest score of the weights that undo a shift, and no more
 
 
 @dataclass(frozen=True)
@@ -170,7 +146,7 @@ class Weights:
     learned: bool
     effective: float
     effective_before: float
-    quantiles: Sequence[float]  # 0, 5, 25, 50, 75, 95 and 100 %
+    quantiles: Sequence[float]  # 0, 50 and 100 %
     counts: Sequence[int]
     edges: Sequence[float]
     with_own: bool
@@ -178,22 +154,12 @@ class Weights:
 
 @dataclass(frozen=True)
 class Decision:
-    """How the selected model decides; "own" is the model's `predict`, and has none of the entries."""
+    """How the selected model decides: a sentence, and a table of thresholds or offsets, if there is one."""
 
-    kind: Literal["own", "constant", "thresholds", "offsets", "adjusted"]
-    constant: Any = None
-    offset: float = 0.0  # of adjusted predictions
-    factor: float = 1.0
-    log: bool = False
-    offsets: Sequence[Mapping[str, Any]] = ()  # class and offset
-    tuned: bool = False
-    rule: str = ""
-    by: str | None = None  # the column of the groups
-    fit_on: str | None = None
-    of: str = ""  # probability or score
-    own: Number = None  # the models' own threshold, of whichever of the two they decide by
-    positive: str = ""
-    thresholds: Sequence[Mapping[str, Any]] = ()  # group, and threshold: "inf" is no number in JSON
+    words: str
+    caption: str = ""
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -202,26 +168,6 @@ class Bound:
 
     text: str
     kept: bool
-
-
-@dataclass(frozen=True)
-class Front(ParetoFront):
-    """The first models that were tried, of `n_models` in all."""
-
-    n_models: int = 0
-
-
-@dataclass(frozen=True)
-class ThresholdCurves:
-    curves: Sequence[ThresholdCurve]
-    positive: str
-
-
-@dataclass(frozen=True)
-class Probabilities(Reliability):
-    """The reliability of probabilities that were calibrated by `method`, or not."""
-
-    method: str | None = None
 
 
 @dataclass(frozen=True)
@@ -237,13 +183,12 @@ class Report:
     verdict: Verdict
     repeats: Repeats | None
     strategies: Sequence[Strategy]
-    scores: Sequence[Score]
     tested: Tested | None
     comparison: Mapping[str, Any] | None  # as `Comparison.record`
     search: SearchFacts
     landscape: Landscape | None
-    labels: Labels
-    slices: Slices | None
+    labels: LabelGroups
+    slices: Sequence[ColumnSlices] | None  # those that differ most in weight
     rows: Mapping[str, Any] | None  # those of most (up) and of least weight (down), and their columns
     weights: Weights
     changes: ChangedDecisions | None
@@ -251,10 +196,10 @@ class Report:
     notes: Sequence[str]
     settings: Sequence[tuple[str, str]]
     data: Mapping[str, Any]  # numbers of rows and columns, and a fingerprint
-    bound: Bound | None = None
-    pareto: Front | None = None
-    threshold_curve: ThresholdCurves | None = None
-    reliability: Probabilities | None = None
+    bound: Bound | None
+    pareto: ParetoFront | None
+    threshold_curves: Sequence[ThresholdCurve]
+    reliability: Reliability | None
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -279,13 +224,8 @@ def _read(hint: Any, value: Any) -> Any:
     if value is None:
         return math.nan if hint is float else None
     if is_dataclass(hint):
-        return hint(  # type: ignore[operator]
-            **{
-                name: _read(kind, value[name])
-                for name, kind, needed in _entries(hint)  # type: ignore[arg-type]
-                if needed or name in value
-            }
-        )
+        hints = _hints(hint)  # type: ignore[arg-type]
+        return hint(**{name: _read(hints[name], item) for name, item in value.items()})  # type: ignore[operator]
     origin, inner = get_origin(hint), get_args(hint)
     if origin is np.ndarray:
         return np.array(value, dtype=float if hint == FloatArray else int)
@@ -296,8 +236,4 @@ def _read(hint: Any, value: Any) -> Any:
     return value
 
 
-@cache
-def _entries(kind: type) -> list[tuple[str, Any, bool]]:
-    """Name and type of a record's entries, and whether it must have them."""
-    hints = get_type_hints(kind)
-    return [(one.name, hints[one.name], one.default is MISSING) for one in fields(kind)]
+_hints = cache(get_type_hints)

@@ -5,15 +5,15 @@ which rows count more. Where no weights are learned, one sentence says so, and e
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from moew._util.numbers import count, number, percent
-from moew.inspection import ChangedDecisions, ThresholdCurve
+from moew.inspection import ChangedDecisions, ColumnSlices, Reliability, ThresholdCurve
 from moew.report import _charts as charts
 from moew.report._markup import beside, figure, pairs, paragraphs, section, small, table
-from moew.report._record import Decision, Labels, Probabilities, Report
+from moew.report._record import Report
 from moew.report._words import without_weights
 from moew.search import CONSTANT
 
@@ -21,90 +21,28 @@ _FAR = 0.05  # a Brier score that calibration lowers by this share was worth cal
 _MOST_CLASSES = 10  # of a matrix; of more the most frequent changes are listed
 _MOST_CHANGES = 15
 _PICTURES = 6  # columns whose slices are drawn; the table has the others
-_TUNED = "Tuned for the metric on the evaluation rows:"
+_MOST_GROUPS = 200  # classes in the table
 
 
 def decision(report: Report) -> str:
-    """How the selected model decides, in words and with its thresholds or offsets."""
-    rule = report.decision
-    shown = ""
-    if rule.kind == "thresholds":
-        words, shown = _thresholds(rule)
-    elif rule.kind == "own":
-        words = "The model's own predict decides; no threshold was set."
-    elif rule.kind == "constant":
-        decided = f"decided “{rule.constant}”"
-        what = f"predicted {number(rule.constant)}" if report.task == "regression" else decided
-        words = f"Every row is {what}; the model is not asked."
-    elif rule.kind == "adjusted":
-        words = _adjusted(rule)
-    else:
-        words = (
-            f"{_TUNED} a row gets the class with the highest sum of score and offset. The higher a class's "
-            "offset above the others', the more rows get it than by the model alone."
-        )
-        rows = [[entry["class"], entry["offset"]] for entry in rule.offsets]
-        shown = table("offsets-table", "Offsets of the classes", ["class", "offset"], rows)
-    return section("decision", "Decision", paragraphs(words) + shown)
-
-
-def _adjusted(rule: Decision) -> str:
-    if rule.offset == 0 and rule.factor == 1:
-        return "Tuning found nothing better than the model's own predictions, which stay as they are."
-    factor = number(rule.factor)
-    linear = f"{number(rule.offset)} + {factor} · ŷ"
-    how = f"{number(math.exp(rule.offset))} · ŷ^{factor}" if rule.log else linear
-    return f"{_TUNED} where the model predicts ŷ, the prediction is {how}."
-
-
-def _thresholds(rule: Decision) -> tuple[str, str]:
-    """What the thresholds are, in words, and their table."""
-    if rule.tuned and rule.by is None:
-        return _tuned_threshold(rule), ""
-    rows = [[entry["group"], entry["threshold"]] for entry in rule.thresholds]
-    heads = [rule.by or "rows", "threshold"]
-    shown = table("thresholds-table", "Decision thresholds", heads, rows)
-    if rule.tuned:
-        return (
-            f"{_TUNED} a row is decided “{rule.positive}” where its score lies above the threshold of its "
-            f"{rule.by}; the model itself would take {number(rule.own)} for all."
-        ), shown
-    fitted = {"train": "fitted on the training rows", "validation": "fitted on the evaluation rows"}
-    how = fitted.get(rule.fit_on or "", "not fitted")
-    where = f"where its {rule.of} lies above the threshold."
-    words = f"{rule.rule}, {how}. A row is decided “{rule.positive}” {where}"
-    if rows[0][1] is None:
-        return f"{words} It is set anew for each set of rows.", ""
-    return words, shown
-
-
-def _tuned_threshold(rule: Decision) -> str:
-    threshold, own = rule.thresholds[0]["threshold"], rule.own or 0.0
-    if threshold is None or isinstance(threshold, str):
-        which = "every" if str(threshold).startswith("-") else "no"
-        return f"{_TUNED} {which} row is decided “{rule.positive}”."
-    if threshold == own:
-        return f"Tuning found nothing better than the model's own threshold, {number(own)}."
-    than = "more" if threshold < own else "fewer"
-    return (
-        f"{_TUNED} a row is decided “{rule.positive}” where its score lies above {number(threshold)}, where "
-        f"the model itself would take {number(own)}; so {than} rows are."
-    )
+    """How the selected model decides."""
+    found = report.decision
+    listed = table("decision-table", found.caption, found.heads, found.rows) if found.rows else ""
+    return section("decision", "Decision", paragraphs(found.words) + listed)
 
 
 def thresholds(report: Report) -> str:
     """The metric over the threshold."""
-    found, metric = report.threshold_curve, report.metric
-    if found is None:
-        return ""
+    metric = report.metric
     drawn = [
         figure(
             charts.threshold(one, metric.name, place),
-            f"{metric.name} on {one.n_rows:,} {one.rows}; {metric.better} is better. "
-            + _where_it_is(one, found.positive),
+            f"{metric.name} on {one.n_rows:,} {one.rows}; {metric.better} is better. {_where_it_is(one)}",
         )
-        for place, one in enumerate(found.curves)
+        for place, one in enumerate(report.threshold_curves)
     ]
+    if not drawn:
+        return ""
     words = (
         "A flat curve around the star means that the exact threshold hardly counts, a sharp peak that it "
         "does, and that it may lie elsewhere on other rows."
@@ -112,13 +50,11 @@ def thresholds(report: Report) -> str:
     return section("thresholds", "The metric over the threshold", beside(*drawn) + small(words))
 
 
-def _where_it_is(one: ThresholdCurve, positive: str) -> str:
+def _where_it_is(one: ThresholdCurve) -> str:
     if math.isnan(one.chosen):  # ±∞, which JSON has not
         return "The selected model decides the same for every row."
-    return (
-        f"The selected model decides “{positive}” above {number(one.chosen)}, which are "
-        f"{100 * one.share:.3g} % of these rows."
-    )
+    at, share = number(one.chosen), percent(one.share)
+    return f"The selected model decides “{one.label}” above {at}, which are {share} of these rows."
 
 
 def probabilities(report: Report) -> str:
@@ -153,7 +89,7 @@ def probabilities(report: Report) -> str:
     return section("probabilities", "Probabilities", body)
 
 
-def _about_probabilities(found: Probabilities) -> str:
+def _about_probabilities(found: Reliability) -> str:
     before, after = (math.nan if curve is None else curve.brier for curve in (found.before, found.after))
     if found.after is None:
         return (
@@ -232,12 +168,11 @@ def _change_tables(found: ChangedDecisions) -> str:
     if len(classes) > _MOST_CLASSES:
         return listed
     matrix: list[list[Any]] = [
-        [(i, name), *(n if i == j else (n, f"{n:,}" if n else "·") for j, n in enumerate(of_class))]
+        [(i, name), *((n, f"{n:,}" if n else "·", "quiet" * (i == j)) for j, n in enumerate(of_class))]
         for i, (name, of_class) in enumerate(zip(classes, counts.tolist(), strict=True))
     ]
     caption = "Rows by class, before (down) and now (across); those on the diagonal stay"
-    diagonal = [(k, k + 1) for k in range(len(classes))]
-    shown = table("matrix-table", caption, ["before \\ now", *classes], matrix, quiet=diagonal)
+    shown = table("matrix-table", caption, ["before \\ now", *classes], matrix)
     return beside(f"<div>{shown}</div>", f"<div>{listed}</div>")
 
 
@@ -247,25 +182,20 @@ def labels(report: Report) -> str:
     errors = any(not math.isnan(group.unweighted_error) for group in found.groups)
     if not found.groups or not (errors or learned) or report.verdict.kind == "none":
         return ""
-    kind = "class" if found.is_classes else "target"
-    unit = "share wrong" if found.is_classes else "mean absolute error"
-    what = "weight and error" if learned else "error"
+    kind, unit = ("class", "share wrong") if found.is_classes else ("target", "mean absolute error")
+    what = " and ".join(["weight"] * learned + ["error"] * errors)
     title = f"Who gains, who pays: {what} by {kind}" if errors else f"Weight by {kind}"
-    caption = f"Weight by {kind}{f'; errors: {unit}' if errors else ''}"
-    caption = caption if learned else f"Error by {kind}: {unit}"
-    columns: dict[str, list[Any]] = {kind: [group.name for group in found.groups]}
-    if learned:
-        columns["weight"] = [group.mean_weight for group in found.groups]
-    if errors or not learned:
-        columns["error before"] = [_error(group.unweighted_error, found) for group in found.groups]
-        columns["after"] = [_error(group.winner_error, found) for group in found.groups]
-    if learned:
-        columns["rows"] = [group.n_rows for group in found.groups]
-    if errors or not learned:
-        columns["valid. rows"] = [group.n_validation for group in found.groups]
-    listed = table("labels-table", caption, list(columns), list(zip(*columns.values(), strict=True)))
-    if len(found.groups) < found.n_groups:
-        listed += small(f"The first {len(found.groups)} of {found.n_groups}.")
+    caption = f"{what.capitalize()} by {kind}{f'; error: {unit}' if errors else ''}"
+    heads = [kind, *["weight", "rows"] * learned, *["error before", "after", "valid. rows"] * errors]
+    rows = []
+    for group in found.groups[:_MOST_GROUPS]:
+        both = group.unweighted_error, group.winner_error
+        cells = [(error, percent(error)) if found.is_classes else error for error in both]
+        of_weight = [group.mean_weight, group.n_rows] * learned
+        rows.append([group.name, *of_weight, *[*cells, group.n_validation] * errors])
+    listed = table("labels-table", caption, heads, rows)
+    if len(rows) < len(found.groups):
+        listed += small(f"The first {len(rows)} of {len(found.groups)}.")
     drawn = figure(charts.by_label(found, learned), _about_labels(report, errors))
     return section("labels", title, beside(drawn, f"<div>{listed}</div>"))
 
@@ -287,31 +217,31 @@ def _about_labels(report: Report, errors: bool) -> str:
     return words
 
 
-def _error(error: float, found: Labels) -> Any:
-    return (error, percent(error)) if found.is_classes and not math.isnan(error) else error
-
-
 def slices(report: Report) -> str:
     """Weights by slices of columns, and the rows with the most and the least weight."""
-    found, examples = report.slices, report.rows
-    if not report.weights.learned or found is None or examples is None:
+    columns, examples = report.slices, report.rows
+    if not report.weights.learned or columns is None or examples is None:
         return ""
-    columns, looked, there = found.columns, found.n_looked_at, found.n_columns
+    looked, there = report.data["n_looked_at"], report.data["n_columns"]
     limit = "" if looked == there else f" Only the first {looked:,} of {there:,} columns were looked at."
-    if not columns:
-        words = f"No column's slices differ in weight more than by chance.{limit}"
-        return section(
-            "slices", "Which rows count more", paragraphs(words) + _examples(examples, report.task)
+    words = "No column's slices differ in weight more than by chance."
+    cut = ""
+    if columns:
+        words = (
+            "Mean weight of the training rows, cut by the columns whose slices differ most; 1 is the average "
+            "row. Faint bars count less than average."
         )
-    most = max(max(part.mean_weight for part in column.slices) for column in columns)
+        cut = _slices(columns)
+    body = f"{paragraphs(words + limit)}{cut}{_examples(examples, report.task)}"
+    return section("slices", "Which rows count more", body)
+
+
+def _slices(columns: Sequence[ColumnSlices]) -> str:
+    """Pictures of the first columns, and a table of all."""
+    most = max(1.0, *(part.mean_weight for column in columns for part in column.slices))
     drawn = "".join(
-        f"<div><h3>{escape(column.column)}</h3>"
-        f"{figure(charts.by_slice(f'slice-{k}', column, max(most, 1.0)))}</div>"
+        f"<div><h3>{escape(column.column)}</h3>{figure(charts.by_slice(f'slice-{k}', column, most))}</div>"
         for k, column in enumerate(columns[:_PICTURES])
-    )
-    words = (
-        "Mean weight of the training rows, cut by the columns whose slices differ most; 1 is the average "
-        f"row. Faint bars count less than average.{limit}"
     )
     heads = ["column", "slice", "rows", "mean weight", "accounts for"]
     rows = [
@@ -322,8 +252,7 @@ def slices(report: Report) -> str:
     caption = "Weight by slice; “accounts for”: so much of how the weights differ goes with this column"
     listed = table("slices-table", caption, heads, rows)
     folded = f"<details><summary>All {len(rows)} slices as a table</summary>{listed}</details>"
-    body = f'{paragraphs(words)}<div class="cards">{drawn}</div>{folded}{_examples(examples, report.task)}'
-    return section("slices", "Which rows count more", body)
+    return f'<div class="cards">{drawn}</div>{folded}'
 
 
 def _examples(found: Mapping[str, Any], task: str) -> str:
@@ -351,12 +280,11 @@ def weights(report: Report) -> str:
     if not found.learned:
         return section("weights", "Weights", paragraphs(without_weights(report)))
     share = percent(found.effective / found.n if found.n else None)
-    low, _, _, median, _, _, high = found.quantiles
     facts = [
         ("Training rows", f"{found.n:,}"),
         ("They tell as much as", f"{found.effective:,.0f} rows of equal weight ({share})"),
         ("Before learning, as much as", f"{found.effective_before:,.0f} rows of equal weight"),
-        ("Lowest, median, highest weight", " · ".join(number(v, 3) for v in (low, median, high))),
+        ("Lowest, median, highest weight", " · ".join(number(v, 3) for v in found.quantiles)),
     ]
     words = (
         "The fewer rows of equal weight tell as much, (Σw)² / Σw², the more the model depends on single rows."

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from moew._util.margins import TWO_SIDED
-from moew._util.numbers import alike, count, number
+from moew._util.numbers import DASH, alike, count, number
 from moew.report import _charts as charts
 from moew.report import _words as say
 from moew.report._markup import beside, figure, pairs, paragraphs, score_cells, section, small, table
-from moew.report._record import Front, MetricFacts, Report, Strategy
+from moew.report._record import Report, Strategy
+from moew.search import ParetoFront
 
 _MOST_ROWS = 30  # of the table of the front
 _STYLES = {"moew": "a", "unweighted": "b"}  # of a picture's dots; others are "c"
@@ -53,15 +52,26 @@ def strategies(report: Report) -> str:
     if not listed:
         return ""
     margins = [one.margin for one in listed]
-    cells = score_cells([(one.apparent, one.honest) for one in listed], margins)
+    scores = {  # the strongest evidence first: a phone shows the first columns
+        "test": [one.test for one in listed],
+        "set aside": [one.set_aside for one in listed],
+        "honest": [one.honest for one in listed],
+        "apparent": [one.apparent for one in listed],
+    }
+    shown = {name: column for name, column in scores.items() if set(column) != {None}}
+    cells = score_cells(list(zip(*shown.values(), strict=True)), margins)
     rows = [
-        [f"✓ {one.name}" if one.selected else say.marked_name(one), *scores, difference]
-        for one, scores, difference in zip(listed, cells, _differences(listed), strict=True)
+        [f"✓ {one.name}" if one.selected else say.marked_name(one), *of_scores, difference]
+        for one, of_scores, difference in zip(listed, cells, _differences(listed), strict=True)
     ]
-    heads = ["strategy", "apparent", "honest", "difference ±\u00a095\u00a0%"]
-    caption = f"{metric.name} of all strategies on {metric.evaluation}; {metric.better} is better"
+    where = f"on {metric.evaluation}"
+    if metric.n_holdout:
+        where += f"; set aside: on {count(metric.n_holdout, 'row')} that no search saw"
+    if report.tested is not None:
+        where += f"; test: on {count(report.tested.n_rows, 'test row')}"
+    caption = f"{metric.name} of all strategies {where}; {metric.better} is better"
     marked = [k for k, one in enumerate(listed) if one.selected]
-    shown = table("strategies-table", caption, heads, rows, marked)
+    heads = ["strategy", *shown, "difference ±\u00a095\u00a0%"]
     drawn = figure(
         charts.differences(listed),
         "Each strategy's honest score against that of the selected model, with its 95 % interval. Right of "
@@ -73,7 +83,8 @@ def strategies(report: Report) -> str:
         "Differences are of honest scores; they are positive where a strategy is better than the selected "
         f"model. {averages}{_corrected(report)}{say.about_marks(listed)}"
     )
-    return section("strategies", "All strategies", beside(drawn, f"<div>{shown}{small(words.strip())}</div>"))
+    listing = table("strategies-table", caption, heads, rows, marked) + small(words.strip())
+    return section("strategies", "All strategies", beside(drawn, f"<div>{listing}</div>"))
 
 
 def _differences(listed: Sequence[Strategy]) -> list[Any]:
@@ -82,26 +93,22 @@ def _differences(listed: Sequence[Strategy]) -> list[Any]:
     words = alike([*(one.difference for one in listed), *margins], 3, errors=margins)
     cells: list[Any] = []
     for one, difference, margin in zip(listed, words, words[len(listed) :], strict=False):
-        if one.selected:
-            cells.append((0.0, "selected"))
-        elif one.difference is None:
-            cells.append(None)
-        else:
-            sign = "+" if one.difference > 0 else ""
-            cells.append((one.difference, f"{sign}{difference} ± {margin}"))
+        sign = "+" if (one.difference or 0) > 0 else ""
+        text = DASH if one.difference is None else f"{sign}{difference} ± {margin}"
+        cells.append((0.0, "selected") if one.selected else (one.difference, text))
     return cells
 
 
 def _corrected(report: Report) -> str:
     """That the verdict's score is corrected for the choice among the strategies, too, where that is
     another."""
-    after, selected = say.selected_score(report).honest, say.selected_strategy(report)
+    after, selected = report.selected.honest, say.selected_strategy(report)
     if selected is None or after is None or report.metric.honest != "halves":
         return ""
     own, whole = alike([selected.honest, after], errors=[one.margin for one in report.strategies])
     if own == whole:
         return ""
-    return f"Without the luck of the choice among the strategies, too, the selected model scores {whole}."
+    return f"Without the luck of the choice among the strategies, too, the selected model scores {whole}. "
 
 
 def notes(report: Report) -> str:
@@ -138,105 +145,50 @@ def front(report: Report) -> str:
     return section("front", "All metrics", body)
 
 
-def _front_table(found: Front) -> str:
-    sign = 1 if found.greater_is_better[0] else -1
-    on_front = [model for model in found.models if model.on_front or model.selected]
-    on_front.sort(key=lambda model: (math.isnan(model.values[0]), -sign * model.values[0]))
-    shown = [model for k, model in enumerate(on_front) if k < _MOST_ROWS or model.selected]
+def _front_table(found: ParetoFront) -> str:
+    n_front, chosen = len(found.front), found.selected
+    shown = [model for k, model in enumerate(found.front) if k < _MOST_ROWS or model is chosen]
+    shown += [] if chosen in shown else [chosen]
     rows = [[f"✓ {model.name}" if model.selected else model.name, *model.values] for model in shown]
     better = [
         f"{name}, {'higher' if up else 'lower'} is better"
         for name, up in zip(found.metrics, found.greater_is_better, strict=True)
     ]
-    n_front = sum(model.on_front for model in found.models)
-    caption = f"{n_front} of {count(found.n_models, 'model')} that no other beats by all metrics"
-    marked = [k for k, model in enumerate(shown) if model.selected]
-    return table("front-table", caption, ["model", *better], rows, marked)
+    caption = f"{count(n_front, 'model')} that no other beats by all metrics"
+    return table("front-table", caption, ["model", *better], rows, [shown.index(chosen)])
 
 
 def comparison(report: Report) -> str:
-    """Scores of the models, and of all methods on test rows where they were compared."""
-    rows = [
-        charts.Interval(
-            row.name,
-            row.honest,
-            None if row.error is None else TWO_SIDED * row.error,
-            row.apparent,
-            _STYLES.get(row.key, "c"),
-        )
-        for row in report.scores
+    """The scores of all methods over the repeats of the whole search."""
+    compared, metric = report.comparison, report.metric
+    if compared is None:
+        return ""
+    methods = {say.method_name(key): row for key, row in compared["methods"].items()}
+    means = [[_mean(row[kind]) for kind in ("test", "honest", "apparent")] for row in methods.values()]
+    margins = [row["margin"] for row in methods.values()]
+    styles = [_STYLES.get(key, "c") for key in compared["methods"]]
+    dots = [
+        charts.Interval(name, test, margin, style)
+        for name, (test, *_), margin, style in zip(methods, means, margins, styles, strict=True)
     ]
-    drawn = figure(charts.intervals("scores", "Honest scores", rows, report.metric), _caption(report))
-    shown = _scores_table(report, rows)
-    if report.comparison is None:
-        return section("comparison", "The models", beside(drawn, f"<div>{shown}</div>"))
-    words = (
-        "The models that this page is about, and all methods over the repeats of the whole search, which "
-        "need not end with the same model."
-    )
-    methods = beside(drawn, _tested_methods(report.comparison, report.metric))
-    body = f"{paragraphs(words)}{methods}{shown}{_by_method(report.comparison, report.metric)}"
-    return section("comparison", "The models, and other searches like this one", body)
-
-
-def _caption(report: Report) -> str:
-    if held := report.metric.n_holdout:
-        return f"Filled: honest, on {count(held, 'row')} set aside. Hollow: apparent, on evaluation rows."
-    if any(row.error is not None for row in report.scores):
-        return (
-            "Filled: honest score with its 95 % interval. Hollow: apparent, the score as it was selected. "
-            "The models are evaluated on the same rows, so their gain is surer than these intervals look."
-        )
-    return "Filled: honest score. Hollow: apparent, the score as it was selected."
-
-
-def _scores_table(report: Report, rows: Sequence[charts.Interval]) -> str:
-    metric, tested = report.metric, report.tested
-    where = f"on {metric.evaluation}"
-    if metric.n_holdout:
-        where = f"honest: on {count(metric.n_holdout, 'row')} set aside; apparent: {where}"
-    columns = {"honest": [row.value for row in rows], "apparent": [row.apparent for row in rows]}
-    errors = [row.error for row in report.scores]
-    if any(error is not None for error in errors):
-        margins = [row.margin for row in rows]
-        columns = {"honest": columns["honest"], "± 95 %": margins, "apparent": columns["apparent"]}
-    if tested is not None:  # the strongest evidence first: a phone shows the first columns
-        where += f"; test: on {count(tested.n_rows, 'test row')}"
-        columns = {"test": [getattr(tested, row.key, None) for row in report.scores], **columns}
-    cells = score_cells(list(zip(*columns.values(), strict=True)), errors)
-    named = [[row.name, *shown] for row, shown in zip(rows, cells, strict=True)]
-    listed = table("scores-table", f"{metric.name}, {where}", ["model", *columns], named)
-    if all(row.key != "alpha = 0" for row in report.scores):
-        return listed
-    return listed + small(
-        "shift alone: weights that undo the shift between training and validation rows, and no more."
-    )
-
-
-def _tested_methods(compared: Mapping[str, Any], metric: MetricFacts) -> str:
-    rows = [
-        charts.Interval(say.method_name(key), _mean(row["test"]), row["margin"], style=_STYLES.get(key, "c"))
-        for key, row in compared["methods"].items()
-    ]
-    return figure(
-        charts.intervals("tested", "Test scores by method", rows, metric),
+    axis = f"{metric.name}, better →" if metric.greater_is_better else f"← better, {metric.name}"
+    drawn = figure(
+        charts.intervals("tested", "Test scores by method", dots, axis, metric.bounds),
         f"Averages of {count(compared['repeats'], 'repeat')}, on {count(compared['n_test'], 'test row')}: "
         "every method may train as many models. Lines are 95 % intervals over the repeats.",
     )
-
-
-def _by_method(compared: Mapping[str, Any], metric: MetricFacts) -> str:
-    names = {say.method_name(key): row for key, row in compared["methods"].items()}
-    scores = [
-        (_mean(row["test"]), row["margin"], _mean(row["honest"]), _mean(row["apparent"]))
-        for row in names.values()
-    ]
-    cells = score_cells(scores, [row["margin"] for row in names.values()])
-    rows = [[name, *shown, row["models"]] for (name, row), shown in zip(names.items(), cells, strict=True)]
+    scores = [(test, margin, *rest) for (test, *rest), margin in zip(means, margins, strict=True)]
+    cells = score_cells(scores, margins)
+    rows = [[name, *of_row, methods[name]["models"]] for name, of_row in zip(methods, cells, strict=True)]
     heads = ["method", "test", "± 95 %", "honest", "apparent", "models"]
     caption = f"{metric.name} on average over the repeats; honest and apparent: on evaluation rows"
-    said = [small(f"{name}: {row['note']}") for name, row in names.items() if row["note"]]
-    return table("comparison-table", caption, heads, rows) + "".join(said)
+    listed = table("comparison-table", caption, heads, rows)
+    listed += "".join(small(f"{name}: {row['note']}") for name, row in methods.items() if row["note"])
+    words = paragraphs(
+        "All methods over the repeats of the whole search, which need not end with the same model."
+    )
+    body = f"{words}{beside(drawn, f'<div>{listed}</div>')}"
+    return section("comparison", "Other searches like this one", body)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -254,6 +206,10 @@ def search(report: Report) -> str:
         "unweighted model. Dotted: the honest score of the selected model"
         + (", on rows set aside." if report.metric.n_holdout else "."),
     )
+    if report.search.shift_alone is not None:
+        alone = number(report.search.shift_alone)
+        over_time += small(f"Weights that undo the shift of the validation rows, and no more, score {alone}.")
+    over_time = f"<div>{over_time}</div>"
     if seen is None:
         return section("search", "The search of example weights", over_time)
     axes = " and ".join(seen.names)

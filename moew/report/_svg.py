@@ -8,15 +8,23 @@ from html import escape
 
 WIDTH = 400.0  # units of every picture: a phone's width, so that letters stay readable there
 LETTER = 7.5  # units that a letter of a picture takes, on average
+_RIGHT, _TOP = WIDTH - 12, 30.0  # where a plot ends and begins
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+Point = tuple[float, float]
 
 
 class Picture:
-    """A picture to draw on, with a name and a description for those who cannot see it."""
+    """A picture to draw on, with a name and a description for those who cannot see it.
+
+    Places are in units of the picture, and where there is an axis below or at the left, numbers on it.
+    """
 
     def __init__(self, name: str, title: str, description: str, height: float) -> None:
         self.name, self.title, self.description, self.height = name, title, description, height
         self.parts: list[str] = []
+        self.x: Callable[[float], float] = float
+        self.y: Callable[[float], float] = float
+        self.top, self.bottom, self.left, self.right = 0.0, height, 0.0, WIDTH
 
     def __str__(self) -> str:
         named = f"{self.name}-title {self.name}-text"
@@ -26,51 +34,97 @@ class Picture:
             f'<desc id="{self.name}-text">{escape(self.description)}</desc>{"".join(self.parts)}</svg>'
         )
 
+    def axis_below(
+        self, scale: Scale, y: float, top: float, title: str = "", about: int = 5, grid: bool = True
+    ) -> None:
+        """Ticks under y with thin lines up to `top`, and a title below."""
+        self.x, self.top, self.bottom = scale, top, y
+        for value, words in apart(scale, about):
+            if grid:
+                self.upright(value, "grid")
+            self.text(scale(value), y + 15, words, "tick", "middle")
+        self.text((scale.start + scale.end) / 2, y + 32, title, "axis", "middle")
+
+    def axis_left(self, scale: Scale, x: float, right: float, title: str = "", grid: bool = True) -> None:
+        """Ticks left of x with thin lines to `right`, and a title above."""
+        self.y, self.left, self.right = scale, x, right
+        for value, words in scale.ticks():
+            if grid:
+                self.level(value, "grid")
+            self.text(x - 6, scale(value) + 4, words, "tick", "end")
+        self.text(6, 14, title, "axis")
+
     def add(self, markup: str) -> None:
         """Markup as it is; whatever it holds of the user's must be escaped."""
         self.parts.append(markup)
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
-        self.add(f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>')
+    def upright(self, x: float, style: str) -> None:
+        """A line from top to bottom."""
+        self._path([(self.x(x), self.top), (self.x(x), self.bottom)], style)
 
-    def lines(self, points: Sequence[tuple[float, float]], style: str) -> None:
-        self.add(f'<path class="{style}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>')
+    def level(self, y: float, style: str) -> None:
+        """A line from left to right."""
+        self._path([(self.left, self.y(y)), (self.right, self.y(y))], style)
 
-    def area(self, points: Sequence[tuple[float, float]], style: str) -> None:
-        self.add(f'<path class="{style}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}Z"/>')
+    def lines(self, points: Sequence[Point], style: str, end: str = "") -> None:
+        """Lines from point to point; with `end` "Z" they go round an area."""
+        self._path([(self.x(x), self.y(y)) for x, y in points], style, end)
 
-    def bar(self, x: float, y: float, width: float, height: float, style: str, hint: str = "") -> None:
-        size = f'width="{max(width, 0):.1f}" height="{height:.1f}"'
-        self.add(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" {size} rx="1.5">{_hint(hint)}</rect>')
+    def bar(self, x: Point, y: Point, style: str, hint: str = "") -> None:
+        """A bar from x[0] to x[1] and from y[0] to y[1]."""
+        left, right = sorted(map(self.x, x))
+        top, bottom = sorted(map(self.y, y))
+        size = f'width="{right - left:.1f}" height="{bottom - top:.1f}"'
+        self.add(f'<rect class="{style}" x="{left:.1f}" y="{top:.1f}" {size} rx="1.5">{_hint(hint)}</rect>')
 
     def dot(
         self, x: float, y: float, radius: float, style: str, hint: str = "", fill: str | None = None
     ) -> None:
         colour = "" if fill is None else f' fill="{fill}"'
-        place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+        place = f'cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{radius:g}"'
         self.add(f'<circle class="{style}" {place}{colour}>{_hint(hint)}</circle>')
 
     def diamond(self, x: float, y: float, radius: float, style: str, hint: str = "") -> None:
-        r = radius
-        path = f"M{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}L{x - r:.1f} {y:.1f}Z"
-        self.add(f'<path class="{style}" d="{path}">{_hint(hint)}</path>')
+        self._around(x, y, [radius] * 4, style, hint)
 
-    def star(self, x: float, y: float, radius: float, style: str, hint: str = "") -> None:
-        corners = [
-            (radius * (1 if k % 2 == 0 else 0.42), math.pi * (k / 5 - 0.5))  # outer and inner in turn
-            for k in range(10)
-        ]
-        path = "L".join(f"{x + r * math.cos(a):.1f} {y + r * math.sin(a):.1f}" for r, a in corners)
-        self.add(f'<path class="{style}" d="M{path}Z">{_hint(hint)}</path>')
+    def star(self, x: float, y: float, hint: str, style: str = "winner") -> None:
+        self._around(x, y, [9, 3.8] * 5, style, hint)
 
     def text(self, x: float, y: float, words: str, style: str = "label", anchor: str = "start") -> None:
+        """Words at a place in units of the picture."""
         place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-        self.add(f'<text class="{style}" {place}>{escape(words)}</text>')
+        self.add(f'<text class="{style}" {place}>{escape(words)}</text>' if words else "")
 
     def name_of(self, x: float, y: float, words: str, shown: str) -> None:
         """What is shown of words that end at x; the whole shows when pointed at."""
         place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="end"'
         self.add(f'<text class="label" {place}>{_hint(words)}{escape(shown)}</text>')
+
+    def _around(self, x: float, y: float, radii: Sequence[float], style: str, hint: str) -> None:
+        """Corners in equal angles around a place, the first above it."""
+        turn = 2 * math.pi / len(radii)
+        corners = [
+            (self.x(x) + r * math.sin(k * turn), self.y(y) - r * math.cos(k * turn))
+            for k, r in enumerate(radii)
+        ]
+        self._path(corners, style, "Z", hint)
+
+    def _path(self, points: Sequence[Point], style: str, end: str = "", hint: str = "") -> None:
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self.add(f'<path class="{style}" d="M{path}{end}">{_hint(hint)}</path>')
+
+
+def plot(
+    name: str, title: str, description: str, height: float, x: Point, y: Point, axes: tuple[str, str]
+) -> Picture:
+    """A picture with two axes, of x from x[0] to x[1] and of y, and what they are called."""
+    picture = Picture(name, title, description, height)
+    bottom = height - 50
+    up = Scale(*y, bottom, _TOP)
+    left = max(56.0, 14 + LETTER * max((len(words) for _, words in up.ticks()), default=0))
+    picture.axis_left(up, left, _RIGHT, axes[1])
+    picture.axis_below(Scale(*x, left, _RIGHT), bottom, _TOP, axes[0])
+    return picture
 
 
 def shortened(names: Sequence[str], longest: int) -> list[str]:
@@ -152,37 +206,11 @@ def apart(scale: Scale, about: int) -> list[tuple[float, str]]:
     return ticks[:1]
 
 
-def room_for_ticks(scale: Scale) -> float:
-    """Where a picture begins beside the texts of a vertical scale."""
-    return max(56.0, 14 + LETTER * max((len(words) for _, words in scale.ticks()), default=0))
-
-
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
     """Lowest and highest, with some room."""
     low, high = min(values), max(values)
     room = (high - low) * share or abs(high) * share or 0.5
     return low - room, high + room
-
-
-def horizontal_axis(
-    picture: Picture, scale: Scale, y: float, top: float, title: str, about: int = 5, grid: bool = True
-) -> None:
-    """Ticks under y with thin lines up to `top`, and a title below."""
-    for value, words in apart(scale, about):
-        if grid:
-            picture.line(scale(value), top, scale(value), y, "grid")
-        picture.text(scale(value), y + 15, words, "tick", "middle")
-    picture.text((scale.start + scale.end) / 2, y + 32, title, "axis", "middle")
-
-
-def vertical_axis(
-    picture: Picture, scale: Scale, x: float, right: float, about: int = 5, grid: bool = True
-) -> None:
-    """Ticks left of x with thin lines to `right`."""
-    for value, words in scale.ticks(about):
-        if grid:
-            picture.line(x, scale(value), right, scale(value), "grid")
-        picture.text(x - 6, scale(value) + 4, words, "tick", "end")
 
 
 def _hint(words: str) -> str:

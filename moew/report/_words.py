@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moew._util.numbers import alike, count, ends, number, signed, with_margin
-from moew.report._record import Report, Score, Strategy, from_json
+from moew.report._record import Report, Strategy, from_json
 from moew.search import CONSTANT, MOEW, RANDOM, TUNED, UNWEIGHTED, called, is_singular
 
 QUESTION = "Is there a better model for this metric than the unweighted one?"
@@ -180,7 +180,7 @@ def from_what(report: Report) -> str:
     if metric.honest is None:
         return f"The search was asked for no honest score; the best of many scores on {rows} flatters itself."
     candidates = count(report.search.n_models, "candidate")
-    among = f" and of {count(len(report.strategies), 'strategy')}" if report.selected.selects else ""
+    among = f" and of {len(report.strategies)} strategies" if report.selected.selects else ""
     return (
         f"From honest scores on {rows}: the luck of being the best of {candidates}{among} is taken "
         "off. The search itself has seen these rows, so test rows would be the stronger evidence."
@@ -275,9 +275,9 @@ def _larger_error(report: Report) -> str:
 
 
 def before_and_after(report: Report) -> tuple[str, str]:
-    """The two scores of the verdict, with as many digits as they have in the table of scores."""
+    """The two scores of the verdict, with as many digits as they have in the table of strategies."""
     scores = [report.verdict.before, report.verdict.after]
-    before, after = alike(scores, errors=[row.error for row in report.scores])
+    before, after = alike(scores, errors=[one.margin for one in report.strategies])
     return before, after
 
 
@@ -315,11 +315,6 @@ def _is_out(strategy: Strategy) -> bool:
 def selected_strategy(report: Report) -> Strategy | None:
     """The entry of the selected strategy."""
     return next((strategy for strategy in report.strategies if strategy.selected), None)
-
-
-def selected_score(report: Report) -> Score:
-    """The score of the selected model, which is the first, of the unweighted model, where it is that."""
-    return next((row for row in report.scores if row.key == "moew"), report.scores[0])
 
 
 def capital(text: str) -> str:

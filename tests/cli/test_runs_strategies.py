@@ -177,5 +177,5 @@ def test_a_report_of_an_older_run_is_refused_and_its_model_is_not(selected):
     path = Path("run/report.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
     line = refused("report", "run", status=1)
-    assert "of format 4; got 2" in line and line.count("\n") == 1
+    assert "of format 5; got 2" in line and line.count("\n") == 1
     moew("predict", "run", "test.csv")

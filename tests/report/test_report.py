@@ -38,7 +38,7 @@ from moew.report._plain import setting_text
 from moew.report._svg import Scale
 from moew.report._words import alike
 
-PLOTS = ("gain", "differences", "scores", "history", "landscape")
+PLOTS = ("gain", "differences", "history", "landscape")
 NASTY = "<script>alert('x')</script>\"&'><img src=x onerror=alert(1)>"
 
 
@@ -104,8 +104,7 @@ def test_a_report_is_json_and_then_a_whole_page(name, strategies):
     for plot in page.all("svg"):
         named = plot["aria-labelledby"].split()
         assert set(named) <= set(page.ids)
-    for table in ("strategies-table", "scores-table"):
-        assert table in page.ids
+    assert "strategies-table" in page.ids
     heads = [attributes for tag, attributes in page.tags if tag == "th"]
     assert len(page.all("button")) == len(heads)
     for words in ("Fingerprint of the data", "random_state", data["metric"]["evaluation"]):
@@ -170,7 +169,7 @@ def test_what_the_unweighted_model_scores_is_not_a_gain():
     assert (data["verdict"]["kind"], data["verdict"]["gain"]) == ("none", 0)
     page = Page(render(data))
     assert "No: keep the unweighted model." in page.words and "gain" not in page.ids
-    assert [row["name"] for row in data["scores"]] == ["unweighted", "shift alone"]
+    assert data["search"]["shift_alone"] == searches.simple("binary")[0].result_.alpha_zero.value
 
 
 def test_advice_follows_from_the_strategies():
@@ -391,10 +390,10 @@ def test_weights_are_cut_by_columns_and_by_what_else_is_given():
     search, (X, y) = searches.frame(strategies="example weights")
     region = np.where(np.arange(len(y)) % 2, "east", "west")
     data = collect(search, Rows(X, y), columns={"region": region}, row_ids=[f"r{i}" for i in range(len(y))])
-    columns = [entry["column"] for entry in data["slices"]["columns"]]
+    columns = [entry["column"] for entry in data["slices"]]
     assert columns[0] == "region"  # the user asked for it
     assert {"number", "kind"} <= set(columns)
-    kind = next(entry for entry in data["slices"]["columns"] if entry["column"] == "kind")
+    kind = next(entry for entry in data["slices"] if entry["column"] == "kind")
     trained = X.iloc[search.training_rows_]
     expected = search.sample_weight_[(trained["kind"] == "c").to_numpy()].mean()
     assert next(s for s in kind["slices"] if s["name"] == "c")["mean_weight"] == pytest.approx(expected)
@@ -417,7 +416,7 @@ def test_rows_are_called_by_the_index_of_a_frame():
 def test_thresholds_effective_size_and_settings_are_told():
     search, _ = searches.binary(strategies="example weights")
     data = collected("binary", strategies="example weights")
-    assert data["decision"]["thresholds"] == [{"group": "all rows", "threshold": search.decision_.threshold_}]
+    assert data["decision"]["rows"] == [["all rows", search.decision_.threshold_]]
     weights = search.sample_weight_
     assert data["weights"]["effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
     assert sum(data["weights"]["counts"]) == len(weights)
@@ -440,7 +439,7 @@ def test_thresholds_by_group_are_listed():
     settings = {"embedding": "label", "decision": rule, "evaluate_on": 0.2, **searches.SETTINGS}
     search = MetricSearch.from_settings(model, **settings).fit(X, y)
     data = collect(search, Rows(X, y))
-    assert [entry["group"] for entry in data["decision"]["thresholds"]] == ["north", "south"]
+    assert [group for group, _ in data["decision"]["rows"]] == ["north", "south"]
     assert data["labels"]["groups"][0]["unweighted_error"] is not None
     assert "south" in Page(render(data)).words
 
@@ -501,7 +500,7 @@ def test_few_validation_rows_and_uneven_weights_are_warned_of():
 def test_no_text_from_data_becomes_markup(name, value):
     data = collected_once()
     plain = Page(render(data))
-    column = {**data["slices"]["columns"][0], "column": name}
+    column = {**data["slices"][0], "column": name}
     column["slices"] = [{**column["slices"][0], "name": value}]
     groups = [{**data["labels"]["groups"][0], "name": value}]
     examples = {"rows": [{"id": value, "label": name, "weight": 1.0, "cells": [value]}], "n_alike": 1}
@@ -510,7 +509,7 @@ def test_no_text_from_data_becomes_markup(name, value):
         "metric": {**data["metric"], "name": name},
         "settings": [[name, value]],
         "notes": [value],
-        "slices": {**data["slices"], "columns": [column]},
+        "slices": [column],
         "labels": {**data["labels"], "groups": groups},
         "rows": {"columns": [name], "up": examples, "down": examples},
     }
@@ -552,7 +551,7 @@ def test_wrong_rows_are_refused_before_anything_is_made(tmp_path):
     with pytest.raises(InvalidInputError, match="rows that the search was fitted with"):
         write_report(search, rows.X[:5], rows.y[:5], tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
-    with pytest.raises(InvalidInputError, match="of format 4; got 99"):
+    with pytest.raises(InvalidInputError, match="of format 5; got 99"):
         render({"format": 99})
 
 

@@ -52,7 +52,7 @@ def test_numbers_on_the_page_are_those_of_the_search(data):
     assert f"{chosen['limits'][0]:.4g}" in page.words
     rows = sum(one["n_rows"] for one in data["reliability"]["after"]["bins"])
     assert rows == 300
-    assert data["threshold_curve"]["curves"][1]["value"] == pytest.approx(data["tested"]["moew"])
+    assert data["threshold_curves"][1]["value"] == pytest.approx(data["tested"]["moew"])
 
 
 def test_a_bound_that_the_unweighted_model_breaks_is_the_verdict(data):
@@ -70,7 +70,8 @@ def test_one_metric_without_calibration_has_only_what_there_is():
         X[:400], Y[:400]
     )
     found = collect(search, Rows(X[:400], Y[:400]))
-    assert [found[name] for name in ("bound", "pareto", "threshold_curve", "reliability")] == [None] * 4
+    assert [found[name] for name in ("bound", "pareto", "reliability")] == [None] * 3
+    assert found["threshold_curves"] == []
     assert not set(NEW) & set(Page(render(found)).ids)
     tested = collect(search, Rows(X[:400], Y[:400]), test=Rows(X[400:], Y[400:]))
     assert "calibrate" in Page(render(tested)).words

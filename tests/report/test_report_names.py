@@ -1,7 +1,6 @@
 """Names on the report's pictures: short enough, and still told apart."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -40,8 +39,7 @@ def test_intervals_end_at_the_bounds_of_the_metric():
     rows = [Interval("moew", 0.9, 0.3, style="a")]
 
     def highest(bounds):
-        metric = SimpleNamespace(name="error", bounds=bounds, greater_is_better=False)
-        picture = intervals("x", "Scores", rows, metric)
+        picture = intervals("x", "Scores", rows, "← better, error", bounds)
         return max(float(tick) for tick in re.findall(r'class="tick"[^>]*>([\d.]+)<', picture))
 
     assert highest(None) > 1.1 and highest((0.0, None)) > 1.1

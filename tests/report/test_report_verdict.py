@@ -17,7 +17,6 @@ from moew import MetricSearch, make_metric
 from moew.data import Rows
 from moew.inspection import changed_decisions
 from moew.report import About, advice, collect, render, told
-from moew.report._charts import Interval, intervals
 from moew.report._plain import in_words, model_name
 from moew.report._record import from_json
 from moew.report._words import why
@@ -69,7 +68,7 @@ def why_of(name, *others, selects=True):
     """Why this strategy is selected, of a page with these other strategies."""
     data = {
         **data_of("multiclass"),
-        "selected": {"name": name, "reason": "", "selects": selects, "members": 1},
+        "selected": {"name": name, "reason": "", "selects": selects, "members": 1, "honest": None},
     }
     return why(from_json({**data, "strategies": [strategy(name, 0.0, selected=True), *others]}))
 
@@ -100,7 +99,7 @@ def test_headline_and_table_have_the_same_numbers():
     compared = searches.comparison_of(0.1, 0.02, False)
     data = collect(search, Rows(rows.X, rows.y), test=test, comparison=compared)
     page = render(data)
-    cells = re.search(r'<table id="scores-table".*?</table>', page, re.DOTALL)[0]
+    cells = re.search(r'<table id="strategies-table".*?</table>', page, re.DOTALL)[0]
     of_table = [float(value) for value in re.findall(r'data-value="([^"]+)"', cells)]
     assert data["verdict"]["before"] == data["tested"]["unweighted"] == of_table[0]
     assert data["verdict"]["after"] == data["tested"]["moew"]
@@ -236,11 +235,10 @@ def test_a_metric_of_the_users_is_called_as_they_say():
 
 
 def test_an_arrow_points_to_the_better_scores():
-    rows = [Interval("moew", 0.9, 0.3, style="a")]
-    metric = replace(from_json(data_of("binary")).metric, name="loss")
-    assert "loss, better →" in intervals("x", "Scores", rows, metric)
-    assert "← better, loss" in intervals("x", "Scores", rows, replace(metric, greater_is_better=False))
-    lower, higher = render(data_of("multiclass")), render(data_of("binary"))
+    lower, higher = (
+        render(data_of(name, comparison=searches.comparison_of(0.1))) for name in ("multiclass", "binary")
+    )
+    assert "accuracy, better →" in higher and "← better, worst class error" in lower
     assert "↓ better" in lower and "↑ better" not in lower
     assert "↑ better" in higher and "↓ better" not in higher
 
