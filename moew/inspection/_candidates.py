@@ -74,51 +74,43 @@ def landscape(fitted: FittedSearch, dims: Sequence[int] | None = None, points: i
     """
     result, domain = fitted.result, fitted.study.domain
     trials = [trial for trial in result.trials if np.isfinite(trial.value)]
-    alphas = np.stack([trial.alpha for trial in trials])
-    candidates = np.stack([trial.point for trial in trials])
-    n_dims = alphas.shape[1]
-    values = np.array([trial.value for trial in trials])
-    numbers = np.array([trial.number for trial in trials])
-    sign = 1.0 if result.greater_is_better else -1.0
-    spread = float(values.std()) or 1.0
-    if len(values) < 2:
+    if len(trials) < 2:
         raise InvalidInputError(
             "a landscape needs at least two candidates with a value; search for longer.", argument="search"
         )
+    alphas = np.stack([trial.alpha for trial in trials])
+    candidates = np.stack([trial.point for trial in trials])
+    values = np.array([trial.value for trial in trials])
+    numbers = np.array([trial.number for trial in trials])
+    n_dims = alphas.shape[1]
+    sign = 1.0 if result.greater_is_better else -1.0
     posterior = GpBucb().model(candidates, sign * values, domain)
     chosen = _chosen(dims, n_dims, posterior.upper_bound(candidates, 0.0)[1][:, :n_dims])
-    sides = np.linspace(-domain.size, domain.size, points)
     winner = int(np.flatnonzero(numbers == result.best_number)[0])
-    shape = (points,) * len(chosen)
+    sides = np.linspace(-domain.size, domain.size, points)
     grid = np.stack(np.meshgrid(*[sides] * len(chosen)), axis=-1).reshape(-1, len(chosen))
     # Points beyond the ball show its edge, so that a picture can be cut to a round one.
     grid *= np.minimum(1.0, domain.size / np.maximum(np.linalg.norm(grid, axis=1), 1e-300))[:, None]
     through = np.tile(candidates[winner], (len(grid), 1))
     through[:, :n_dims] = _through(alphas[winner], chosen, grid, domain.size)
     found, uncertain = posterior.predict(through)
-    mean = values.mean() + sign * spread * found  # its targets have mean 0 and variance 1
-    deviation = spread * uncertain
+    spread = float(values.std()) or 1.0  # its targets have mean 0 and variance 1
+    names = getattr(getattr(fitted.weighting, "embedding", None), "dimension_names", None)
+    if names is None or len(names) != n_dims:
+        names = [f"α{dim + 1}" for dim in range(n_dims)]
     return Landscape(
         chosen,
         n_dims,
         domain.size,
         sides,
-        mean.reshape(shape),
-        deviation.reshape(shape),
+        (values.mean() + sign * spread * found).reshape((points,) * len(chosen)),
+        (spread * uncertain).reshape((points,) * len(chosen)),
         alphas[:, list(chosen)],
         values,
         numbers,
         winner,
-        _names(fitted, chosen, n_dims),
+        tuple(str(names[dim]) for dim in chosen),
     )
-
-
-def _names(fitted: FittedSearch, dims: tuple[int, ...], n_dims: int) -> tuple[str, ...]:
-    embedding = getattr(fitted.weighting, "embedding", None)
-    found = getattr(embedding, "dimension_names", None)
-    if found is None or len(found) != n_dims:
-        return tuple(f"α{dim + 1}" for dim in dims)
-    return tuple(str(found[dim]) for dim in dims)
 
 
 def _chosen(dims: Sequence[int] | None, n_dims: int, slopes: FloatArray) -> tuple[int, ...]:

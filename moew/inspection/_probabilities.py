@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from moew.data import LabelledRows, Rows, labelled_rows, read_only
+from moew.data import Rows, labelled_rows, read_only
 from moew.exceptions import InvalidInputError
-from moew.metrics import Predictions, decided_labels, decision_basis
+from moew.metrics import decided_labels, decision_basis
 from moew.search import LABEL_ARRAYS, FittedSearch, checked_test_rows, rule_score
 from moew.types import Array, Features, FloatArray, Labels
 
@@ -157,11 +157,13 @@ def threshold_curve(
 
     On rows X, y that the model was not trained on; `rows` is what to call them. Without them on the
     evaluation rows, from the predictions of models that were not trained on them."""
-    evaluator, rule = fitted.evaluator, fitted.winner.rule
+    evaluator, winner = fitted.evaluator, fitted.winner
+    rule, evaluated = winner.rule, fitted.evaluation_predictions
     classes = evaluator.classes
     if classes is None or len(classes) != 2:
         raise _none("it is for two classes")
-    evaluated = fitted.evaluation_predictions
+    scores: FloatArray | None
+    own = 0.0
     if X is None:
         if evaluated is None:
             raise _none("predictions of the evaluation rows are not saved; give rows X and y")
@@ -169,8 +171,13 @@ def threshold_curve(
         scores, own = known.scores, known.own_threshold
     else:
         given = checked_test_rows(Rows(X, y, sample_weight, columns), evaluator, fitted.task)
-        known = evaluator.predictions_on(fitted.winner, given)
-        scores, own = _scores(fitted, given)
+        known = evaluator.predictions_on(winner, given)
+        if rule is None:
+            scores, own = decision_basis(winner.model, read_only(given.X), winner.pos_label)
+        else:
+            scores = (
+                rule_score(winner.model, rule, given.X, winner.pos_label) if hasattr(rule, "of") else None
+            )
     if not set(known.arrays) <= LABEL_ARRAYS:
         raise _none(f"the metric {evaluator.metric.name!r} looks at scores, not at decisions")
     if scores is None or scores.ndim != 1:
@@ -178,46 +185,30 @@ def threshold_curve(
     chosen = own if rule is None else getattr(rule, "threshold_", None)
     if chosen is None:
         raise _none("there is no single threshold")
+    by_probability = own > 0 if rule is None else rule.of == "probability"
+    has_score = hasattr(winner.model, "decision_function") and not by_probability
     points = min(points, _SLOW_POINTS) if evaluator.metric.slow else points
-    quantiles = np.quantile(scores, np.linspace(0.0, 1.0, points + 2)[1:-1])
-    thresholds = np.unique(quantiles)
-    values = [_value(fitted, known, given, scores, float(t)) for t in thresholds]
+    thresholds = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, points + 2)[1:-1]))
+    name = next(iter(evaluator.metrics))
+    values, shares = [], []
+    for threshold in (*thresholds, chosen):
+        above = scores > threshold
+        decided = decided_labels(above, classes, evaluator.pos_label)
+        values.append(evaluator.value_of(name, known, given, decided))
+        shares.append(float(np.mean(above)))
     return ThresholdCurve(
         thresholds,
-        np.array(values),
-        np.array([np.mean(scores > t) for t in thresholds]),
+        np.array(values[:-1]),
+        np.array(shares[:-1]),
         float(chosen),
-        _value(fitted, known, given, scores, float(chosen)),
-        float(np.mean(scores > chosen)),
+        values[-1],
+        shares[-1],
         rows,
         len(given),
-        _kind(fitted, own),
+        "score" if has_score else "probability",
         evaluator.pos_label,
     )
 
 
 def _none(why: str) -> InvalidInputError:
     return InvalidInputError(f"there is no curve over the threshold: {why}.", argument="search")
-
-
-def _scores(fitted: FittedSearch, rows: LabelledRows) -> tuple[FloatArray | None, float]:
-    winner = fitted.winner
-    if winner.rule is None:
-        return decision_basis(winner.model, read_only(rows.X), winner.pos_label)
-    if not hasattr(winner.rule, "of"):
-        return None, 0.0
-    return rule_score(winner.model, winner.rule, rows.X, winner.pos_label), 0.0
-
-
-def _kind(fitted: FittedSearch, own: float) -> str:
-    rule, model = fitted.winner.rule, fitted.winner.model
-    by_probability = own > 0 if rule is None else getattr(rule, "of", "") == "probability"
-    return "score" if hasattr(model, "decision_function") and not by_probability else "probability"
-
-
-def _value(
-    fitted: FittedSearch, known: Predictions, rows: LabelledRows, scores: FloatArray, threshold: float
-) -> float:
-    evaluator = fitted.evaluator
-    decided = decided_labels(scores > threshold, np.asarray(evaluator.classes), evaluator.pos_label)
-    return evaluator.value_of(next(iter(evaluator.metrics)), known, rows, decided)

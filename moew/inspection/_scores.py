@@ -30,35 +30,6 @@ _SAME = 1e-9  # predictions with a smaller relative difference count as the same
 
 
 @dataclass(frozen=True)
-class Tested:
-    """The metric of both models; NaN where `reason` says why."""
-
-    n_rows: int
-    unweighted: float = math.nan
-    moew: float = math.nan
-    gain_error: float = math.nan  # standard error of their difference on such rows, both models fixed
-    reason: str = ""
-
-
-def on_test_rows(fitted: FittedSearch, test: Rows) -> Tested:
-    """Score the models of a finished search on test rows; their groups are not cut apart for the error."""
-    evaluator, task = fitted.evaluator, fitted.task
-    rows = checked_test_rows(test, evaluator, task)
-    evaluator.check_columns(rows, "test")
-    try:
-        winner = evaluator.predictions_on(fitted.winner, rows)
-        value = evaluator.value_as_decided(winner, rows)
-        if fitted.unweighted is None:
-            return Tested(len(rows), moew=value, reason="there is no unweighted model")
-        plain = evaluator.predictions_on(fitted.unweighted, rows)
-        unweighted = evaluator.value_as_decided(plain, rows)
-    except Exception as problem:  # what the search found is worth more than these scores
-        return Tested(len(rows), reason=f"the metric failed on the test rows: {problem}")
-    error = gain_error_on(winner, plain, rows, evaluator, generator(0, "test rows"))
-    return Tested(len(rows), unweighted, value, error)
-
-
-@dataclass(frozen=True)
 class ModelScore:
     """A model's metric on labelled rows, and its gain over another model, positive if it is better.
 
@@ -90,11 +61,16 @@ class ModelScore:
 
 
 def score_models(
-    models: Mapping[str, FinalModel], beside: str, evaluator: Evaluator, rows: LabelledRows
+    models: Mapping[str, FinalModel],
+    beside: str,
+    evaluator: Evaluator,
+    rows: LabelledRows,
+    with_errors: bool = True,
 ) -> dict[str, ModelScore]:
     """Score fitted models on the same rows, each beside the one that is named `beside`, if it is there.
 
-    Errors come from random halves of the rows, the same for each model, which leave groups whole.
+    Errors come from random halves of the rows, the same for each model, which leave groups whole; those of
+    the models' own values, besides those of their gains, with `with_errors`.
     """
     scores: dict[str, ModelScore] = {}
     known = {}
@@ -102,22 +78,48 @@ def score_models(
     sign = 1.0 if metric.greater_is_better else -1.0
     for name in sorted(models, key=lambda name: name != beside):
         try:
-            known[name] = evaluator.predictions_on(models[name], rows)
-            value = evaluator.value_as_decided(known[name], rows)
+            seen = evaluator.predictions_on(models[name], rows)
+            value = evaluator.value_as_decided(seen, rows)
             if math.isnan(value):
                 raise UndefinedMetricError("its value is no number.")
         except Exception as problem:  # the others' scores are worth having
-            known.pop(name, None)
             scores[name] = ModelScore(reason=str(problem) or type(problem).__name__)
             continue
-        error = value_error_on(known[name], rows, evaluator, generator(0, "test rows"))
-        gain, gain_error = math.nan, math.nan
+        known[name] = seen
+        error = gain = gain_error = math.nan
+        if with_errors:
+            error = value_error_on(seen, rows, evaluator, generator(0, "test rows"))
         if beside in known and name != beside:
             gain = sign * (value - scores[beside].value)
-            rng = generator(0, "test rows")
-            gain_error = gain_error_on(known[name], known[beside], rows, evaluator, rng)
+            gain_error = gain_error_on(seen, known[beside], rows, evaluator, generator(0, "test rows"))
         scores[name] = ModelScore(value, error, gain, gain_error, metric.bounds)
     return {name: scores[name] for name in models}
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The metric of both models; NaN where `reason` says why."""
+
+    n_rows: int
+    unweighted: float = math.nan
+    moew: float = math.nan
+    gain_error: float = math.nan  # standard error of their difference on such rows, both models fixed
+    reason: str = ""
+
+
+def on_test_rows(fitted: FittedSearch, test: Rows) -> Tested:
+    """Score the models of a finished search on test rows; their groups are not cut apart for the error."""
+    evaluator = fitted.evaluator
+    rows = checked_test_rows(test, evaluator, fitted.task)
+    evaluator.check_columns(rows, "test")
+    models = {"unweighted": fitted.unweighted, "moew": fitted.winner}
+    there = {name: model for name, model in models.items() if model is not None}
+    found = score_models(there, "unweighted", evaluator, rows, with_errors=False)
+    reason = "" if "unweighted" in found else "there is no unweighted model"
+    if problem := next((one.reason for one in found.values() if one.reason), ""):
+        reason = f"the metric failed on the test rows: {problem}"
+    plain, moew = found.get("unweighted", ModelScore()), found["moew"]
+    return Tested(len(rows), plain.value, moew.value, moew.gain_error, reason)
 
 
 @dataclass(frozen=True)
@@ -183,17 +185,11 @@ def _changes(
     if fitted.task == "regression":
         return changes
     classes: Array = np.unique(np.concatenate([np.asarray(fitted.evaluator.classes), before, after]))
-    places = np.searchsorted(classes, before), np.searchsorted(classes, after)
-
-    def counted(rows: Array) -> IntArray:
-        counts = np.zeros((len(classes), len(classes)), dtype=np.intp)
-        np.add.at(counts, (places[0][rows], places[1][rows]), 1)
-        return counts
-
+    k = len(classes)
+    pairs = np.searchsorted(classes, before) * k + np.searchsorted(classes, after)
+    counts = [np.bincount(pairs[rows], minlength=k * k).reshape(k, k) for rows in (slice(None), right, wrong)]
     return replace(
         changes,
         classes=tuple(level(value) for value in classes.tolist()),
-        counts=counted(np.ones(len(y), dtype=bool)),
-        right=counted(right),
-        wrong=counted(wrong),
+        **dict(zip(("counts", "right", "wrong"), counts, strict=True)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from moew._util.numbers import level
-from moew.data import LabelledRows, Rows
+from moew.data import LabelledRows, Rows, are_numbers, is_missing
 from moew.exceptions import MoewError
 from moew.inspection._trained import given_rows, trained_rows
-from moew.search import FinalModel, FittedSearch
-from moew.types import Array, BoolArray, FloatArray, IntArray
+from moew.search import FittedSearch
+from moew.types import Array, FloatArray, IntArray
 
 BINS = 5  # slices of a column of numbers
 LEVELS = 8  # slices of a column of categories; the rarest go together
@@ -61,38 +62,30 @@ def quantile_slices(values: FloatArray) -> tuple[list[str], IntArray, FloatArray
 
 
 def _cut(values: Array) -> tuple[list[str], IntArray] | None:
-    missing = _missing(values)
-    codes = np.zeros(len(values), dtype=np.intp)
+    """The names of a column's slices, and each row's slice (n,)."""
+    missing = np.isnat(values) if values.dtype.kind == "M" else is_missing(values)
     there = values[~missing]
-    if len(there) == 0:
-        names: list[str] = []
-    elif (ordered := _ordered(there)) is not None and len(np.unique(ordered)) > LEVELS:
-        names, codes[~missing], _ = quantile_slices(ordered)
+    is_ordered = there.dtype.kind == "M" or are_numbers(there, is_category=False)
+    if is_ordered and there.dtype.kind == "O":
+        there = there.astype(np.float64)
+    codes = np.zeros(len(values), dtype=np.intp)
+    if is_ordered and len(np.unique(there)) > LEVELS:
+        names, codes[~missing], _ = quantile_slices(there)
     else:
-        found = _levels(there)
-        if found is None:
-            return None
-        names, codes[~missing] = found
-    if missing.any():
-        codes[missing] = len(names)
-        names = [*names, "missing"]
-    return names, codes
-
-
-def _levels(values: Array) -> tuple[list[str], IntArray] | None:
-    # Numbers are put in order as numbers, anything else as text.
-    by = values if values.dtype.kind in "biufM" else np.array([str(value) for value in values.tolist()])
-    levels, codes, counts = np.unique(by, return_inverse=True, return_counts=True)
-    if len(levels) > LEVELS and len(levels) > len(values) / 2:
-        return None
-    names = [level(value) for value in levels.tolist()]
-    if len(levels) <= LEVELS:
-        return names, codes
-    frequent = np.sort(np.argsort(-counts, kind="stable")[: LEVELS - 1])
-    new = np.full(len(levels), LEVELS - 1)
-    new[frequent] = np.arange(LEVELS - 1)
-    others = f"{len(levels) - LEVELS + 1} others"
-    return [*(names[k] for k in frequent), others], new[codes]
+        by = there if is_ordered else np.array([str(value) for value in there.tolist()])
+        levels, places, counts = np.unique(by, return_inverse=True, return_counts=True)
+        names = [level(value) for value in levels.tolist()]
+        if len(levels) > LEVELS:
+            if len(levels) > len(there) / 2:
+                return None
+            frequent = np.sort(np.argsort(-counts, kind="stable")[: LEVELS - 1])
+            new = np.full(len(levels), LEVELS - 1)
+            new[frequent] = np.arange(LEVELS - 1)
+            places = new[places]
+            names = [*(names[k] for k in frequent), f"{len(levels) - LEVELS + 1} others"]
+        codes[~missing] = places
+    codes[missing] = len(names)
+    return [*names, *["missing"] * bool(missing.any())], codes
 
 
 def _explained(codes: IntArray, weights: FloatArray) -> float:
@@ -105,33 +98,6 @@ def _explained(codes: IntArray, weights: FloatArray) -> float:
     counts, sums = np.bincount(codes), np.bincount(codes, centred)
     between = float((sums[counts > 0] ** 2 / counts[counts > 0]).sum())
     return float(max(0.0, 1 - (1 - min(between / total, 1.0)) * (n - 1) / (n - k)))
-
-
-def _ordered(values: Array) -> Array | None:
-    """Numbers or moments as they are, objects that are all numbers as floats, anything else None."""
-    if values.dtype.kind in "iufM":
-        return values
-    if values.dtype.kind == "O" and all(type(v) in (int, float) for v in values.tolist()):
-        return values.astype(np.float64)
-    return None
-
-
-def _missing(values: Array) -> BoolArray:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind == "M":
-        return np.isnat(values)
-    if values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=np.bool_)
-    return np.array([value is None or _is_unequal(value) for value in values.tolist()], dtype=np.bool_)
-
-
-def _is_unequal(value: Any) -> bool:
-    """Whether a value is not equal to itself, as NaN; pandas' NA raises when it is compared."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return True
 
 
 def _bin_names(edges: Array, lowest: Any, highest: Any) -> list[str]:
@@ -184,21 +150,20 @@ def groups_by_label(fitted: FittedSearch, training: Rows, validation: Rows | Non
     rows = trained_rows(fitted, training.X, training.y)
     is_classes = fitted.task == "classification"
     levels: Any
-    codes: IntArray
     if is_classes:
         levels, codes = np.unique(rows.y, return_inverse=True)
         names = [str(level) for level in levels.tolist()]
     else:
         names, codes, levels = quantile_slices(np.asarray(rows.y, dtype=np.float64))
-    counts = np.bincount(codes, minlength=len(names))
-    weights = np.bincount(codes, rows.weights, minlength=len(names)) / counts
-    missing = np.full(len(names), np.nan)
-    errors: tuple[Array, Array, Array] = np.zeros(len(names), dtype=int), missing, missing
+    k = len(names)
+    counts = np.bincount(codes, minlength=k)
+    weights = np.bincount(codes, rows.weights, minlength=k) / counts
+    errors: Sequence[Array] = np.zeros(k, dtype=int), np.full(k, np.nan), np.full(k, np.nan)
     reason = "no rows were kept out of training to see errors on"
     try:
         held = given_rows(fitted, training, validation).validation
         if held is not None:
-            errors, reason = _errors(fitted, held, levels, len(names)), ""
+            errors, reason = _errors(fitted, held, levels, k), ""
     except MoewError as problem:  # such as a column the rule needs: the weights are worth showing alone
         reason = str(problem)
     parts = (part.tolist() for part in (counts, weights, *errors))
@@ -206,20 +171,19 @@ def groups_by_label(fitted: FittedSearch, training: Rows, validation: Rows | Non
     return LabelGroups(groups, is_classes, reason)
 
 
-def _errors(
-    fitted: FittedSearch, validation: LabelledRows, levels: Any, k: int
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """For each of k groups the number of validation rows, and both models' mean errors on them."""
+def _errors(fitted: FittedSearch, validation: LabelledRows, levels: Any, k: int) -> list[Array]:
+    """For each of k groups the number of validation rows (k,), and both models' mean errors on them (k,)."""
     labels, is_classes = validation.y, fitted.task == "classification"
     known = np.isin(labels, levels) if is_classes else np.ones(len(labels), dtype=bool)
     codes = np.searchsorted(levels, labels[known])
     seen = np.bincount(codes, minlength=k)
-
-    def errors_of(final: FinalModel) -> FloatArray:
-        decided = final.decide(validation.X, validation.columns)
-        wrong = (decided != labels) if is_classes else np.abs(decided - labels)
-        sums = np.bincount(codes, np.asarray(wrong, dtype=np.float64)[known], minlength=k)
-        return np.asarray(np.divide(sums, seen, out=np.full(k, np.nan), where=seen > 0))
-
-    unweighted = np.full(k, np.nan) if fitted.unweighted is None else errors_of(fitted.unweighted)
-    return seen, unweighted, errors_of(fitted.winner)
+    found: list[Array] = [seen]
+    for model in (fitted.unweighted, fitted.winner):
+        found.append(np.full(k, np.nan))
+        if model is not None:
+            decided = model.decide(validation.X, validation.columns)
+            wrong = np.asarray(
+                decided != labels if is_classes else np.abs(decided - labels), dtype=np.float64
+            )
+            np.divide(np.bincount(codes, wrong[known], minlength=k), seen, out=found[-1], where=seen > 0)
+    return found

@@ -26,7 +26,7 @@ from moew.inspection import (
     values_again,
 )
 from moew.inspection import landscape as make_landscape
-from moew.search import FittedSearch, MetricSearch, SearchResult, fitted_search
+from moew.search import FittedSearch, MetricSearch, SearchResult, fitted_search, undominated
 from moew.types import Features, Labels
 
 BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
@@ -67,6 +67,18 @@ def metric_label(result: SearchResult, rows: str = "validation") -> str:
     return f"{result.metric}, {rows} ({'higher' if result.greater_is_better else 'lower'} is better)"
 
 
+def star(ax: Any, x: float, y: float, label: str = "winner", colour: str = ORANGE, size: float = 110) -> None:
+    """The model that counts, above all others."""
+    ax.scatter(
+        x, y, s=size, marker="*", color=colour, edgecolor="white", linewidth=0.7, zorder=3, label=label
+    )
+
+
+def legend_below(ax: Any) -> None:
+    """A legend under the horizontal axis, for pictures that have no room of their own for it."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)
+
+
 def history(search: MetricSearch | FittedSearch, *, ax: Any = None) -> Any:
     """Every candidate's validation score, the best so far, the unweighted model's and the honest score.
 
@@ -85,7 +97,7 @@ def history(search: MetricSearch | FittedSearch, *, ax: Any = None) -> Any:
         low = ax.get_ylim()[0]
         ax.plot(seen.failed, np.full(len(seen.failed), low), "x", color=GREY, clip_on=False, label="failed")
     best = result.best_trial
-    ax.scatter(best.number, best.value, s=110, marker="*", color=ORANGE, zorder=3, label="winner")
+    star(ax, best.number, best.value)
     ax.set(xlabel="candidate", ylabel=metric_label(result))
     legend_above(ax)
     return ax
@@ -104,10 +116,8 @@ def landscape(
     fitted = fitted_search(search)
     seen = make_landscape(fitted, dims)
     ax = axes_or_new(ax, (5.6, 4.6))
-    if len(seen.dims) == 1:
-        _curve(fitted.result, seen, ax)
-    else:
-        _surface(fitted.result, seen, ax)
+    draw = _curve if len(seen.dims) == 1 else _surface
+    draw(fitted.result, seen, ax)
     title = "GP mean and candidates"
     ax.set_title(title if seen.n_dims <= 2 else f"{title}; other dimensions as in the winner")
     return ax
@@ -145,7 +155,7 @@ def validation_against_test(
     ax.scatter(*pairs.T, s=20, color=GREY, linewidth=0, label="candidates")
     if 0 in on_test:
         ax.scatter(*pairs[chosen.index(0)], s=60, marker="s", color=ORANGE, label="α = 0")
-    ax.scatter(*pairs[chosen.index(winner)], s=110, marker="*", color=BLUE, label="winner")
+    star(ax, *pairs[chosen.index(winner)], colour=BLUE)
     varied = bool((np.ptp(pairs, axis=0) > 0).all())
     if varied:
         ax.set_title(f"correlation {np.corrcoef(pairs.T)[0, 1]:.2f} over {len(pairs)} candidates")
@@ -160,8 +170,7 @@ def _curve(result: SearchResult, seen: Landscape, ax: Any) -> None:
     ax.fill_between(seen.sides, seen.mean - band, seen.mean + band, color=BLUE, alpha=0.15, linewidth=0)
     ax.plot(seen.sides, seen.mean, color=BLUE, label="GP mean")
     ax.scatter(seen.alphas[:, 0], seen.values, s=14, color=GREY, label="candidates")
-    best = seen.alphas[seen.winner, 0], seen.values[seen.winner]
-    ax.scatter(*best, s=110, marker="*", color=ORANGE, zorder=3, label="winner")
+    star(ax, seen.alphas[seen.winner, 0], seen.values[seen.winner])
     ax.set(xlabel=seen.names[0], ylabel=metric_label(result))
     legend_above(ax, ncols=3)
 
@@ -176,11 +185,10 @@ def _surface(result: SearchResult, seen: Landscape, ax: Any) -> None:
     ax.scatter(
         *seen.alphas.T, c=seen.values, s=22, edgecolor="white", linewidth=0.7, label="candidates", **colours
     )
-    best = seen.alphas[seen.winner]
-    ax.scatter(*best, s=190, marker="*", color=ORANGE, edgecolor="white", zorder=3, label="winner")
+    star(ax, *seen.alphas[seen.winner], size=190)
     ax.set(aspect="equal", xlabel=seen.names[0], ylabel=seen.names[1])
     ax.figure.colorbar(mesh, ax=ax, label=metric_label(result), shrink=0.85)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False)
+    legend_below(ax)
 
 
 def pareto(
@@ -191,8 +199,6 @@ def pareto(
     `x` and `y` are names of metrics; by default the second and the first. Of more than two metrics, the line
     joins models that are on the front of these two.
     """
-    from moew.search import undominated
-
     found = pareto_front(fitted_search(search))
     names = [found.metrics[1] if x is None else x, found.metrics[0] if y is None else y]
     for name in names:
@@ -208,15 +214,14 @@ def pareto(
     ax = axes_or_new(ax)
     ax.scatter(*values.T, s=16, color=GREY, linewidth=0, label="tried models")
     ax.plot(*front.T, color=BLUE, marker="o", markersize=4, label="front")
-    chosen = [found.selected.values[k] for k in columns]
-    ax.scatter(*chosen, s=150, marker="*", color=ORANGE, edgecolor="white", zorder=3, label="selected")
+    star(ax, *(found.selected.values[k] for k in columns), "selected", size=150)
     for text, name, bound in zip(found.constraints, found.bounded, found.bounds, strict=True):
         if name in names:
             line = ax.axvline if name == names[0] else ax.axhline
             line(bound, color=GREEN, linestyle="--", label=text)
     better = [f"({'higher' if found.greater_is_better[k] else 'lower'} is better)" for k in columns]
     ax.set(xlabel=f"{names[0]} {better[0]}", ylabel=f"{names[1]} {better[1]}")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)
+    legend_below(ax)
     return ax
 
 
@@ -272,9 +277,9 @@ def metric_over_threshold(
     ax.plot(seen.thresholds, seen.values, color=BLUE, label=fitted.result.metric)
     if np.isfinite(seen.chosen):
         ax.axvline(seen.chosen, color=GREY, linestyle="--", linewidth=1)
-        ax.scatter(seen.chosen, seen.value, s=150, marker="*", color=ORANGE, zorder=3, label="selected")
+        star(ax, seen.chosen, seen.value, "selected", size=150)
     ax.set(xlabel=f"threshold of the {seen.of}", ylabel=metric_label(fitted.result, seen.rows))
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)
+    legend_below(ax)
     return ax
 
 
@@ -315,7 +320,7 @@ def weights_by_column(
     rows = trained_rows(fitted_search(search), X, y)
     if np.ndim(column) == 0:
         named = dict(table_columns(rows.X))
-        name = str(column) if hasattr(rows.X, "columns") else f"column {column}"
+        name = str(column)
         if name not in named and isinstance(column, int | np.integer) and 0 <= column < len(named):
             name = list(named)[column]
         if name not in named:
@@ -323,13 +328,12 @@ def weights_by_column(
                 f"X has no column {column!r}; it has {', '.join(list(named)[:20])}.", argument="column"
             )
         values = named[name]
+    elif len(column) != len(y):
+        raise InvalidInputError(
+            f"the column has {len(column)} values, and there are {len(y)} rows.", argument="column"
+        )
     else:
-        name, values = "value", np.asarray(column)
-        if len(values) != len(y):
-            raise InvalidInputError(
-                f"the column has {len(values)} values, and there are {len(y)} rows.", argument="column"
-            )
-        values = values[rows.numbers]
+        name, values = "value", np.asarray(column)[rows.numbers]
     cut = slices_of(name, values, rows.weights)
     if cut is None:
         raise InvalidInputError(
@@ -371,16 +375,13 @@ def weight_contours(
     low, high = features.min(axis=0), features.max(axis=0)
     sides = [np.linspace(a, b, points) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    frame = grid
-    names = [f"x{j + 1}" for j in range(2)]
+    names, frame = ("x1", "x2"), grid
     if hasattr(rows.X, "columns"):
-        names = [str(name) for name in rows.X.columns]
-        frame = type(rows.X)(dict(zip(rows.X.columns, grid.T, strict=True)))
-    weigh = fitted.weight_function
-    weights = weigh(frame, np.full(len(grid), label, dtype=rows.y.dtype))
+        names, frame = rows.X.columns, type(rows.X)(dict(zip(rows.X.columns, grid.T, strict=True)))
+    weights = fitted.weight_function(frame, np.full(len(grid), label, dtype=rows.y.dtype))
     ax = axes_or_new(ax, (5.4, 4.6))
     ax.scatter(*features[chosen].T, s=6, color=GREY, alpha=0.2, linewidth=0)
-    ax.set(xlabel=names[0], ylabel=names[1], title=f"weight of rows of class {label}")
+    ax.set(xlabel=str(names[0]), ylabel=str(names[1]), title=f"weight of rows of class {label}")
     lowest, highest = float(weights.min()), float(weights.max())
     if highest < 1.001 * lowest:
         ax.set_title(f"all rows of class {label} have the weight {number(highest, 3)}")
