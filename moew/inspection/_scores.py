@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -180,16 +180,11 @@ def _changes(
         y, before, after = (np.asarray(part) for part in parts)
         changed = before != after
         right, wrong = changed & (after == y), changed & (before == y)
-    n_changed, n_right, n_wrong = (int(rows.sum()) for rows in (changed, right, wrong))
-    changes = ChangedDecisions(seen_on, len(y), n_changed, n_right, n_wrong)
+    totals = len(y), int(changed.sum()), int(right.sum()), int(wrong.sum())
     if fitted.task == "regression":
-        return changes
+        return ChangedDecisions(seen_on, *totals)
     classes: Array = np.unique(np.concatenate([np.asarray(fitted.evaluator.classes), before, after]))
     k = len(classes)
     pairs = np.searchsorted(classes, before) * k + np.searchsorted(classes, after)
     counts = [np.bincount(pairs[rows], minlength=k * k).reshape(k, k) for rows in (slice(None), right, wrong)]
-    return replace(
-        changes,
-        classes=tuple(level(value) for value in classes.tolist()),
-        **dict(zip(("counts", "right", "wrong"), counts, strict=True)),
-    )
+    return ChangedDecisions(seen_on, *totals, tuple(map(level, classes.tolist())), *counts)

@@ -150,6 +150,7 @@ def groups_by_label(fitted: FittedSearch, training: Rows, validation: Rows | Non
     rows = trained_rows(fitted, training.X, training.y)
     is_classes = fitted.task == "classification"
     levels: Any
+    codes: IntArray
     if is_classes:
         levels, codes = np.unique(rows.y, return_inverse=True)
         names = [str(level) for level in levels.tolist()]

@@ -67,10 +67,10 @@ def metric_label(result: SearchResult, rows: str = "validation") -> str:
     return f"{result.metric}, {rows} ({'higher' if result.greater_is_better else 'lower'} is better)"
 
 
-def star(ax: Any, x: float, y: float, label: str = "winner", colour: str = ORANGE, size: float = 110) -> None:
-    """The model that counts, above all others."""
+def star(ax: Any, place: Any, label: str = "winner", colour: str = ORANGE, size: float = 110) -> None:
+    """The model that counts, at its place (2,), above all others."""
     ax.scatter(
-        x, y, s=size, marker="*", color=colour, edgecolor="white", linewidth=0.7, zorder=3, label=label
+        *place, s=size, marker="*", color=colour, edgecolor="white", linewidth=0.7, zorder=3, label=label
     )
 
 
@@ -97,7 +97,7 @@ def history(search: MetricSearch | FittedSearch, *, ax: Any = None) -> Any:
         low = ax.get_ylim()[0]
         ax.plot(seen.failed, np.full(len(seen.failed), low), "x", color=GREY, clip_on=False, label="failed")
     best = result.best_trial
-    star(ax, best.number, best.value)
+    star(ax, (best.number, best.value))
     ax.set(xlabel="candidate", ylabel=metric_label(result))
     legend_above(ax)
     return ax
@@ -155,7 +155,7 @@ def validation_against_test(
     ax.scatter(*pairs.T, s=20, color=GREY, linewidth=0, label="candidates")
     if 0 in on_test:
         ax.scatter(*pairs[chosen.index(0)], s=60, marker="s", color=ORANGE, label="α = 0")
-    star(ax, *pairs[chosen.index(winner)], colour=BLUE)
+    star(ax, pairs[chosen.index(winner)], colour=BLUE)
     varied = bool((np.ptp(pairs, axis=0) > 0).all())
     if varied:
         ax.set_title(f"correlation {np.corrcoef(pairs.T)[0, 1]:.2f} over {len(pairs)} candidates")
@@ -170,7 +170,7 @@ def _curve(result: SearchResult, seen: Landscape, ax: Any) -> None:
     ax.fill_between(seen.sides, seen.mean - band, seen.mean + band, color=BLUE, alpha=0.15, linewidth=0)
     ax.plot(seen.sides, seen.mean, color=BLUE, label="GP mean")
     ax.scatter(seen.alphas[:, 0], seen.values, s=14, color=GREY, label="candidates")
-    star(ax, seen.alphas[seen.winner, 0], seen.values[seen.winner])
+    star(ax, (seen.alphas[seen.winner, 0], seen.values[seen.winner]))
     ax.set(xlabel=seen.names[0], ylabel=metric_label(result))
     legend_above(ax, ncols=3)
 
@@ -185,7 +185,7 @@ def _surface(result: SearchResult, seen: Landscape, ax: Any) -> None:
     ax.scatter(
         *seen.alphas.T, c=seen.values, s=22, edgecolor="white", linewidth=0.7, label="candidates", **colours
     )
-    star(ax, *seen.alphas[seen.winner], size=190)
+    star(ax, seen.alphas[seen.winner], size=190)
     ax.set(aspect="equal", xlabel=seen.names[0], ylabel=seen.names[1])
     ax.figure.colorbar(mesh, ax=ax, label=metric_label(result), shrink=0.85)
     legend_below(ax)
@@ -214,7 +214,7 @@ def pareto(
     ax = axes_or_new(ax)
     ax.scatter(*values.T, s=16, color=GREY, linewidth=0, label="tried models")
     ax.plot(*front.T, color=BLUE, marker="o", markersize=4, label="front")
-    star(ax, *(found.selected.values[k] for k in columns), "selected", size=150)
+    star(ax, [found.selected.values[k] for k in columns], "selected", size=150)
     for text, name, bound in zip(found.constraints, found.bounded, found.bounds, strict=True):
         if name in names:
             line = ax.axvline if name == names[0] else ax.axhline
@@ -277,7 +277,7 @@ def metric_over_threshold(
     ax.plot(seen.thresholds, seen.values, color=BLUE, label=fitted.result.metric)
     if np.isfinite(seen.chosen):
         ax.axvline(seen.chosen, color=GREY, linestyle="--", linewidth=1)
-        star(ax, seen.chosen, seen.value, "selected", size=150)
+        star(ax, (seen.chosen, seen.value), "selected", size=150)
     ax.set(xlabel=f"threshold of the {seen.of}", ylabel=metric_label(fitted.result, seen.rows))
     legend_below(ax)
     return ax

@@ -32,7 +32,7 @@ def headline(report: Report) -> str:
     """The answer, with the selected strategy."""
     strategy, kind, bound = report.selected.name, report.verdict.kind, report.bound
     if bound is not None and bound.kept:
-        keep = "keep" if _be(strategy) == "are" else "keeps"
+        keep = _verb(strategy, "keeps", "keep")
         return f"{_start(strategy)} {keep} {bound.text} with its margin; the unweighted model does not."
     if bound is not None:
         return f"Nothing that was tried keeps {bound.text} with its margin."
@@ -41,8 +41,8 @@ def headline(report: Report) -> str:
     return {
         "better": f"Yes: {called(strategy)}.",
         "maybe": f"Perhaps: {called(strategy)}, but that is not certain.",
-        "no": f"No: {called(strategy)} {_be(strategy)} not better.",
-        "worse": f"No: {called(strategy)} {_be(strategy)} worse.",
+        "no": f"No: {called(strategy)} {_verb(strategy)} not better.",
+        "worse": f"No: {called(strategy)} {_verb(strategy)} worse.",
         "none": "No: keep the unweighted model.",
         "unknown": "This cannot be told.",
     }[kind]
@@ -108,36 +108,33 @@ def remarks(report: Report) -> list[str]:
     repeats = report.repeats
     if repeats is None or repeats.kind not in ("better", "maybe"):
         return []
-    said, as_good = [], []
-    for other in repeats.others:
-        name = called(method_name(other.method))
-        if other.ahead is None or other.margin is None:
-            continue
-        if other.ahead > other.margin:
-            said.append(
-                f"{capital(name)} alone, with as many models, did better in the repeats than what moew "
-                f"selects, by {with_margin(other.ahead, other.margin)}."
-            )
-        elif abs(other.ahead) <= other.margin:
-            as_good.append(other.method)
+    known = [(one.method, one.ahead, one.margin) for one in repeats.others]
+    sure = [(name, ahead, half) for name, ahead, half in known if ahead is not None and half is not None]
+    said = [
+        f"{_start(name)} alone, with as many models, did better in the repeats than what moew selects, by "
+        f"{with_margin(ahead, half)}."
+        for name, ahead, half in sure
+        if ahead > half
+    ]
+    as_good = [name for name, ahead, half in sure if abs(ahead) <= half]
     if RANDOM in as_good:
         said.append(
             "Random weights, the best of as many models, did as well in the repeats: what helps is to try "
             "many models, not to learn weights."
         )
-    simple = [called(method_name(name)) for name in as_good if name not in (RANDOM, report.selected.name)]
-    if simple:
+    if simple := [called(name) for name in as_good if name not in (RANDOM, report.selected.name)]:
         said.append(f"Simpler, and as good in the repeats as far as can be told: {'; '.join(simple)}.")
     return said
 
 
 def why(report: Report) -> str:
     """Why this strategy is selected, and what the others reach."""
+    selected, bound = report.selected.name, report.bound
     if selected_strategy(report) is None:
         return ""
-    if report.bound is not None and report.bound.kept:
+    if bound is not None and bound.kept:
         return "Strategies that do not keep the bound were left out, whatever they reach by the metric."
-    if report.bound is not None:
+    if bound is not None:
         return "It comes closest to the bound, whatever others reach by the metric."
     if not report.selected.selects:
         other = _best_simple(report)
@@ -145,25 +142,21 @@ def why(report: Report) -> str:
         alone = "The search was asked for example weights alone: they are selected"
         return f"{alone} whatever simpler strategies reach{rest}."
     others = [one for one in report.strategies if not one.selected]
+    rival = _best_of([one for one in others if one.name != CONSTANT])
+    said = []
+    if rival is not None and (rival.difference or 0) > 0:
+        said.append(f"{_start(rival.name)} {_ahead(rival)}, too little to give up what is simpler.")
+    elif rival is not None:
+        within = rival.margin is not None and rival.margin >= -(rival.difference or 0)
+        said.append(
+            f"{_start(selected)} {_verb(selected, 'has', 'have')} the best honest score; the next best, "
+            f"{called(rival.name)}, {_ahead(rival)}{', which is within chance' * within}."
+        )
     constant = next((one for one in others if one.name == CONSTANT), None)
-    rival = _best_of([one for one in others if one is not constant])
-    said = [] if rival is None else [_against(rival, report.selected.name)]
     if constant is not None and (constant.difference or 0) > 0:
         only = "is selected only where it is ahead of the unweighted model beyond chance"
         said.append(f"A constant {_ahead(constant)}; it {only}.")
     return " ".join(said)
-
-
-def _against(rival: Strategy, strategy: str) -> str:
-    """How the selected model stands to the best of the other strategies."""
-    difference, margin = rival.difference or 0, rival.margin
-    if difference > 0:
-        return f"{_start(rival.name)} {_ahead(rival)}, too little to give up what is simpler."
-    have = "has" if _be(strategy) == "is" else "have"
-    sure = margin is None or margin < -difference
-    chance = "" if sure else ", which is within chance"
-    first = f"{_start(strategy)} {have} the best honest score"
-    return f"{first}; the next best, {called(rival.name)}, {_ahead(rival)}{chance}."
 
 
 def from_what(report: Report) -> str:
@@ -189,10 +182,10 @@ def from_what(report: Report) -> str:
 
 def next_step(report: Report) -> str:
     """What to do: by the verdict, by what else is in the table of strategies, and by the larger error."""
-    kind, strategy, repeats = report.verdict.kind, report.selected.name, report.repeats
-    if report.bound is not None and report.bound.kept:
+    kind, strategy, bound = report.verdict.kind, report.selected.name, report.bound
+    if bound is not None and bound.kept:
         return "Use it if the bound counts, and see below what it costs by the metric."
-    if report.bound is not None:
+    if bound is not None:
         return (
             "The selected model comes closest. Loosen the bound, try more candidates or another model, or "
             "give more rows to evaluate on: few rows have wide margins."
@@ -203,27 +196,27 @@ def next_step(report: Report) -> str:
         return "Ask for an honest score, or evaluate both models on test rows."
     if kind in ("no", "worse", "none"):
         return _how_to_keep_it(report)
+    more_rows, larger = _larger_error(report)
+    if kind == "maybe" and strategy != CONSTANT:
+        return f"Before you switch, {more_rows}."
     if strategy == CONSTANT:
         use = (
             "Look at the metric before you use this, and at its direction: it is best where every row gets "
             "the same answer, so it may not be the number you mean."
         )
-    elif kind == "maybe":
-        return f"Before you switch, {_to_be_surer(report)}."
     elif strategy == TUNED:
         how = "its predictions are adjusted" if report.task == "regression" else "with other thresholds"
         use = f"Use it: the model is the same, only {how}. Look at who gains and who pays."
-    elif not report.weights.learned:
-        use = "Use it, after a look at who gains and who pays."
     else:
-        use = "Use it, after a look at which rows lose weight."
-    if repeats is not None and repeats.kind != "better":
-        use += f" Another search may gain less: {_larger_error(report)}."
+        look = "which rows lose weight" if report.weights.learned else "who gains and who pays"
+        use = f"Use it, after a look at {look}."
+    if report.repeats is not None and report.repeats.kind != "better":
+        use += f" Another search may gain less: {larger}."
     rival = _rival(report)
     if rival is None or kind == "maybe":
         return use
     if rival.simple and not report.selected.selects:
-        return f"{use} {_start(rival.name)} {_be(rival.name)} simpler, and {_ahead(rival)}."
+        return f"{use} {_start(rival.name)} {_verb(rival.name)} simpler, and {_ahead(rival)}."
     return f"{use} {_start(rival.name)} may be better still ({_margin(rival)}): {_MORE_ROWS}."
 
 
@@ -233,45 +226,36 @@ _MORE_ROWS = "more validation rows would tell"
 def _how_to_keep_it(report: Report) -> str:
     """What to do where nothing is better than the unweighted model."""
     kind, rival, simple = report.verdict.kind, _rival(report), _best_simple(report)
-    other_seeds = ""
-    if report.repeats is not None and report.repeats.kind == "better":
-        other_seeds = (
-            " But other seeds do gain on average: fit again with another seed, or with more candidates or "
-            "validation rows."
-        )
     if kind == "none" and rival is not None:
         name = _start(rival.name)
         return f"Keep the unweighted model for now. {name} may be better ({_margin(rival)}): {_MORE_ROWS}."
-    if kind == "none":
-        return (
-            "Keep the unweighted model. More candidates, or more rows to evaluate them on, might find "
-            f"more; a model that is flexible enough may have nothing to gain.{other_seeds}"
-        )
-    if not report.selected.selects and simple is not None and (simple.difference or 0) > 0:
+    if kind != "none" and not report.selected.selects and simple and (simple.difference or 0) > 0:
         return f"Let simpler strategies win, too: {called(simple.name)} {_ahead(simple)}."
-    simpler = "; it is simpler, and no worse as far as can be seen" if kind == "no" else ""
-    return f"Keep the unweighted model{simpler}.{other_seeds}"
+    advice = {
+        "none": "Keep the unweighted model. More candidates, or more rows to evaluate them on, might find "
+        "more; a model that is flexible enough may have nothing to gain.",
+        "no": "Keep the unweighted model; it is simpler, and no worse as far as can be seen.",
+    }.get(kind, "Keep the unweighted model.")
+    if report.repeats is not None and report.repeats.kind == "better":
+        advice += (
+            " But other seeds do gain on average: fit again with another seed, or with more candidates or "
+            "validation rows."
+        )
+    return advice
 
 
-def _to_be_surer(report: Report) -> str:
-    """What makes the larger of the errors smaller."""
+def _larger_error(report: Report) -> tuple[str, str]:
+    """What makes the larger of the two kinds of chance in a comparison smaller, and which one that is."""
     repeats = report.repeats
     if repeats is None or repeats.of_seeds is None or repeats.of_rows is None:
-        return "get more test rows" if report.verdict.evidence == "test" else "get validation or test rows"
-    seeds_count = repeats.of_seeds > repeats.of_rows
-    more = "give the search more validation rows or candidates" if seeds_count else "get more test rows"
-    return f"{more}: {_larger_error(report)}"
-
-
-def _larger_error(report: Report) -> str:
-    """Which of the two kinds of chance in a comparison is the larger one."""
-    repeats = report.repeats
-    if repeats is None or repeats.of_seeds is None or repeats.of_rows is None:
-        return "how much other seeds or test rows would change the gain is not known"
+        rows = "test rows" if report.verdict.evidence == "test" else "validation or test rows"
+        return f"get more {rows}", "how much other seeds or test rows would change the gain is not known"
     seeds, rows = number(repeats.of_seeds, 2), number(repeats.of_rows, 2)
     if repeats.of_seeds > repeats.of_rows:
-        return f"the gain differs more from seed to seed (± {seeds}) than by the test rows (± {rows})"
-    return f"the gain depends more on the test rows (± {rows}) than on the seed (± {seeds})"
+        larger = f"the gain differs more from seed to seed (± {seeds}) than by the test rows (± {rows})"
+        return f"give the search more validation rows or candidates: {larger}", larger
+    larger = f"the gain depends more on the test rows (± {rows}) than on the seed (± {seeds})"
+    return f"get more test rows: {larger}", larger
 
 
 def before_and_after(report: Report) -> tuple[str, str]:
@@ -327,9 +311,9 @@ def _start(strategy: str) -> str:
     return capital(called(strategy))
 
 
-def _be(strategy: str) -> str:
+def _verb(strategy: str, one: str = "is", several: str = "are") -> str:
     """The verb that goes with a strategy."""
-    return "is" if is_singular(strategy) else "are"
+    return one if is_singular(strategy) else several
 
 
 def _best_of(strategies: Sequence[Strategy]) -> Strategy | None:
@@ -357,11 +341,11 @@ def _reaches(strategy: Strategy) -> str:
 
 def _ahead(strategy: Strategy) -> str:
     """Where a strategy stands against the selected model: ahead, behind, by how much."""
-    verb, difference = _be(strategy.name), strategy.difference or 0
+    difference = strategy.difference or 0
     if difference == 0:
-        return "scores the same" if verb == "is" else "score the same"
+        return f"{_verb(strategy.name, 'scores', 'score')} the same"
     where = "ahead" if difference > 0 else "behind"
-    return f"{verb} {where} by {with_margin(abs(difference), strategy.margin)}"
+    return f"{_verb(strategy.name)} {where} by {with_margin(abs(difference), strategy.margin)}"
 
 
 def _margin(strategy: Strategy) -> str:
