@@ -4,6 +4,7 @@ Their arguments are further settings: `strategies="example weights"` for one tha
 `simple` gives one that leaves all rows their weight.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from moew import MetricSearch
 from moew.decision import MostAccurate
 from moew.metrics import worst_class_error
-from moew.search import Comparison, Row
+from moew.search import Comparison, FittedSearch, Row, trainings_of
+from moew.training import EstimatorTrainer, resolve_trainer
 
 SETTINGS = {"n_candidates": 12, "batch_size": 4, "random_state": 0}
 SIMPLE = {  # with these settings every row counts the same in the selected model
@@ -97,3 +99,15 @@ def comparison_of(gain: float, noise: float = 0.01, greater_is_better: bool = Tr
     rows = [row(method, 0.5) for method in ("unweighted", "random weights", "importance weights")]
     rows.append(row("moew", 0.5 + sign * gain))
     return Comparison("a metric", greater_is_better, tuple(rows), 6, 480, noise)
+
+
+def trained_again(fitted: FittedSearch, number: int, X: Any, y: Any) -> Any:
+    """The model of a candidate, trained again on the rows that were trained on."""
+    settings = fitted.settings
+    trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
+    if fitted.fit_params and isinstance(trainer, EstimatorTrainer):
+        trainer = replace(trainer, fit_params=fitted.fit_params)
+    trials = [trial for trial in fitted.result.trials if trial.number == number]
+    ((_, model),) = trainer.train(X, np.asarray(y), trainings_of(fitted.weighting, trials))
+    assert not isinstance(model, Exception), model
+    return model

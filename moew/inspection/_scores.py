@@ -14,7 +14,7 @@ from moew._util.numbers import level
 from moew._util.seeds import generator
 from moew.data import LabelledRows, Rows
 from moew.exceptions import MoewError, UndefinedMetricError
-from moew.inspection._trained import given_rows
+from moew.inspection._trained import held_rows
 from moew.search import (
     EvaluationDecisions,
     Evaluator,
@@ -155,7 +155,7 @@ def changed_decisions(
             return _changes("test", _both(fitted, rows), fitted)
         if fitted.evaluation_decisions is not None:
             return _changes("evaluation", fitted.evaluation_decisions, fitted)
-        held = given_rows(fitted, training, validation).validation
+        held = held_rows(fitted, training, validation)
         return None if held is None else _changes("validation", _both(fitted, held), fitted)
     except MoewError:  # such as a column that the rule needs and that was not passed
         return None

@@ -1,19 +1,18 @@
-"""The rows that a search was trained on, and its candidates, trained again with the same result."""
+"""The rows that a search was trained on, and those that it held out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from moew.data import LabelledRows, Rows, given_validation, labelled_rows, two_dimensional
-from moew.exceptions import Argument, InvalidInputError, SearchFailedError
-from moew.search import FinalModel, FittedSearch, trainings_of
-from moew.training import EstimatorTrainer, resolve_trainer
+from moew.data import LabelledRows, Rows, labelled_rows, two_dimensional
+from moew.exceptions import InvalidInputError
+from moew.search import FittedSearch
 from moew.types import Array, Features, FloatArray, IntArray, Labels
 
 
@@ -79,66 +78,16 @@ def table_columns(
         yield f"column {j}", values[:, [j]].toarray().ravel() if is_sparse else values[:, j]
 
 
-@dataclass(frozen=True)
-class GivenRows:
-    """Training and validation rows as the search saw them, but for rows set aside for the honest score."""
+def held_rows(fitted: FittedSearch, training: Rows, validation: Rows | None = None) -> LabelledRows | None:
+    """The validation rows of a search, or the training rows that it held out; None where it trained on all.
 
-    training: LabelledRows
-    validation: LabelledRows | None  # None where every row was trained on, as in cross-validation
-
-
-def given_rows(fitted: FittedSearch, training: Rows, validation: Rows | None = None) -> GivenRows:
-    """From the rows that the search was fitted with: those trained on, and those scored on.
-
-    Without validation rows they are the training rows that were held out, if any.
+    Rows set aside for the honest score are among those held out.
     """
     X, labels = training.X, np.asarray(training.y)
     rows, names, task = trained_rows(fitted, X, labels), fitted.evaluator.column_names, fitted.task
-    whole = labelled_rows(Rows(X, labels, None, training.columns), task, "training", names)
     if validation is not None and validation.X is not None:
         given = Rows(validation.X, np.asarray(validation.y), None, validation.columns)
-        return GivenRows(whole, labelled_rows(given, task, "validation", names))
+        return labelled_rows(given, task, "validation", names)
     held = np.setdiff1d(np.arange(len(labels)), rows.numbers)
-    return GivenRows(whole.take(rows.numbers), whole.take(held)) if len(held) else GivenRows(whole, None)
-
-
-def train_again(
-    fitted: FittedSearch, numbers: Sequence[int], X: Features, y: Labels
-) -> Iterator[tuple[int, Any]]:
-    """Yield (number, model) of candidates, trained again on the rows X and y that were trained on."""
-    by_number = {trial.number: trial for trial in fitted.result.trials}
-    trials = [by_number[number] for number in numbers]
-    settings = fitted.settings
-    trainer = resolve_trainer(settings.estimator, settings.sample_weight_name, settings.n_jobs)
-    if fitted.fit_params and isinstance(trainer, EstimatorTrainer):
-        trainer = replace(trainer, fit_params=fitted.fit_params)
-    for k, model in trainer.train(X, np.asarray(y), trainings_of(fitted.weighting, trials)):
-        if isinstance(model, Exception):
-            raise SearchFailedError(f"candidate {numbers[k]} could not be trained again: {model}") from model
-        yield numbers[k], model
-
-
-def values_again(
-    fitted: FittedSearch, numbers: Sequence[int], rows: GivenRows, test: Rows
-) -> dict[int, float]:
-    """The metric of candidates on test rows, by number; decision rules are fitted again, as in the search."""
-    evaluator = fitted.evaluator
-    given = Rows(test.X, np.asarray(test.y), None, test.columns)
-    new = labelled_rows(given, fitted.task, "test", evaluator.column_names)
-    data = None
-    if evaluator.rule is not None or evaluator.always_tuned:
-        if rows.validation is None:
-            raise InvalidInputError(
-                "the decision rule is fitted again on validation rows: pass ",
-                Argument("validation"),
-                ".",
-                argument="validation",
-            )
-        data = given_validation(fitted.task, rows.training, rows.validation)
-    values = {}
-    for number, model in train_again(fitted, numbers, rows.training.X, rows.training.y):
-        final = FinalModel(model, None, evaluator.classes, evaluator.pos_label)
-        if data is not None:
-            final = evaluator.final_model(model, evaluator.predictions([model], data), data)
-        values[number] = evaluator.value_on(final, new)
-    return values
+    whole = Rows(X, labels, None, training.columns)
+    return labelled_rows(whole, task, "training", names).take(held) if len(held) else None

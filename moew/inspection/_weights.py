@@ -12,7 +12,7 @@ import numpy as np
 from moew._util.numbers import level
 from moew.data import LabelledRows, Rows, are_numbers, is_missing
 from moew.exceptions import MoewError
-from moew.inspection._trained import given_rows, trained_rows
+from moew.inspection._trained import held_rows, trained_rows
 from moew.search import FittedSearch
 from moew.types import Array, FloatArray, IntArray
 
@@ -162,7 +162,7 @@ def groups_by_label(fitted: FittedSearch, training: Rows, validation: Rows | Non
     errors: Sequence[Array] = np.zeros(k, dtype=int), np.full(k, np.nan), np.full(k, np.nan)
     reason = "no rows were kept out of training to see errors on"
     try:
-        held = given_rows(fitted, training, validation).validation
+        held = held_rows(fitted, training, validation)
         if held is not None:
             errors, reason = _errors(fitted, held, levels, k), ""
     except MoewError as problem:  # such as a column the rule needs: the weights are worth showing alone

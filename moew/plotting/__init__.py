@@ -9,7 +9,6 @@ from moew.plotting._plots import landscape as landscape
 from moew.plotting._plots import metric_over_threshold as metric_over_threshold
 from moew.plotting._plots import pareto as pareto
 from moew.plotting._plots import reliability_curve as reliability_curve
-from moew.plotting._plots import validation_against_test as validation_against_test
 from moew.plotting._plots import weight_contours as weight_contours
 from moew.plotting._plots import weights_by_class as weights_by_class
 from moew.plotting._plots import weights_by_column as weights_by_column

@@ -14,7 +14,6 @@ from moew.data import Rows
 from moew.exceptions import InvalidInputError
 from moew.inspection import (
     Landscape,
-    given_rows,
     groups_by_label,
     pareto_front,
     reliability,
@@ -23,7 +22,6 @@ from moew.inspection import (
     threshold_curve,
     trace,
     trained_rows,
-    values_again,
 )
 from moew.inspection import landscape as make_landscape
 from moew.search import FittedSearch, MetricSearch, SearchResult, fitted_search, undominated
@@ -120,48 +118,6 @@ def landscape(
     draw(fitted.result, seen, ax)
     title = "GP mean and candidates"
     ax.set_title(title if seen.n_dims <= 2 else f"{title}; other dimensions as in the winner")
-    return ax
-
-
-def validation_against_test(
-    search: MetricSearch | FittedSearch,
-    training: Rows,
-    test: Rows,
-    validation: Rows | None = None,
-    *,
-    n_candidates: int = 20,
-    ax: Any = None,
-) -> Any:
-    """How far the validation score tells the test score, with the correlation in the title.
-
-    A search keeps only the winner's model, so about `n_candidates` are trained again on the rows
-    that it was fitted with: the winner, the model of α = 0, and others spread evenly over the ranks of the
-    validation scores. A decision rule is fitted again, too, and may need the validation rows and columns.
-    """
-    fitted = fitted_search(search)
-    seen, result = trace(fitted), fitted.result
-    if n_candidates < 3:
-        raise InvalidInputError(
-            f"n_candidates must be at least 3, got {n_candidates}.", argument="n_candidates"
-        )
-    by_score = seen.numbers[np.argsort(seen.values, kind="stable")]
-    places = np.linspace(0, len(by_score) - 1, min(n_candidates - 1, len(by_score))).round().astype(int)
-    winner = result.best_number
-    chosen = sorted({winner, 0} & set(seen.numbers.tolist()) | set(by_score[places].tolist()))
-    on_test = values_again(fitted, chosen, given_rows(fitted, training, validation), test)
-    on_validation = dict(zip(seen.numbers.tolist(), seen.values.tolist(), strict=True))
-    pairs = np.array([(on_validation[number], on_test[number]) for number in chosen])
-    ax = axes_or_new(ax, (4.8, 4.6))
-    ax.scatter(*pairs.T, s=20, color=GREY, linewidth=0, label="candidates")
-    if 0 in on_test:
-        ax.scatter(*pairs[chosen.index(0)], s=60, marker="s", color=ORANGE, label="α = 0")
-    star(ax, pairs[chosen.index(winner)], colour=BLUE)
-    varied = bool((np.ptp(pairs, axis=0) > 0).all())
-    if varied:
-        ax.set_title(f"correlation {np.corrcoef(pairs.T)[0, 1]:.2f} over {len(pairs)} candidates")
-    ax.axline((pairs[:, 0].mean(),) * 2, slope=1, color=GREY, linewidth=0.8, linestyle=":")
-    ax.set(xlabel=metric_label(result), ylabel=f"{result.metric}, test")
-    legend_above(ax, ncols=3)
     return ax
 
 

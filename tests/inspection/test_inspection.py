@@ -16,15 +16,12 @@ from moew.decision import MostAccurate
 from moew.exceptions import InvalidInputError
 from moew.inspection import (
     effective_size,
-    given_rows,
     groups_by_label,
     landscape,
     slices_of,
     table_columns,
     trace,
-    train_again,
     trained_rows,
-    values_again,
 )
 from moew.metrics import accuracy
 
@@ -122,26 +119,8 @@ def both(rows):
 def test_candidates_are_trained_again_to_the_same_bits():
     search, rows = searches.binary(**searches.PAPER, base_weights="uniform")
     best = search.result_.best_number
-    ((_, model),) = train_again(search.fitted_, [best], rows.X, rows.y)
+    model = searches.trained_again(search.fitted_, best, rows.X, rows.y)
     assert np.array_equal(model.coef_, search.best_estimator_.coef_)
-    numbers = [0, best, 5]
-    known = given_rows(search.fitted_, *both(rows))
-    found = values_again(search.fitted_, numbers, known, Rows(rows.X_test, rows.y_test))
-    assert found[best] == search.metric_value(rows.X_test, rows.y_test)
-    on_validation = values_again(search.fitted_, numbers, known, Rows(rows.X_val, rows.y_val))
-    assert on_validation == {number: search.result_.trials[number].value for number in numbers}
-
-
-def test_tuned_decisions_are_tuned_again():
-    rows = shifted_classes(150)
-    settings = {"metric": "balanced_accuracy", "embedding": "label", "decision": "tuned"}
-    search = MetricSearch.from_settings(
-        LogisticRegression(), **settings, **searches.SETTINGS, **searches.PAPER
-    )
-    search.fit(rows.X, rows.y, validation=(rows.X_val, rows.y_val))
-    known = given_rows(search.fitted_, *both(rows))
-    found = values_again(search.fitted_, [0, 3], known, Rows(rows.X_val, rows.y_val))
-    assert found == pytest.approx({number: search.result_.trials[number].value for number in (0, 3)})
 
 
 @pytest.mark.parametrize("settings", [{}, searches.PAPER], ids=["default", "paper"])

@@ -169,26 +169,6 @@ def test_there_are_no_contours_where_the_label_alone_decides():
     assert ax.get_title().startswith("all rows of class 1 have the weight ")
 
 
-def test_validation_stands_against_test():
-    search, rows = searches.binary(**searches.PAPER, base_weights="uniform")
-    training, test = Rows(rows.X, rows.y), Rows(rows.X_test, rows.y_test)
-    ax = plotting.validation_against_test(
-        search, training, test, Rows(rows.X_val, rows.y_val), n_candidates=6
-    )
-    points, base_weights, winner = ax.collections
-    assert 5 <= len(points.get_offsets()) <= 7
-    assert winner.get_offsets()[0].tolist() == [
-        search.best_score_,
-        search.metric_value(rows.X_test, rows.y_test),
-    ]
-    assert base_weights.get_offsets()[0][0] == search.alpha_zero_score_
-    assert ax.get_title().startswith("correlation")
-    with pytest.raises(InvalidInputError, match="pass validation"):
-        plotting.validation_against_test(search, training, test)
-    with pytest.raises(InvalidInputError, match="at least 3"):
-        plotting.validation_against_test(search, training, test, n_candidates=2)
-
-
 def test_every_plot_can_be_saved(tmp_path):
     search, _ = searches.multiclass()
     for name in ("history", "landscape"):

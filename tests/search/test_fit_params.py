@@ -7,6 +7,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+import searches
 from joblib import parallel_config
 from lightgbm import LGBMClassifier, LGBMRegressor
 from problems import mixed_frame, shifted_classes, skewed_target
@@ -22,7 +23,6 @@ from xgboost import XGBClassifier
 
 from moew import MetricSearch, NetworkClassifier, TrainingOptions, compare
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
-from moew.inspection import train_again
 from moew.models import ModelEnsemble
 from moew.training import EvalSplit
 
@@ -203,7 +203,7 @@ def test_early_stopping_is_that_of_a_plain_fit():
     assert plain.best_iteration_ < 30
     assert np.array_equal(search.best_estimator_.predict(TARGETS.X_val), plain.predict(TARGETS.X_val))
     number = search.result_.best_number
-    ((_, again),) = train_again(search.fitted_, [number], TARGETS.X, TARGETS.y)
+    again = searches.trained_again(search.fitted_, number, TARGETS.X, TARGETS.y)
     assert np.array_equal(again.predict(TARGETS.X_val), plain.predict(TARGETS.X_val))
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+import searches
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -15,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moew import MetricSearch, compare
 from moew.exceptions import InvalidInputError
-from moew.inspection import landscape, train_again
+from moew.inspection import landscape
 from moew.models import ModelEnsemble
 from moew.models.networks import NetworkClassifier
 from moew.samplers import Ball, BallAndBox, Box
@@ -189,7 +190,7 @@ def test_an_average_is_trained_with_the_parameters_of_most_votes():
 def test_candidates_are_trained_again_with_their_parameters():
     search = fitted(strategies="example weights", final="best")
     X, y = rows()
-    ((_, model),) = train_again(search.fitted_, [search.result_.best_number], X[:N], y[:N])
+    model = searches.trained_again(search.fitted_, search.result_.best_number, X[:N], y[:N])
     np.testing.assert_array_equal(model.coef_, search.best_estimator_.coef_)
     seen = landscape(search.fitted_)
     assert seen.n_dims == len(search.best_alpha_)
