@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from moew.data import Rows
 from moew.exceptions import InvalidInputError
 from moew.inspection import (
     ColumnSlices,
-    Landscape,
     Reliability,
     Tested,
     ThresholdCurve,
@@ -47,7 +47,7 @@ from moew.search import (
     fitted_search,
 )
 from moew.storage import fingerprint
-from moew.types import Features, IntArray
+from moew.types import Array, IntArray
 
 _MOST_LOOKED_AT = 500  # columns of X; of images and texts no single one means much
 _MOST_SHOWN = 12  # columns that are shown cut into slices
@@ -60,6 +60,7 @@ _FEW_ROWS = 100  # evaluation rows under which scores are hardly worth comparing
 _SAME = 1e-9  # weights with a smaller relative difference count as the same
 _LOW_EFFECTIVE = 0.3  # share of the rows under which the effective number of rows is a warning
 NO_ROWS = Rows(None, None)
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,16 @@ def collect(
     """
     fitted, X, y = fitted_search(search), training.X, training.y
     rows, result = trained_rows(fitted, X, y), fitted.result
-    columns = {} if columns is None else {str(name): columns[name] for name in columns}  # a frame works, too
-    slices = _sliced(rows, len(y), columns)
-    examples = _example_rows(X, rows, slices, columns, row_ids, len(y))
+    columns = {} if columns is None else columns  # a data frame works, too: it gives its names
+    own = {
+        str(name): _checked(columns[name], len(y), f"the column {str(name)!r}")[rows.numbers]
+        for name in columns
+    }
+    if row_ids is None:
+        row_ids = X.index if hasattr(X, "index") and not callable(X.index) else np.arange(len(y))
+    ids = _checked(row_ids, len(y), "row_ids")[rows.numbers]
     weights = _weights(fitted, rows)
+    slices, examples = _sliced(rows, own, ids) if weights.learned else (None, None)
     is_tested = any(given is not None for given in (test.X, test.y, test.sample_weight, test.columns))
     tested = on_test_rows(fitted, test) if is_tested else None
     bound = _bound(result)
@@ -135,10 +142,10 @@ def collect(
             stopped=result.stopped,
             shift_alone=None if result.alpha_zero_is_unweighted else result.alpha_zero.value,
         ),
-        landscape=_landscape(fitted),
+        landscape=_if_known(partial(landscape, fitted, points=_GRID)),  # not of a single candidate
         labels=groups_by_label(fitted, training, validation),
-        slices=slices if weights.learned else None,
-        rows=examples if weights.learned else None,
+        slices=slices,
+        rows=examples,
         weights=weights,
         changes=changed_decisions(fitted, training, validation, test),
         decision=decision_of(fitted),
@@ -189,13 +196,6 @@ def strategies_of(result: SearchResult, tested: Tested | None = None) -> list[re
         )
         for strategy in result.strategies
     ]
-
-
-def _landscape(fitted: FittedSearch) -> Landscape | None:
-    try:
-        return landscape(fitted, points=_GRID)
-    except InvalidInputError:  # a single candidate has a value: there is nothing to see
-        return None
 
 
 def _weights(fitted: FittedSearch, rows: TrainedRows) -> record.Weights:
@@ -314,35 +314,17 @@ def _repeats(comparison: Comparison) -> record.Repeats:
     )
 
 
-def _sliced(rows: TrainedRows, n_given: int, columns: Mapping[str, Any]) -> list[ColumnSlices]:
-    """The columns whose slices differ most in weight; the user's further columns are always among them."""
-    trained = {
-        name: _checked(values, n_given, f"the column {name!r}")[rows.numbers]
-        for name, values in columns.items()
-    }
-    found = []
-    for name, values in table_columns(rows.X, trained, _MOST_LOOKED_AT):
-        if (cut := slices_of(clipped(name, 120), values, rows.weights)) is not None:
-            found.append((name in trained, cut))
+def _sliced(
+    rows: TrainedRows, own: Mapping[str, Array], ids: Array
+) -> tuple[list[ColumnSlices], dict[str, Any]]:
+    """The columns whose slices differ most in weight, the user's own further ones first, and the rows of most
+    and of least weight with these columns."""
+    there = {clipped(name, 120): values for name, values in table_columns(rows.X, own, _MOST_LOOKED_AT)}
+    cuts = [slices_of(name, values, rows.weights) for name, values in there.items()]
+    found = [(k < len(own), cut) for k, cut in enumerate(cuts) if cut is not None]
     # A column without an effect on the weight tells something too, if the user asked for it.
     found.sort(key=lambda item: (not item[0], -item[1].explained))
-    return [cut for own, cut in found if own or cut.explained > 0][:_MOST_SHOWN]
-
-
-def _example_rows(
-    X: Features,
-    rows: TrainedRows,
-    slices: Sequence[ColumnSlices],
-    columns: Mapping[str, Any],
-    row_ids: Any,
-    n_given: int,
-) -> dict[str, Any]:
-    """The rows of most and of least weight, with the columns that the weight depends on most."""
-    if row_ids is None:
-        row_ids = X.index if hasattr(X, "index") and not callable(X.index) else np.arange(n_given)
-    ids = _checked(row_ids, n_given, "row_ids")[rows.numbers]
-    trained = {name: np.asarray(values)[rows.numbers] for name, values in columns.items()}
-    there = {clipped(name, 120): values for name, values in table_columns(rows.X, trained, _MOST_LOOKED_AT)}
+    slices = [cut for is_own, cut in found if is_own or cut.explained > 0][:_MOST_SHOWN]
     shown = [cut.column for cut in slices][:_CELLS] or list(there)[:_CELLS]
 
     def listed(order: IntArray) -> dict[str, Any]:
@@ -359,10 +341,10 @@ def _example_rows(
         return {"rows": first, "n_alike": int(np.count_nonzero(rows.weights == rows.weights[order[0]]))}
 
     up, down = (listed(np.argsort(sign * rows.weights, kind="stable")) for sign in (-1, 1))
-    return {"columns": shown, "up": up, "down": down}
+    return slices, {"columns": shown, "up": up, "down": down}
 
 
-def _checked(values: Any, n_given: int, what: str) -> np.ndarray[Any, Any]:
+def _checked(values: Any, n_given: int, what: str) -> Array:
     """The values (n,) of a column; raise unless there is one for each row."""
     column = np.asarray(values)
     if column.shape != (n_given,):
@@ -394,24 +376,25 @@ def _front(result: SearchResult) -> ParetoFront | None:
 
 
 def _threshold_curves(fitted: FittedSearch, test: Rows) -> list[ThresholdCurve]:
-    curves: list[ThresholdCurve] = []
-    try:
-        curves.append(threshold_curve(fitted))
-        if test.X is not None and test.y is not None:
-            given = (test.X, test.y, test.sample_weight, test.columns)
-            curves.append(threshold_curve(fitted, *given, rows="test rows"))
-    except InvalidInputError:  # no single threshold, or a metric of scores
-        pass
-    return curves
+    curves = [_if_known(partial(threshold_curve, fitted))]
+    if test.X is not None and test.y is not None:
+        given = (test.X, test.y, test.sample_weight, test.columns)
+        curves.append(_if_known(partial(threshold_curve, fitted, *given, rows="test rows")))
+    return [curve for curve in curves if curve is not None]
 
 
 def _probabilities(fitted: FittedSearch, test: Rows, validation: Rows) -> Reliability | None:
     """On the test rows, else on the evaluation rows, else on the validation rows; one that works."""
     for given, rows in ((test, "test rows"), (NO_ROWS, ""), (validation, "validation rows")):
-        if rows and given.X is None:
-            continue
-        try:
-            return reliability(fitted, given.X, given.y, given.sample_weight, rows=rows)
-        except InvalidInputError:  # a model without probabilities, or none that were recorded
-            continue
+        known = given.X, given.y, given.sample_weight
+        if (found := _if_known(partial(reliability, fitted, *known, rows=rows))) is not None:
+            return found
     return None
+
+
+def _if_known(make: Callable[[], Known]) -> Known | None:
+    """What there is to show, or None: such as for a metric of scores, or a model without probabilities."""
+    try:
+        return make()
+    except InvalidInputError:
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import PurePath, PureWindowsPath
 from typing import Any
 
 from moew._util.state import plain as json_value
@@ -42,7 +42,10 @@ def setting_text(value: Any) -> str:
     if isinstance(value, PurePath):
         text = value.name
     elif isinstance(value, str):
-        text = _file_name(value)
+        path = PureWindowsPath(value)  # knows both kinds of separators
+        # A whole path may have spaces in it; of a command's arguments each is one.
+        whole = (path.drive or value.startswith("/")) and " /" not in value
+        text = path.name or value if whole else value
     elif callable(value) and hasattr(value, "__qualname__"):
         text = f"{value.__module__}.{value.__qualname__}"
     else:
@@ -60,12 +63,3 @@ def model_name(estimator: Any) -> str:
     """The class of a model; of a pipeline, that of its last step."""
     steps = getattr(estimator, "steps", None)
     return type(steps[-1][1] if isinstance(steps, list) and steps else estimator).__name__
-
-
-def _file_name(text: str) -> str:
-    """The name alone of a file with its whole path, also where folders have spaces in their names."""
-    for kind in (PurePosixPath, PureWindowsPath):
-        path = kind(text)
-        if path.is_absolute() and path.name and " /" not in text:
-            return path.name
-    return text

@@ -98,7 +98,7 @@ def test_a_run_holds_what_it_promises():
     Path("run/report.json").unlink()
     assert "holds no report.json" in refused("report", "run")
     moew("fit", *LOGISTIC, *QUICK, "--strategies", "example weights", "--force")
-    assert {row["column"] for row in report_data()["slices"]["columns"]} >= {"amount"}
+    assert {row["column"] for row in report_data()["slices"]} >= {"amount"}
 
 
 def test_options_of_the_search_arrive(monkeypatch):
