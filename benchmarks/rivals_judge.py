@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.special import logit
 
+from moew.data import LabelledRows
 from moew.exceptions import UndefinedMetricError
 from moew.metrics import FunctionMetric, Predictions, resolve_metric
 
@@ -77,7 +78,9 @@ class Judge:
                 return float(self.metric(y, output, columns, pos_label=positive))
             kind = "regressor" if self.classes is None else "classifier"
             predictions = Predictions({"predict": output}, self.classes, kind)
-            return float(self.metric.value(predictions, np.empty((len(y), 1)), y, columns))
+            return float(
+                self.metric.value(predictions, LabelledRows(np.empty((len(y), 1)), y, columns=columns))
+            )
         except UndefinedMetricError:
             return float("nan")
 

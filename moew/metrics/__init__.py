@@ -4,10 +4,9 @@ What `resolve_metric` returns, a `FunctionMetric` or a `ScorerMetric`, is used i
 predicts once, and the metric is then evaluated on any of the rows without the model:
 
     metric = resolve_metric("roc_auc")
-    metric.check_columns(columns, n_rows)                     # before any training
-    predictions = metric.respond(model, X, y, columns, pos_label=pos_label)
-    some = predictions.take(rows)                             # any rows: indices or booleans
-    value = metric.value(some, X[rows], y[rows], columns_of_rows, pos_label=pos_label)
+    metric.check_columns(rows)                                # LabelledRows; before any training
+    predictions = metric.respond(model, rows, pos_label=pos_label)
+    value = metric.value(predictions.take(some), rows.take(some), pos_label=pos_label)
 
 `Predictions` hold per-row arrays (and the classes), never the model. With a decision rule, its labels (n,),
 see `decided_labels`, are passed to `respond` and to `value` as `decided=` and replace the model's own
@@ -36,6 +35,7 @@ from moew.metrics._predictions import model_name as model_name
 from moew.metrics._predictions import own_decisions as own_decisions
 from moew.metrics._predictions import predicts_by_its_scores as predicts_by_its_scores
 from moew.metrics._predictions import respond as respond
+from moew.metrics._rehearsal import rehearse as rehearse
 from moew.metrics._resolve import Constraint as Constraint
 from moew.metrics._resolve import Metric as Metric
 from moew.metrics._resolve import is_vectorised as is_vectorised

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from moew.metrics._own import _Accuracy, _RSquared, codes_of
+from moew.metrics._own import accuracies, codes_of, r_squared_of
 from moew.metrics._predictions import Predictions
 from moew.types import Array, BoolArray, FloatArray
 
-FastForm = Callable[[Array, Predictions, FloatArray | None], float]
+FastForm = Callable[[Array, Predictions, FloatArray | None], Any]
 
 
 class _MayDifferError(Exception):
@@ -29,12 +29,13 @@ def _check(agrees: object) -> None:
         raise _MayDifferError
 
 
-def fast_value(form: FastForm, y: Any, outputs: Predictions, sample_weight: Any) -> float | None:
-    """The value by a fast form, or None if the scorer has to be called."""
+def fast_value(name: str, y: Any, outputs: Predictions, sample_weight: Any) -> float | None:
+    """The value of the scorer of this name by its fast form, or None if the scorer has to be called."""
     if not (isinstance(y, np.ndarray) and y.ndim == 1 and 0 < len(y) == len(outputs)):
         return None
     try:
-        return form(y, outputs, None if sample_weight is None else _usable_weights(sample_weight, y))
+        weight = None if sample_weight is None else _usable_weights(sample_weight, y)
+        return float(FAST_FORMS[name](y, outputs, weight))
     except _MayDifferError:
         return None
 
@@ -47,46 +48,51 @@ def _usable_weights(sample_weight: Any, y: Array) -> FloatArray:
     return weight
 
 
-def _accuracy(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    return _Accuracy()(y, _predicted_labels(y, outputs), sample_weight=weight)
+def _accuracy(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
+    return accuracies(y, _predicted_labels(y, outputs)[None], sample_weight=weight)[0]
 
 
-def _balanced_accuracy(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
+def _balanced_accuracy(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
     right = y == _predicted_labels(y, outputs)
     _, codes = codes_of(y)
     n_rows = np.bincount(codes, weights=weight)
     of_right = None if weight is None else weight[right]
     n_right = np.bincount(codes[right], weights=of_right, minlength=len(n_rows))
     present = n_rows > 0
-    return float((n_right[present] / n_rows[present]).mean())
+    return (n_right[present] / n_rows[present]).mean()
 
 
-def _precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    found, _, named = _positive_counts(y, outputs, weight)
-    return found / named if named else 0.0  # scikit-learn's value for 0 / 0
+def _of_counts(ratio: Callable[[float, float, float], tuple[float, float]]) -> FastForm:
+    """The form of a ratio of true positives, positives and predicted positives."""
+
+    def value(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
+        above, below = ratio(*_positive_counts(y, outputs, weight))
+        return above / below if below else 0.0  # scikit-learn's value for 0 / 0
+
+    return value
 
 
-def _recall(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    found, actual, _ = _positive_counts(y, outputs, weight)
-    return found / actual if actual else 0.0
+def _of_errors(mean: Callable[[FloatArray, FloatArray | None], Any]) -> FastForm:
+    """The form of what is small for small errors ŷ − y, negated."""
+
+    def value(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
+        predicted = _predicted_numbers(y, outputs)
+        return -mean(predicted.astype(np.float64, copy=False) - y.astype(np.float64, copy=False), weight)
+
+    return value
 
 
-def _f1(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    found, actual, named = _positive_counts(y, outputs, weight)
-    return 2 * found / (actual + named) if actual + named else 0.0
-
-
-def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
+def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
     """The probability that a positive has a higher score than a negative; equal scores count half."""
     positive, score = _is_class(y, outputs, 1), _class_score(outputs, 1)
     _check(_rising(outputs.classes))
     if positive.all() or not positive.any():
-        return float("nan")
+        return np.nan
     if weight is None:
         negatives, positives = np.sort(score[~positive]), np.sort(score[positive])
         below = np.searchsorted(negatives, positives, side="left").sum()
         not_above = np.searchsorted(negatives, positives, side="right").sum()
-        return float((below + not_above) / (2 * len(negatives) * len(positives)))
+        return (below + not_above) / (2 * len(negatives) * len(positives))
     of_positives, of_negatives = weight[positive], weight[~positive]
     order = np.argsort(score[~positive])
     negatives = score[~positive][order]
@@ -94,10 +100,10 @@ def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> float
     _check(mass[-1] > 0 and of_positives.any())
     below = mass[np.searchsorted(negatives, score[positive], side="left")]
     not_above = mass[np.searchsorted(negatives, score[positive], side="right")]
-    return float(of_positives @ (below + not_above) / (2 * mass[-1] * of_positives.sum()))
+    return of_positives @ (below + not_above) / (2 * mass[-1] * of_positives.sum())
 
 
-def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
+def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
     """The mean, over the positives, of the precision at the positive's score."""
     place = _place_of_one(outputs)
     positive, score = _is_class(y, outputs, place), _class_score(outputs, place)
@@ -106,7 +112,7 @@ def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None
     if weight is None:
         ranked, positives = np.sort(score), np.sort(score[positive])
         found = len(positives) - np.searchsorted(positives, positives)  # positives at or above
-        return float((found / (len(ranked) - np.searchsorted(ranked, positives))).mean())
+        return (found / (len(ranked) - np.searchsorted(ranked, positives))).mean()
     order = np.argsort(-score)
     negated, heavy = -score[order], weight[order]
     own = np.where(positive[order], heavy, 0.0)
@@ -114,10 +120,10 @@ def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None
     counted = own > 0
     _check(counted.any())
     precision = np.cumsum(own)[last[counted]] / np.cumsum(heavy)[last[counted]]
-    return float(own[counted] @ precision / own.sum())
+    return own[counted] @ precision / own.sum()
 
 
-def _neg_log_loss(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
+def _neg_log_loss(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
     proba, classes = _known(outputs.arrays.get("predict_proba")), _known(outputs.classes)
     _check(proba.dtype in (np.float64, np.float32) and proba.shape == (len(y), len(classes)))
     _check(len(classes) >= 2 and _kind(y) == _kind(classes) and _rising(classes))
@@ -130,48 +136,29 @@ def _neg_log_loss(y: Array, outputs: Predictions, weight: FloatArray | None) -> 
     else:
         given = proba[np.arange(len(y)), codes]
     eps = np.finfo(proba.dtype).eps
-    return float(np.average(np.log(np.clip(given, eps, 1 - eps)), weights=weight))
+    return np.average(np.log(np.clip(given, eps, 1 - eps)), weights=weight)
 
 
-def _r2(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
+def _r2(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
     predicted = _predicted_numbers(y, outputs)
     _check(len(y) == 1 or y.min() != y.max())  # else the value depends on how the mean is rounded
-    return _RSquared()(y, predicted, sample_weight=weight)
+    return r_squared_of(y, predicted, sample_weight=weight)
 
 
-def _neg_mean_squared_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    return -float(np.average(_errors(y, outputs) ** 2, weights=weight))
-
-
-def _neg_root_mean_squared_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    return -float(np.sqrt(np.average(_errors(y, outputs) ** 2, weights=weight)))
-
-
-def _neg_mean_absolute_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    return -float(np.average(np.abs(_errors(y, outputs)), weights=weight))
-
-
-def _neg_median_absolute_error(y: Array, outputs: Predictions, weight: FloatArray | None) -> float:
-    _check(weight is None)
-    return -float(np.median(np.abs(_errors(y, outputs))))
-
-
-_FORMS: tuple[FastForm, ...] = (
-    _accuracy,
-    _average_precision,
-    _balanced_accuracy,
-    _f1,
-    _neg_log_loss,
-    _neg_mean_absolute_error,
-    _neg_mean_squared_error,
-    _neg_median_absolute_error,
-    _neg_root_mean_squared_error,
-    _precision,
-    _r2,
-    _recall,
-    _roc_auc,
-)
-FAST_FORMS = {form.__name__.removeprefix("_"): form for form in _FORMS}  # by the scorer's name
+FAST_FORMS: dict[str, FastForm] = {  # by the scorer's name
+    "accuracy": _accuracy,
+    "average_precision": _average_precision,
+    "balanced_accuracy": _balanced_accuracy,
+    "f1": _of_counts(lambda found, actual, named: (2 * found, actual + named)),
+    "neg_log_loss": _neg_log_loss,
+    "neg_mean_absolute_error": _of_errors(lambda e, weight: np.average(np.abs(e), weights=weight)),
+    "neg_mean_squared_error": _of_errors(lambda e, weight: np.average(e**2, weights=weight)),
+    "neg_root_mean_squared_error": _of_errors(lambda e, weight: np.sqrt(np.average(e**2, weights=weight))),
+    "precision": _of_counts(lambda found, _, named: (found, named)),
+    "r2": _r2,
+    "recall": _of_counts(lambda found, actual, _: (found, actual)),
+    "roc_auc": _roc_auc,
+}
 
 
 def _known(array: Array | None) -> Array:
@@ -248,8 +235,3 @@ def _predicted_numbers(y: Array, outputs: Predictions) -> Array:
     _check(predicted.shape == y.shape)
     _check(all(a.dtype.kind in "if" and np.isfinite(a).all() for a in (y, predicted)))
     return predicted
-
-
-def _errors(y: Array, outputs: Predictions) -> FloatArray:
-    predicted = _predicted_numbers(y, outputs)
-    return predicted.astype(np.float64, copy=False) - y.astype(np.float64, copy=False)

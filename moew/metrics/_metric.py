@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial, wraps
+from functools import partial
 from inspect import Parameter, cleandoc, signature
 from numbers import Real
-from typing import Any, ClassVar, ParamSpec, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
-from sklearn.metrics import get_scorer_names
 
 from moew._util.checks import Wanted, check_parameters
 from moew.data import LabelledRows, is_missing, read_only
-from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning, UndefinedMetricError
+from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.metrics._predictions import Predictions, respond
-from moew.types import Array, Columns, Features, FloatArray, Labels, Response
+from moew.types import Array, Columns, FloatArray, Labels, Response
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -32,24 +30,10 @@ _NAME = Wanted(
     lambda name: name is None or (isinstance(name, str) and name.strip()),
 )
 
-P = ParamSpec("P")
-
 
 def as_weights(sample_weight: Any) -> FloatArray | None:
     """The weights (n,) as float64, or None."""
     return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-
-
-class ManyAtOnce(ABC):
-    """A metric's function that can take the decisions of many candidates in one call."""
-
-    def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
-        weight = as_weights(sample_weight)
-        return float(self.many(np.asarray(y_true), np.asarray(decision)[None], sample_weight=weight)[0])
-
-    @abstractmethod
-    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
-        """The values (m,) on labels (n,), outputs (m, n) and weights (n,), as m single calls give them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +42,9 @@ class FunctionMetric:
 
     `needs_two_classes` says that it is defined only for two classes, `needs_classes` that it compares labels
     and so cannot evaluate a regressor. `registry_name` is the name in METRICS of one of moew's own metrics:
-    an error that those raise in a rehearsal they would raise for every model."""
+    an error that those raise in a rehearsal they would raise for every model. `settings` are arguments of
+    the function that the metric fixes. With `takes_many` the function gets outputs (m, n) of many candidates
+    and gives their values (m,)."""
 
     function: Callable[..., Any]
     response: Response = "decision"
@@ -70,8 +56,9 @@ class FunctionMetric:
     slow: bool = field(default=False, compare=False)  # does not change values
     version: str = ""
     needs_classes: bool = field(default=False, compare=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    takes_many: bool = field(default=False, compare=False)
     registry_name: str = field(default="", compare=False)
-    made_with: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     description: str = field(default="", compare=False, repr=False)  # else the docstring's first line
     direction_given: bool = field(default=True, compare=False, repr=False)  # else larger is better by default
     required_columns: tuple[str, ...] = field(init=False)
@@ -89,10 +76,10 @@ class FunctionMetric:
         check_parameters(self, response=_RESPONSE, version=_VERSION, bounds=_BOUNDS)
         _check_arguments(self.function)
         fixed = self.function.keywords if isinstance(self.function, partial) else ()  # by the user
-        taken = further_arguments(self.function, 2, fixed)
+        taken = further_arguments(self.function, 2, {*fixed, *self.settings})
         columns = [name for name in taken if name not in ("pos_label", "sample_weight")]
         put = partial(object.__setattr__, self)  # how to set fields of a frozen record
-        put("name", self.name or function_name(self.function))
+        put("name", self.name or self.function_name)
         put("description", self.description or first_line(self.function))
         put("required_columns", tuple(name for name in columns if not taken[name]))
         put("optional_columns", tuple(name for name in columns if taken[name]))
@@ -125,52 +112,48 @@ class FunctionMetric:
             raise missing_weights(self.name)
         # A function that writes into its arguments must not change the rows for later candidates.
         kept = {name: read_only(value) for name, value in arguments.items()}
-        return one_number(self.function(read_only(y_true), read_only(output), **kept), self.name)
+        if self.takes_many:
+            return float(self.function(y_true, np.asarray(output)[None], **self.settings, **kept)[0])
+        found = self.function(read_only(y_true), read_only(output), **self.settings, **kept)
+        return one_number(found, self.name)
 
-    def check_columns(
-        self, columns: Columns, n_rows: int, argument: str = "validation", *, weighted: bool = True
-    ) -> None:
-        """Raise if a column the metric needs is missing, or one it takes does not have `n_rows` rows."""
-        if self.requires_sample_weight and not weighted:
+    def check_columns(self, rows: LabelledRows, argument: str = "validation") -> None:
+        """Raise if a column or the weights that the metric needs are missing, or values in those it takes."""
+        if self.requires_sample_weight and rows.sample_weight is None:
             raise missing_weights(self.name)
-        check_there(self.name, self.required_columns, columns, argument)
-        check_values(self.name, self.known_columns, columns, n_rows)
+        check_there(self.name, self.required_columns, rows.columns, argument)
+        check_values(self.name, self.known_columns, rows)
 
     def respond(
-        self,
-        model: Any,
-        X: Features,
-        y: Labels = None,
-        columns: Columns = _NO_COLUMNS,
-        *,
-        pos_label: Any = None,
-        sample_weight: Any = None,
-        decided: Array | None = None,
+        self, model: Any, rows: LabelledRows, *, pos_label: Any = None, decided: Array | None = None
     ) -> Predictions:
-        """The predictions that the metric needs on the rows of X; `decided` (n,) replaces decisions."""
+        """The predictions that the metric needs on the rows; `decided` (n,) replaces decisions."""
         if decided is not None and self.response == "decision":
             return Predictions({"decision": np.asarray(decided)})
         positive = pos_label if self.pos_label is None else self.pos_label
         # The columns of scores are the model's classes; models of other folds may have other classes.
         classes = None if self.response == "decision" else getattr(model, "classes_", None)
-        answers: dict[str, Array] = {self.response: respond(model, X, self.response, positive)}
+        answers: dict[str, Array] = {self.response: respond(model, rows.X, self.response, positive)}
         return Predictions(answers, None if classes is None else np.asarray(classes))
 
     def value(
         self,
         predictions: Predictions,
-        X: Features,
-        y: Labels,
-        columns: Columns = _NO_COLUMNS,
+        rows: LabelledRows,
         *,
         pos_label: Any = None,
-        sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
         """The metric on rows whose predictions are recorded; `decided` (n,) replaces recorded decisions."""
         known = predictions.arrays[self.response]
         output = decided if decided is not None and self.response == "decision" else known
-        return self(y, output, columns, pos_label=pos_label, sample_weight=sample_weight)
+        return self(rows.y, output, rows.columns, pos_label=pos_label, sample_weight=rows.sample_weight)
+
+    def values(self, outputs: Array, rows: LabelledRows) -> FloatArray | None:
+        """The metric (m,) of outputs (m, n), as `value` gives it for each; None if the function cannot."""
+        if not self.takes_many:
+            return None
+        return np.asarray(self.function(rows.y, outputs, **self.settings, sample_weight=rows.sample_weight))
 
     @property
     def function_name(self) -> str:
@@ -178,83 +161,15 @@ class FunctionMetric:
         return function_name(self.function)
 
     @property
-    def takes_many(self) -> bool:
-        """Whether `values` can score many candidates in one call."""
-        return isinstance(self.function, ManyAtOnce)
-
-    def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> FloatArray | None:
-        """The metric (m,) of outputs (m, n), as `value` gives it for each; None if the function cannot."""
-        if not isinstance(self.function, ManyAtOnce):
-            return None
-        return self.function.many(np.asarray(y), outputs, sample_weight=as_weights(sample_weight))
-
-    @property
     def known_columns(self) -> tuple[str, ...]:
         """All per-row columns that the metric can take."""
         return (*self.required_columns, *self.optional_columns)
 
-    def rehearse(
-        self,
-        estimator: Any,
-        rows: LabelledRows,
-        training_labels: Labels,
-        *,
-        classes: Array | None,
-        pos_label: Any,
-        decided: Array | None,
-        rng: np.random.Generator,
-    ) -> None:
-        """Call the metric on made-up predictions, and raise an error that every model would meet.
-
-        `decided` (n,) are decisions of a decision rule. If a user's function fails on made-up predictions,
-        that is ignored: the real ones may suit it.
-        """
-        if self.needs_classes and classes is None:
-            raise InvalidInputError(
-                Argument("metric", self.registry_name or self.name),
-                " evaluates classes, but numbers are predicted here. Take a metric of numbers, such as ",
-                Argument("metric", "r_squared"),
-                ", or a classifier as ",
-                Argument("estimator"),
-                ".",
-            )
-        n, weight = len(rows), rows.sample_weight
-        if self.response == "decision":
-            # Some metrics need decisions for a rare class, so constant decisions are tried, too.
-            ends = np.unique(training_labels)[[-1, 0]]
-            tried = [rng.choice(training_labels, n), *(np.full(n, label) for label in ends)]
-            tried = tried if decided is None else [decided, *tried]
-        elif classes is None or len(classes) == 2:
-            tried = [rng.random(n)]
-        else:
-            numbers = rng.random((n, len(classes)))
-            tried = [numbers / numbers.sum(axis=1, keepdims=True)]
-        refused: list[Exception] = []
-        for output in tried:
-            try:
-                self(rows.y, output, rows.columns, pos_label=pos_label, sample_weight=weight)
-                return
-            except (InvalidInputError, UndefinedMetricError) as error:
-                refused.append(error)
-            except Exception as error:
-                if self.registry_name:
-                    raise cannot_evaluate(self.registry_name, training_labels, classes, error) from error
-                return
-        raise refused[-1]
-
-
-def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]:
-    """Decorator of the functions in METRICS: the metrics they make know their name there and what they were
-    made with."""
-
-    @wraps(factory)
-    def make(*args: P.args, **kwargs: P.kwargs) -> FunctionMetric:
-        made_with = dict(signature(factory).bind(*args, **kwargs).arguments)
-        name, description = factory.__name__, first_line(factory)
-        made = factory(*args, **kwargs)
-        return replace(made, registry_name=name, made_with=made_with, description=description)
-
-    return make
+    @property
+    def made_with(self) -> dict[str, Any] | None:
+        """The arguments by which the function in METRICS makes this metric; None if it is none of moew's."""
+        positive = {} if self.pos_label is None else {"pos_label": self.pos_label}
+        return {**self.settings, **positive} if self.registry_name else None
 
 
 @overload
@@ -423,24 +338,6 @@ def one_number(result: Any, name: str) -> float:
     )
 
 
-def cannot_evaluate(
-    metric_name: str, labels: Labels, classes: Array | None, error: Exception
-) -> InvalidInputError:
-    """The error for a metric that fails on these labels; it names related scorers (f1_macro for f1)."""
-    different = np.unique(labels)
-    task = "regression" if classes is None else "classification"
-    related = [name for name in get_scorer_names() if name.startswith(f"{metric_name}_")]
-    related = [name for name in related if not name.endswith("_samples")]
-    no_numbers = isinstance(error, ValueError) and "convert string to float" in str(error)
-    why = ": it needs labels that are numbers." if no_numbers else f": {error}"
-    why = f"; related ones are {', '.join(related)}." if related else why
-    return InvalidInputError(
-        Argument("metric", metric_name),
-        f" cannot evaluate a {task} with {len(different)} different labels, such as "
-        f"{different[:3].tolist()}{why}",
-    )
-
-
 def missing_weights(metric_name: str) -> InvalidInputError:
     """The error for missing sample weights that the metric requires."""
     return InvalidInputError(
@@ -473,19 +370,20 @@ def check_there(
     )
 
 
-def check_values(metric_name: str, taken: Iterable[str], columns: Columns, n_rows: int) -> None:
-    """Raise unless each of the columns that the metric takes has `n_rows` values, none of them missing."""
+def check_values(metric_name: str, taken: Iterable[str], rows: LabelledRows) -> None:
+    """Raise unless the columns that the metric takes have a value for each row, none of them missing."""
+    n_rows = len(rows)
     for name in taken:
-        if name not in columns:
+        if name not in rows.columns:
             continue
-        shape = np.shape(columns[name])
-        if not shape or shape[0] != n_rows:
+        values = np.asarray(rows.columns[name])
+        if values.shape[:1] != (n_rows,):
             raise InvalidInputError(
                 f"the metric {metric_name!r} needs one value of {name!r} for each of the {n_rows} rows it is "
-                f"evaluated on, got {f'{shape[0]} values' if shape else 'a single value'}.",
+                f"evaluated on, got {f'{len(values)} values' if values.ndim else 'a single value'}.",
                 argument=name,
             )
-        if n_missing := int(is_missing(np.asarray(columns[name])).sum()):
+        if n_missing := int(is_missing(values).sum()):
             raise InvalidInputError(
                 f"the metric {metric_name!r} needs {name!r} for each row, but it is missing (NaN or None) "
                 f"in {n_missing} of the {n_rows} rows; fill in these values, or leave these rows out.",

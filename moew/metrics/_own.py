@@ -1,19 +1,22 @@
-"""Moew's own metrics, each a callable frozen record, so that it can be pickled, copied and compared."""
+"""Moew's own metrics: for each a function that computes it, and one that makes the metric."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import wraps
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 
-from moew._util.checks import FRACTION
+from moew._util.checks import FRACTION, refusing
 from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
-from moew.metrics._metric import FunctionMetric, ManyAtOnce, as_weights, of_moew
+from moew.metrics._metric import FunctionMetric, as_weights, first_line
 from moew.types import Array, BoolArray, FloatArray, IntArray
+
+P = ParamSpec("P")
 
 _SMALL_RANGE = 4096  # integers within this range are counted without sorting
 
@@ -68,21 +71,41 @@ def shown_labels(labels: Any) -> str:
     return ", ".join(map(repr, distinct[:5])) + (", …" if len(distinct) > 5 else "") or "none"
 
 
-def _of_classes(function: ManyAtOnce, name: str, greater_is_better: bool = True) -> FunctionMetric:
+def of_moew(factory: Callable[P, FunctionMetric]) -> Callable[P, FunctionMetric]:
+    """Decorator of the functions in METRICS: the metrics that they make know their name there."""
+
+    @wraps(factory)
+    def make(*args: P.args, **kwargs: P.kwargs) -> FunctionMetric:
+        made = factory(*args, **kwargs)
+        return replace(made, registry_name=factory.__name__, description=first_line(factory))
+
+    return make
+
+
+def _of_classes(
+    function: Callable[..., FloatArray], name: str, greater_is_better: bool = True
+) -> FunctionMetric:
+    """A metric of decisions between classes, whose function takes those of many candidates at once."""
     return FunctionMetric(
-        function, "decision", greater_is_better, name, bounds=(0.0, 1.0), needs_classes=True
+        function,
+        "decision",
+        greater_is_better,
+        name,
+        bounds=(0.0, 1.0),
+        needs_classes=True,
+        takes_many=True,
     )
 
 
-@dataclass(frozen=True)
-class _Accuracy(ManyAtOnce):
-    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
-        right = y_true == outputs
-        if not (y_true.size if sample_weight is None else sample_weight.any()):
-            return np.full(len(right), np.nan)
-        if sample_weight is None:
-            return np.asarray(np.count_nonzero(right, axis=1) / y_true.size)
-        return np.asarray(np.where(right, sample_weight, 0.0).sum(axis=1) / sample_weight.sum())
+def accuracies(y_true: Any, decisions: Array, *, sample_weight: Any = None) -> FloatArray:
+    """The shares (m,) of labels (n,) that decisions (m, n) are equal to."""
+    y, weight = np.asarray(y_true), as_weights(sample_weight)
+    right = y == decisions
+    if not (y.size if weight is None else weight.any()):
+        return np.full(len(right), np.nan)
+    if weight is None:
+        return np.asarray(np.count_nonzero(right, axis=1) / y.size)
+    return np.asarray(np.where(right, weight, 0.0).sum(axis=1) / weight.sum())
 
 
 @of_moew
@@ -94,36 +117,29 @@ def accuracy() -> FunctionMetric:
     >>> accuracy()(["cat", "dog", "dog"], ["cat", "dog", "cat"], sample_weight=[1.0, 1.0, 2.0])
     0.5
     """
-    return _of_classes(_Accuracy(), "accuracy")
+    return _of_classes(accuracies, "accuracy")
 
 
-@dataclass(frozen=True)
-class _WorstClassError(ManyAtOnce):
-    def __call__(self, y_true: Any, decision: Any, *, sample_weight: Any = None) -> float:
-        y, decided = np.asarray(y_true), np.asarray(decision)
-        if sample_weight is not None or not y.size:
-            return super().__call__(y, decided, sample_weight=sample_weight)
-        _, codes = codes_of(y)
+def _class_errors(y_true: Any, decisions: Array, sample_weight: Any, name: str) -> FloatArray:
+    """The error (m, C) of each class that occurs in y, for decisions (m, n)."""
+    y, weight = np.asarray(y_true), as_weights(sample_weight)
+    _, codes = codes_of(y)
+    if weight is None or not y.size:
         n_rows = np.bincount(codes)
-        n_wrong = np.bincount(codes[y != decided], minlength=len(n_rows))
-        return float((n_wrong / np.maximum(n_rows, 1)).max())
-
-    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
-        return np.asarray(_class_errors(y_true, outputs, sample_weight, "worst class error").max(axis=1))
-
-
-def _class_errors(y_true: Array, outputs: Array, sample_weight: FloatArray | None, name: str) -> FloatArray:
-    """The error (m, C) of each class that occurs in y, for outputs (m, n)."""
-    _, codes = codes_of(y_true)
-    order = np.argsort(codes, kind="stable")  # rows grouped by class
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
-    n_rows = np.add.reduceat(weight, starts) if len(starts) else np.zeros(0)
+        n_wrong = np.array([np.bincount(codes, wrong, len(n_rows)) for wrong in y != decisions])
+    else:
+        order = np.argsort(codes, kind="stable")  # rows grouped by class
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        n_rows = np.add.reduceat(weight[order], starts)
+        n_wrong = np.add.reduceat(((y != decisions) * weight)[:, order], starts, axis=1)
     present = n_rows > 0
     if not present.any():
         raise UndefinedMetricError(f"the {name} needs at least one row (with weight).")
-    n_wrong = np.add.reduceat((y_true != outputs)[:, order] * weight, starts, axis=1)
     return np.asarray(n_wrong[:, present] / n_rows[present])
+
+
+def _worst_class_errors(y_true: Any, decisions: Array, *, sample_weight: Any = None) -> FloatArray:
+    return np.asarray(_class_errors(y_true, decisions, sample_weight, "worst class error").max(axis=1))
 
 
 @of_moew
@@ -138,20 +154,12 @@ def worst_class_error() -> FunctionMetric:
     >>> worst_class_error()([0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0])  # one in four zeros, one in two ones
     0.5
     """
-    return _of_classes(_WorstClassError(), "worst class error", greater_is_better=False)
+    return _of_classes(_worst_class_errors, "worst class error", greater_is_better=False)
 
 
-@dataclass(frozen=True)
-class _MeanOfClasses(ManyAtOnce):
-    """A mean of the classes' recalls, or of their errors."""
-
-    name: str
-
-    def many(self, y_true: Array, outputs: Array, *, sample_weight: FloatArray | None) -> FloatArray:
-        errors = _class_errors(y_true, outputs, sample_weight, self.name)
-        if self.name == "G-mean":
-            return np.asarray(np.maximum(1 - errors, 0.0).prod(axis=1) ** (1 / errors.shape[1]))
-        return np.asarray(1 - np.sqrt((errors**2).mean(axis=1)))
+def _g_means(y_true: Any, decisions: Array, *, sample_weight: Any = None) -> FloatArray:
+    recalls = 1 - _class_errors(y_true, decisions, sample_weight, "G-mean")
+    return np.asarray(np.maximum(recalls, 0.0).prod(axis=1) ** (1 / recalls.shape[1]))
 
 
 @of_moew
@@ -165,7 +173,12 @@ def g_mean() -> FunctionMetric:
     >>> round(g_mean()([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 0]), 3)  # all zeros, half of the ones
     0.707
     """
-    return _of_classes(_MeanOfClasses("G-mean"), "G-mean")
+    return _of_classes(_g_means, "G-mean")
+
+
+def _q_means(y_true: Any, decisions: Array, *, sample_weight: Any = None) -> FloatArray:
+    errors = _class_errors(y_true, decisions, sample_weight, "Q-mean")
+    return np.asarray(1 - np.sqrt((errors**2).mean(axis=1)))
 
 
 @of_moew
@@ -179,28 +192,26 @@ def q_mean() -> FunctionMetric:
     >>> round(q_mean()([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 0]), 3)
     0.646
     """
-    return _of_classes(_MeanOfClasses("Q-mean"), "Q-mean")
+    return _of_classes(_q_means, "Q-mean")
 
 
-@dataclass(frozen=True)
-class _FprGap:
-    def __call__(self, y_true: Any, decision: Any, group: Any, *, pos_label: Any = None) -> float:
-        negative = ~is_positive(y_true, pos_label)
-        wrong = negative & is_positive(decision, pos_label)
-        names, codes = codes_of(group)
-        n_rows, n_negative, n_wrong = (
-            np.bincount(codes[rows], minlength=len(names)) for rows in (slice(None), negative, wrong)
+def _fpr_gap(y_true: Any, decision: Any, group: Any, *, pos_label: Any = None) -> float:
+    negative = ~is_positive(y_true, pos_label)
+    wrong = negative & is_positive(decision, pos_label)
+    names, codes = codes_of(group)
+    n_rows, n_negative, n_wrong = (
+        np.bincount(codes[rows], minlength=len(names)) for rows in (slice(None), negative, wrong)
+    )
+    occurs = n_rows > 0
+    if (empty := names[occurs & (n_negative == 0)]).size:
+        raise UndefinedMetricError(
+            f"no false-positive rate for group {shown_labels(empty)}: no negative rows, all "
+            f"are {shown_positive(y_true, pos_label)}."
         )
-        occurs = n_rows > 0
-        if (empty := names[occurs & (n_negative == 0)]).size:
-            raise UndefinedMetricError(
-                f"no false-positive rate for group {shown_labels(empty)}: no negative rows, all "
-                f"are {shown_positive(y_true, pos_label)}."
-            )
-        if not occurs.any():
-            raise UndefinedMetricError("the gap of false-positive rates needs at least one row.")
-        rates = n_wrong[occurs] / n_negative[occurs]
-        return float(rates.max() - rates.min())
+    if not occurs.any():
+        raise UndefinedMetricError("the gap of false-positive rates needs at least one row.")
+    rates = n_wrong[occurs] / n_negative[occurs]
+    return float(rates.max() - rates.min())
 
 
 @of_moew
@@ -220,49 +231,44 @@ def fpr_gap(pos_label: Any = None) -> FunctionMetric:
     0.5
     """
     name = "false-positive rate gap"
-    return FunctionMetric(_FprGap(), "decision", False, name, pos_label, True, (0.0, 1.0))
+    return FunctionMetric(_fpr_gap, "decision", False, name, pos_label, True, (0.0, 1.0))
 
 
-@dataclass(frozen=True)
-class _PrecisionAtRecall:
-    recall: float
-
-    def __call__(self, y_true: Any, score: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
-        positive = is_positive(y_true, pos_label)
-        score = np.asarray(score)
-        if score.ndim != 1:
-            raise InvalidInputError(
-                f"precision at recall needs one score for each row (two classes), got shape {score.shape}."
-            )
-        if np.isnan(score).any():
-            raise InvalidInputError("precision at recall cannot rank rows whose score is NaN.")
-        of_positives = score[positive]
-        n_positive = len(of_positives)
-        if not n_positive:
-            raise UndefinedMetricError(
-                f"precision at recall needs a positive row: {score.size} rows, none is "
-                f"{shown_positive(y_true, pos_label)}; the labels are {shown_labels(y_true)}."
-            )
-        if sample_weight is not None:
-            return self._weighted(positive, score, as_weights(sample_weight))
+def _precision_at_recall(
+    y_true: Any, score: Any, *, recall: float, pos_label: Any = None, sample_weight: Any = None
+) -> float:
+    positive = is_positive(y_true, pos_label)
+    score = np.asarray(score)
+    if score.ndim != 1:
+        raise InvalidInputError(
+            f"precision at recall needs one score for each row (two classes), got shape {score.shape}."
+        )
+    if np.isnan(score).any():
+        raise InvalidInputError("precision at recall cannot rank rows whose score is NaN.")
+    of_positives = score[positive]
+    n_positive = len(of_positives)
+    if not n_positive:
+        raise UndefinedMetricError(
+            f"precision at recall needs a positive row: {score.size} rows, none is "
+            f"{shown_positive(y_true, pos_label)}; the labels are {shown_labels(y_true)}."
+        )
+    weight = as_weights(sample_weight)
+    if weight is None:
         # The threshold is the score of the k-th best positive, with the smallest k for which k / P ≥ recall:
         # no sorting of all rows is needed, and rows of equal score are selected together.
-        k = min(n_positive, int(self.recall * n_positive) + 1)
-        while k > 1 and (k - 1) / n_positive >= self.recall:
+        k = min(n_positive, int(recall * n_positive) + 1)
+        while k > 1 and (k - 1) / n_positive >= recall:
             k -= 1
         threshold = np.partition(of_positives, n_positive - k)[n_positive - k]
         return float(np.count_nonzero(of_positives >= threshold) / np.count_nonzero(score >= threshold))
-
-    def _weighted(self, positive: Any, score: Any, weight: Any) -> float:
-        order = np.argsort(-score[positive], kind="stable")
-        reached = np.cumsum(weight[positive][order])
-        if not reached[-1] > 0:
-            raise UndefinedMetricError("precision at recall needs a positive row with weight above 0.")
-        # With a tolerance for rounding: four of five weights of 0.3 are a recall of 0.8.
-        needed = self.recall * reached[-1] * (1 - 1e-12)
-        threshold = score[positive][order][np.searchsorted(reached, needed)]
-        taken = score >= threshold
-        return float(weight[taken & positive].sum() / weight[taken].sum())
+    order = np.argsort(-of_positives, kind="stable")
+    reached = np.cumsum(weight[positive][order])
+    if not reached[-1] > 0:
+        raise UndefinedMetricError("precision at recall needs a positive row with weight above 0.")
+    # With a tolerance for rounding: four of five weights of 0.3 are a recall of 0.8.
+    needed = recall * reached[-1] * (1 - 1e-12)
+    taken = score >= of_positives[order][np.searchsorted(reached, needed)]
+    return float(weight[taken & positive].sum() / weight[taken].sum())
 
 
 @of_moew
@@ -281,31 +287,30 @@ def precision_at_recall(recall: float = 0.95, pos_label: Any = None) -> Function
     1.0
     """
     FRACTION.check("recall", recall)
+    settings = {"recall": float(recall)}
     name = f"precision at {100 * float(recall):g}% recall"
-    function = _PrecisionAtRecall(float(recall))
-    return FunctionMetric(function, "score", True, name, pos_label, True, (0.0, 1.0))
+    bounds = (0.0, 1.0)
+    return FunctionMetric(
+        _precision_at_recall, "score", True, name, pos_label, True, bounds, settings=settings
+    )
 
 
 _ROUNDINGS = 4  # units in the last place that two logarithms of one number may be apart
 
 
-@dataclass(frozen=True)
-class _RSquared:
-    def __call__(self, y_true: Any, prediction: Any, *, sample_weight: Any = None) -> float:
-        y = np.asarray(y_true, dtype=np.float64)
-        residual = y - np.asarray(prediction, dtype=np.float64)
-        if y.size < 2:
-            return float("nan")
-        weight = as_weights(sample_weight)
-        if weight is not None and weight.sum() == 0:
-            raise UndefinedMetricError("R² needs a row with weight above 0.")
-        spread = y - np.average(y, weights=weight)
-        left, total = (
-            (float(e @ e) if weight is None else float(e * weight @ e)) for e in (residual, spread)
-        )
-        if total == 0:
-            return 1.0 if left == 0 else 0.0
-        return 1 - left / total
+def r_squared_of(y_true: Any, prediction: Any, *, sample_weight: Any = None) -> float:
+    y = np.asarray(y_true, dtype=np.float64)
+    residual = y - np.asarray(prediction, dtype=np.float64)
+    if y.size < 2:
+        return float("nan")
+    weight = as_weights(sample_weight)
+    if weight is not None and weight.sum() == 0:
+        raise UndefinedMetricError("R² needs a row with weight above 0.")
+    spread = y - np.average(y, weights=weight)
+    left, total = ((float(e @ e) if weight is None else float(e * weight @ e)) for e in (residual, spread))
+    if total == 0:
+        return 1.0 if left == 0 else 0.0
+    return 1 - left / total
 
 
 @of_moew
@@ -319,50 +324,45 @@ def r_squared() -> FunctionMetric:
     >>> r_squared()([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
     0.5
     """
-    return FunctionMetric(_RSquared(), "decision", True, "R²", bounds=(-math.inf, 1.0))
+    return FunctionMetric(r_squared_of, "decision", True, "R²", bounds=(-math.inf, 1.0))
 
 
-@dataclass(frozen=True)
-class _WorstBandRelativeError:
-    thresholds: tuple[float, ...]
-    inverse: Literal["exp"] | None
-
-    def __call__(self, y_true: Any, prediction: Any, *, sample_weight: Any = None) -> float:
-        y = np.asarray(y_true, dtype=np.float64)
-        predicted = np.asarray(prediction, dtype=np.float64)
-        band = np.searchsorted(self._edges(y_true), y)  # 0 for y ≤ the first threshold, …
-        if not y.size:
-            raise UndefinedMetricError("the worst-band relative error needs at least one row.")
-        with np.errstate(over="ignore", invalid="ignore"):  # a diverged model has an infinite error
-            if self.inverse == "exp":
-                y, predicted = np.exp(y), np.exp(predicted)
-            if not y.all():
-                raise InvalidInputError(
-                    "the relative error |ŷ/y − 1| has no value where y is 0; leave those rows out.",
-                    argument="y",
-                )
-            error = np.abs(predicted / y - 1)
-        weight = as_weights(sample_weight)
-        size = np.bincount(band, weights=weight)
-        total = np.bincount(band, weights=error if weight is None else error * weight)
-        present = size > 0
-        if not present.any():
-            raise UndefinedMetricError("the worst-band relative error needs a row with weight above 0.")
-        return float((total[present] / size[present]).max())
-
-    def _edges(self, y_true: Any) -> FloatArray:
-        """The thresholds on the scale of the labels.
-
-        exp(log(42)) is above 42, so a row at a threshold would change its band if labels were transformed.
-        Logarithms are known up to rounding in the labels' precision, and equal ones count as such.
-        """
-        cuts = np.asarray(self.thresholds, dtype=np.float64)
-        if self.inverse is None:
-            return cuts
-        logs = np.log(np.maximum(cuts, np.finfo(np.float64).tiny))
+def _worst_band_relative_error(
+    y_true: Any,
+    prediction: Any,
+    *,
+    thresholds: tuple[float, ...],
+    inverse: Literal["exp"] | None,
+    sample_weight: Any = None,
+) -> float:
+    y = np.asarray(y_true, dtype=np.float64)
+    predicted = np.asarray(prediction, dtype=np.float64)
+    edges = np.asarray(thresholds, dtype=np.float64)
+    if inverse == "exp":
+        # exp(log(42)) is above 42, so a row at a threshold would change its band if labels were transformed.
+        # Logarithms are known up to rounding in the labels' precision, and equal ones count as such.
+        logs = np.log(np.maximum(edges, np.finfo(np.float64).tiny))
         given = np.asarray(y_true).dtype
         precision = np.finfo(given if given.kind == "f" else np.float64).eps
-        return np.asarray(logs + _ROUNDINGS * precision * np.maximum(np.abs(logs), 1))
+        edges = logs + _ROUNDINGS * precision * np.maximum(np.abs(logs), 1)
+    band = np.searchsorted(edges, y)  # 0 for y ≤ the first threshold, …
+    if not y.size:
+        raise UndefinedMetricError("the worst-band relative error needs at least one row.")
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverged model has an infinite error
+        if inverse == "exp":
+            y, predicted = np.exp(y), np.exp(predicted)
+        if not y.all():
+            raise InvalidInputError(
+                "the relative error |ŷ/y − 1| has no value where y is 0; leave those rows out.", argument="y"
+            )
+        error = np.abs(predicted / y - 1)
+    weight = as_weights(sample_weight)
+    size = np.bincount(band, weights=weight)
+    total = np.bincount(band, weights=error if weight is None else error * weight)
+    present = size > 0
+    if not present.any():
+        raise UndefinedMetricError("the worst-band relative error needs a row with weight above 0.")
+    return float((total[present] / size[present]).max())
 
 
 @of_moew
@@ -383,40 +383,37 @@ def worst_band_relative_error(
     >>> worst_band_relative_error(thresholds=(15.0,))([10.0, 20.0], [11.0, 10.0])  # 10 % and 50 % off
     0.5
     """
-    try:
+    with refusing(lambda _: f"thresholds must be numbers, got {thresholds!r}.", "thresholds"):
         cuts = tuple(float(t) for t in thresholds)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"thresholds must be numbers, got {thresholds!r}.", argument="thresholds"
-        ) from error
     if not np.isfinite(cuts).all() or any(a >= b for a, b in pairwise(cuts)):
         raise InvalidInputError(
             f"thresholds must be finite and rising, got {thresholds!r}.", argument="thresholds"
         )
     if inverse not in (None, "exp"):
         raise InvalidInputError(f"inverse must be None or 'exp', got {inverse!r}.", argument="inverse")
-    function = _WorstBandRelativeError(cuts, inverse)
-    return FunctionMetric(function, "decision", False, "worst-band relative error", bounds=(0.0, math.inf))
+    name, bounds = "worst-band relative error", (0.0, math.inf)
+    settings = {"thresholds": cuts, "inverse": inverse}
+    return FunctionMetric(
+        _worst_band_relative_error, "decision", False, name, bounds=bounds, settings=settings
+    )
 
 
-@dataclass(frozen=True)
-class _ValuePerHarm:
-    def __call__(self, y_true: Any, decision: Any, value: Any, harm: Any, *, pos_label: Any = None) -> float:
-        positive = is_positive(y_true, pos_label)
-        selected = is_positive(decision, pos_label)
-        harm = np.asarray(harm, dtype=np.float64)
-        if not harm.min(initial=0.0) >= 0:  # also raises on NaN
-            raise InvalidInputError("harm must be 0 or more in every row, none missing.", argument="harm")
-        if not selected.any():
-            return 0.0
-        saved = float(np.asarray(value, dtype=np.float64)[selected & positive].sum())
-        done = float(harm[selected & ~positive].sum())
-        if done == 0:
-            possible = harm[~positive & (harm > 0)]
-            if not possible.size:
-                raise UndefinedMetricError("value per harm has no scale: no negative row can be harmed.")
-            done = float(possible.min())
-        return saved / done
+def _value_per_harm(y_true: Any, decision: Any, value: Any, harm: Any, *, pos_label: Any = None) -> float:
+    positive = is_positive(y_true, pos_label)
+    selected = is_positive(decision, pos_label)
+    harm = np.asarray(harm, dtype=np.float64)
+    if not harm.min(initial=0.0) >= 0:  # also raises on NaN
+        raise InvalidInputError("harm must be 0 or more in every row, none missing.", argument="harm")
+    if not selected.any():
+        return 0.0
+    saved = float(np.asarray(value, dtype=np.float64)[selected & positive].sum())
+    done = float(harm[selected & ~positive].sum())
+    if done == 0:
+        possible = harm[~positive & (harm > 0)]
+        if not possible.size:
+            raise UndefinedMetricError("value per harm has no scale: no negative row can be harmed.")
+        done = float(possible.min())
+    return saved / done
 
 
 @of_moew
@@ -437,46 +434,40 @@ def value_per_harm(pos_label: Any = None) -> FunctionMetric:
     3.0
     """
     bounds = (0.0, math.inf)
-    return FunctionMetric(_ValuePerHarm(), "decision", True, "value per harm", pos_label, True, bounds)
+    return FunctionMetric(_value_per_harm, "decision", True, "value per harm", pos_label, True, bounds)
 
 
-@dataclass(frozen=True)
-class _MeanOfSelected:
-    def __call__(
-        self, y_true: Any, decision: Any, *, pos_label: Any = None, sample_weight: Any = None
-    ) -> float:
-        selected = is_positive(decision, pos_label)
-        grades = np.asarray(y_true)
-        _check_grades(grades)
-        chosen = grades[selected]
-        if not chosen.size:
-            raise UndefinedMetricError(
-                f"nothing was selected among {selected.size} rows, so there is no mean: none is decided "
-                f"{shown_positive(decision, pos_label)}, the decisions are {shown_labels(decision)}."
-            )
-        if sample_weight is None:
-            return float(chosen.mean())
-        weight = np.asarray(sample_weight, dtype=np.float64)[selected]
-        if not weight.sum() > 0:
-            raise UndefinedMetricError("the selected rows have no weight, so there is no mean.")
-        return float(chosen @ weight / weight.sum())
+def _mean_of_selected(
+    y_true: Any, decision: Any, *, pos_label: Any = None, sample_weight: Any = None
+) -> float:
+    selected = is_positive(decision, pos_label)
+    grades = np.asarray(y_true)
+    _check_grades(grades)
+    chosen = grades[selected]
+    if not chosen.size:
+        raise UndefinedMetricError(
+            f"nothing was selected among {selected.size} rows, so there is no mean: none is decided "
+            f"{shown_positive(decision, pos_label)}, the decisions are {shown_labels(decision)}."
+        )
+    if sample_weight is None:
+        return float(chosen.mean())
+    weight = np.asarray(sample_weight, dtype=np.float64)[selected]
+    if not weight.sum() > 0:
+        raise UndefinedMetricError("the selected rows have no weight, so there is no mean.")
+    return float(chosen @ weight / weight.sum())
 
 
-@dataclass(frozen=True)
-class _MeanOfTop:
-    share: float
-
-    def __call__(self, y_true: Any, score: Any) -> float:
-        grades, scores = np.asarray(y_true), np.asarray(score)
-        _check_grades(grades)
-        n = len(scores)
-        count = max(1, int(np.floor(self.share * n + 0.5)))
-        threshold = np.partition(scores, n - count)[n - count]
-        above, level = scores > threshold, scores == threshold
-        if not level.any():
-            return float("nan")  # the threshold is NaN: the model has diverged
-        of_level = grades[level].sum() / level.sum()
-        return float((grades[above].sum() + (count - above.sum()) * of_level) / count)
+def _mean_of_top(y_true: Any, score: Any, *, share: float) -> float:
+    grades, scores = np.asarray(y_true), np.asarray(score)
+    _check_grades(grades)
+    n = len(scores)
+    count = max(1, int(np.floor(share * n + 0.5)))
+    threshold = np.partition(scores, n - count)[n - count]
+    above, level = scores > threshold, scores == threshold
+    if not level.any():
+        return float("nan")  # the threshold is NaN: the model has diverged
+    of_level = grades[level].sum() / level.sum()
+    return float((grades[above].sum() + (count - above.sum()) * of_level) / count)
 
 
 @of_moew
@@ -497,10 +488,11 @@ def mean_of_selected(share: float | None = None, pos_label: Any = None) -> Funct
     0.625
     """
     if share is None:
-        return FunctionMetric(_MeanOfSelected(), "decision", True, "mean of the selected", pos_label, True)
+        return FunctionMetric(_mean_of_selected, "decision", True, "mean of the selected", pos_label, True)
     FRACTION.check("share", share)
     name = f"mean of the top {100 * float(share):g} %"
-    return FunctionMetric(_MeanOfTop(float(share)), "score", True, name, pos_label, True)
+    settings = {"share": float(share)}
+    return FunctionMetric(_mean_of_top, "score", True, name, pos_label, True, settings=settings)
 
 
 def _check_grades(grades: Array) -> None:

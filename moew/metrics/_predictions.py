@@ -19,6 +19,8 @@ from moew.exceptions import Argument, InvalidInputError, StateError
 from moew.models import checked_votes, class_scores, weighted_majority, weighted_mean
 from moew.types import Array, BoolArray, Features, FloatArray, IntArray, Response, Task
 
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")  # which scorers may call
+
 
 def respond(model: Any, X: Features, response: Response, pos_label: Any = None) -> Array:
     """The model's predictions on the rows of X, of the kind `response`.

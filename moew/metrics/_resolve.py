@@ -21,8 +21,6 @@ from moew.metrics._own import METRICS, accuracy, r_squared
 from moew.metrics._scorer import ScorerMetric
 from moew.types import Task
 
-_SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
-           "roc_auc", "average_precision")  # fmt: skip
 _SMALLER = ("_error", "_loss", "_deviance")  # endings of functions of sklearn.metrics to minimise
 _RESPONSES = {  # functions of sklearn.metrics that do not take decisions
     "score": ("average_precision_score", "dcg_score", "hinge_loss", "label_ranking_average_precision_score",
@@ -61,9 +59,9 @@ def resolve_metric(metric: Any) -> Metric:
             "make_metric(…) without a function is a decorator; give it the function too.", argument="metric"
         )
     if _takes_a_model(metric):
-        known = _name_of(metric)  # so that the same scorer gives the same bits by name and as an object
         name = getattr(metric, "__name__", None) or repr(metric)
-        return ScorerMetric(metric, name, FAST_FORMS.get(known), _bounds_of(known))
+        # So that the same scorer gives the same bits by its name and as an object.
+        return ScorerMetric(metric, name, known=_name_of(metric))
     if any(metric is factory.make for factory in METRICS.values()):
         raise InvalidInputError(
             f"{metric.__name__} makes a metric: pass {metric.__name__}(…), not itself.", argument="metric"
@@ -75,7 +73,7 @@ def resolve_metric(metric: Any) -> Metric:
 def is_vectorised(metric: Metric) -> bool:
     """Whether the metric is known to compute in NumPy: one of moew's, or a scorer with a fast form."""
     if isinstance(metric, ScorerMetric):
-        return metric.fast is not None
+        return metric.known in FAST_FORMS
     return metric.takes_many or (isinstance(metric, FunctionMetric) and metric.registry_name != "")
 
 
@@ -115,7 +113,7 @@ def named_metric(text: str, pos_label: Any = None) -> Metric:
         )
     scorer = get_scorer(text)
     if pos_label is None:
-        return ScorerMetric(scorer, text, FAST_FORMS.get(text), _bounds_of(text), text)
+        return ScorerMetric(scorer, text, text, registry_name=text)
     function = scorer._score_func
     _check_takes_label(text, function)
     of_label = make_scorer(
@@ -155,17 +153,6 @@ def _check_takes_label(name: str, function: Any) -> None:
             ".",
             argument="pos_label",
         )
-
-
-def _bounds_of(scorer_name: str) -> tuple[float, float] | None:
-    """The lowest and the highest value of a scikit-learn scorer, as far as its name tells."""
-    if scorer_name.startswith("neg_"):
-        return (-math.inf, 0.0)
-    if scorer_name.startswith(("r2", "d2_", "explained_variance")):
-        return (-math.inf, 1.0)
-    if scorer_name == "matthews_corrcoef":
-        return (-1.0, 1.0)
-    return (0.0, 1.0) if scorer_name.startswith(_SHARES) else None
 
 
 def _argument_names(function: Any) -> list[str]:

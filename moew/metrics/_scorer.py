@@ -6,25 +6,23 @@ from then on it is called with a stand-in that returns the recorded predictions.
 
 from __future__ import annotations
 
-import warnings
+import math
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags, get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from moew._util.checks import is_regression
 from moew.data import LabelledRows, n_rows, read_only
-from moew.exceptions import InvalidInputError, MoewError
-from moew.metrics._fast import FastForm, fast_value
+from moew.exceptions import InvalidInputError
+from moew.metrics._fast import FAST_FORMS, fast_value
 from moew.metrics._metric import (
-    cannot_evaluate,
     check_there,
     check_values,
     first_line,
@@ -33,11 +31,12 @@ from moew.metrics._metric import (
     one_number,
 )
 from moew.metrics._own import shown_labels
-from moew.metrics._predictions import Predictions, model_name, per_row
-from moew.types import Array, Columns, Features, Labels
+from moew.metrics._predictions import METHODS, Predictions, model_name, per_row
+from moew.types import Array, Features, Labels
 
 _NO_COLUMNS: Mapping[str, Any] = {}
-METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+_SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "f1", "precision", "recall", "jaccard",
+           "roc_auc", "average_precision")  # fmt: skip
 _UNKNOWN_LABEL = ("not a valid label", "is not specified")  # in errors about the positive label
 
 
@@ -49,14 +48,13 @@ class ScorerMetric:
     weights are passed to it as arguments if it takes them: with scikit-learn's metadata routing on, those
     it requests (`set_score_request`); with it off, those that its function has arguments for.
 
-    Models are always called through the scorer. On recorded predictions `fast`, if there is one, gives the
-    scorer's value; if it returns None the scorer is called.
+    Models are always called through the scorer. On recorded predictions the fast form of a `known` scorer, if
+    there is one, gives its value; if it cannot, the scorer is called.
     """
 
     scorer: Callable[..., Any]
     name: str
-    fast: FastForm | None = field(default=None, repr=False)
-    bounds: tuple[float, float] | None = None
+    known: str = ""  # the name of the scorer of scikit-learn's that it is equal to
     registry_name: str = ""  # of scikit-learn's own: these fail only if they cannot evaluate the task
     greater_is_better: ClassVar[bool] = True
     slow: ClassVar[bool] = False
@@ -71,6 +69,17 @@ class ScorerMetric:
     def description(self) -> str:
         """The first line of the docstring of the scorer's function; empty if it has none."""
         return first_line(getattr(self.scorer, "_score_func", self.scorer))
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and the highest value, as far as the name tells."""
+        if self.known.startswith("neg_"):
+            return (-math.inf, 0.0)
+        if self.known.startswith(("r2", "d2_", "explained_variance")):
+            return (-math.inf, 1.0)
+        if self.known == "matthews_corrcoef":
+            return (-1.0, 1.0)
+        return (0.0, 1.0) if self.known.startswith(_SHARES) else None
 
     @property
     def known_columns(self) -> tuple[str, ...]:
@@ -95,10 +104,8 @@ class ScorerMetric:
         not_columns = {"pos_label", *(getattr(self.scorer, "_kwargs", None) or {})}
         return further_arguments(self.scorer if function is None else function, n_taken, not_columns)
 
-    def check_columns(
-        self, columns: Columns, n_rows: int, argument: str = "validation", *, weighted: bool = True
-    ) -> None:
-        """Raise if a column the scorer needs is missing, or one it takes does not have `n_rows` rows."""
+    def check_columns(self, rows: LabelledRows, argument: str = "validation") -> None:
+        """Raise if a column or the weights that the scorer needs are missing, or values in those it takes."""
         wanted = self._wanted()
         needed = [name for name, has_default in self._named.items() if not has_default]
         if refused := [name for name in needed if name not in wanted]:
@@ -107,28 +114,21 @@ class ScorerMetric:
                 f"scorer.set_score_request({refused[0]}=True) before handing the scorer in.",
                 argument="metric",
             )
-        if self.requires_sample_weight and not weighted:
+        if self.requires_sample_weight and rows.sample_weight is None:
             raise missing_weights(self.name)
         required = [wanted[name] for name in needed if name != "sample_weight"]
-        check_there(self.name, required, columns, argument)
-        check_values(self.name, [wanted[name] for name in self._arguments(columns, None)], columns, n_rows)
+        check_there(self.name, required, rows.columns, argument)
+        taken = self._arguments(replace(rows, sample_weight=None))
+        check_values(self.name, [wanted[name] for name in taken], rows)
 
     def respond(
-        self,
-        model: Any,
-        X: Features,
-        y: Labels,
-        columns: Columns = _NO_COLUMNS,
-        *,
-        pos_label: Any = None,
-        sample_weight: Any = None,
-        decided: Array | None = None,
+        self, model: Any, rows: LabelledRows, *, pos_label: Any = None, decided: Array | None = None
     ) -> Predictions:
         """The model's predictions that the scorer asks for; `decided` (n,) replaces those of `predict`."""
         self._check_methods(model)
-        recorder = _Recorder(model, X, decided)
+        recorder = _Recorder(model, rows.X, decided)
         try:
-            self._call(recorder, X, y, columns, sample_weight)
+            self._call(recorder, rows)
         except Exception:
             # What it asked for is known. These may be the rows of one fold, which lack a class, and `value`
             # raises the same error if it is undefined on all of them.
@@ -145,12 +145,9 @@ class ScorerMetric:
     def value(
         self,
         predictions: Predictions,
-        X: Features,
-        y: Labels,
-        columns: Columns = _NO_COLUMNS,
+        rows: LabelledRows,
         *,
         pos_label: Any = None,
-        sample_weight: Any = None,
         decided: Array | None = None,
     ) -> float:
         """The scorer on rows whose predictions are recorded; `decided` (n,) replaces recorded decisions."""
@@ -158,56 +155,16 @@ class ScorerMetric:
         if decided is not None and "predict" in answers:
             answers["predict"] = np.asarray(decided)
         known = Predictions(answers, predictions.classes, predictions.estimator_type)
-        if self.fast is not None:
-            arguments = self._arguments(columns, sample_weight)
+        if self.known in FAST_FORMS:
+            arguments = self._arguments(rows)
             weight = arguments.pop("sample_weight", None)
-            value = None if arguments else fast_value(self.fast, y, known, weight)
+            value = None if arguments else fast_value(self.known, rows.y, known, weight)
             if value is not None:
                 return value
-        replay = _StandIn(known, answers)
-        return one_number(self._call(replay, read_only(X, deep=False), y, columns, sample_weight), self.name)
+        shown = replace(rows, X=read_only(rows.X, deep=False))
+        return one_number(self._call(_StandIn(known, answers), shown), self.name)
 
-    def rehearse(
-        self,
-        estimator: Any,
-        rows: LabelledRows,
-        training_labels: Labels,
-        *,
-        classes: Array | None,
-        pos_label: Any,
-        decided: Array | None,
-        rng: np.random.Generator,
-    ) -> None:
-        """Call the scorer with a made-up model, and raise an error that every model would meet.
-
-        If a user's own scorer fails on made-up predictions, that is ignored, unless it returns something
-        other than a number.
-        """
-        model = _made_up_model(estimator, training_labels, classes, rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about made-up predictions
-            try:
-                weight = rows.sample_weight
-                made = self.respond(model, read_only(rows.X), rows.y, rows.columns, sample_weight=weight)
-                self.value(made, rows.X, rows.y, rows.columns, sample_weight=weight)
-            except MoewError as error:
-                if self.registry_name or error.argument in ("pos_label", "metric"):
-                    raise
-            except Exception as error:
-                if self.registry_name:
-                    raise cannot_evaluate(self.registry_name, training_labels, classes, error) from error
-                self._check_returns_number(read_only(rows.y), rng.choice(training_labels, len(rows)))
-
-    def _check_returns_number(self, y: Labels, predicted: Array) -> None:
-        """Raise if the scorer's own function does not return a number for made-up predictions (n,)."""
-        try:
-            scorer: Any = self.scorer
-            result = scorer._score_func(y, predicted, **getattr(scorer, "_kwargs", {}))
-        except Exception:
-            return  # it has none, or it needs other predictions than these, or columns
-        one_number(result, self.name)
-
-    def values(self, outputs: Array, y: Labels, *, sample_weight: Any = None) -> None:
+    def values(self, outputs: Array, rows: LabelledRows) -> None:
         """None: scorers cannot score many candidates in one call."""
         return
 
@@ -223,16 +180,15 @@ class ScorerMetric:
                 argument="estimator",
             )
 
-    def _call(self, model: Any, X: Features, y: Labels, columns: Columns, sample_weight: Any) -> Any:
-        arguments = self._arguments(columns, sample_weight)
+    def _call(self, model: Any, rows: LabelledRows) -> Any:
+        arguments = {name: read_only(value) for name, value in self._arguments(rows).items()}
         # scikit-learn's scorers refuse columns while routing is off, even if their function takes them.
         routed = bool(arguments) and _is_routed(self.scorer)
         try:
             with config_context(enable_metadata_routing=True) if routed else nullcontext():
-                kept = {name: read_only(value) for name, value in arguments.items()}
-                return self.scorer(model, X, read_only(y), **kept)
+                return self.scorer(model, rows.X, read_only(rows.y), **arguments)
         except ValueError as error:
-            if advice := self._label_advice(str(error), y):
+            if advice := self._label_advice(str(error), rows.y):
                 raise InvalidInputError(f"{error} {advice}", argument="pos_label") from error
             raise
 
@@ -251,19 +207,19 @@ class ScorerMetric:
             f"of {shown_labels(y)}."
         )
 
-    def _arguments(self, columns: Columns, sample_weight: Any) -> dict[str, Any]:
+    def _arguments(self, rows: LabelledRows) -> dict[str, Any]:
         """The columns and weights that are passed to the scorer: argument name → (n,)."""
-        there = {n: c for n, c in columns.items() if n != "sample_weight"}
-        if sample_weight is not None:
-            there["sample_weight"] = sample_weight
+        there = {**rows.columns, "sample_weight": rows.sample_weight}
+        if rows.sample_weight is None:
+            del there["sample_weight"]
         wanted = self._wanted(there) if there else {}
         return {argument: there[source] for argument, source in wanted.items() if source in there}
 
     def _wanted(self, there: Mapping[str, Any] = _NO_COLUMNS) -> dict[str, str]:
         """Argument of the scorer → name of the column passed for it; `there` are the columns given."""
         wanted = {name: name for name in self._named}
-        # A scorer with a fast form was made from its name, so no requests were set on it.
-        unset = self.fast is not None and not get_config()["enable_metadata_routing"]
+        # No requests are set on the scorers that scikit-learn knows by a name.
+        unset = self.known != "" and not get_config()["enable_metadata_routing"]
         if unset or not _is_routed(self.scorer):
             return wanted
         requests = get_routing_for_object(self.scorer).score.requests
@@ -381,31 +337,3 @@ def _same_rows(X: Features, given: Features) -> bool:
     if first.shape != second.shape:
         return False
     return bool(((first == second) | ((first != first) & (second != second))).all())  # NaN equals NaN here
-
-
-def _made_up_model(estimator: Any, labels: Labels, classes: Array | None, rng: np.random.Generator) -> Any:
-    """A model that has the estimator's prediction methods and predicts training labels (n,) at random."""
-    n_classes = 0 if classes is None else len(classes)
-
-    def predict(X: Features) -> Array:
-        if classes is None:  # near the mean: some metrics refuse negative numbers
-            return np.asarray(np.mean(labels) * rng.uniform(0.99, 1.01, n_rows(X)))
-        return rng.choice(labels, n_rows(X))
-
-    def predict_proba(X: Features) -> Array:
-        shares = rng.uniform(0.1, 1, (n_rows(X), n_classes))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-    def decision_function(X: Features) -> Array:
-        return rng.normal(size=n_rows(X) if n_classes == 2 else (n_rows(X), n_classes))
-
-    steps = getattr(estimator, "steps", None)
-    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
-    kind = RegressorMixin if classes is None else ClassifierMixin
-    made: Any = type(type(last).__name__, (kind, BaseEstimator), {})()  # messages show the type's name
-    if classes is not None:
-        made.classes_ = classes
-    for method in (predict, predict_proba, decision_function):
-        if hasattr(estimator, method.__name__):
-            setattr(made, method.__name__, method)
-    return made

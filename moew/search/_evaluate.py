@@ -38,6 +38,7 @@ from moew.metrics import (
     model_name,
     own_decisions,
     predicts_by_its_scores,
+    rehearse,
     respond,
     sum_of_excess,
 )
@@ -250,7 +251,8 @@ class Evaluator:
             self.check_columns(rows, "validation" if data.given_validation else "columns")
             decided = self._rehearse_decisions(data, rng)
         for metric in self.metrics.values():
-            metric.rehearse(
+            rehearse(
+                metric,
                 estimator,
                 rows,
                 data.training.y,
@@ -289,9 +291,8 @@ class Evaluator:
 
     def check_columns(self, rows: LabelledRows, argument: str) -> None:
         """Raise if a column that the metric needs is missing; the user passes columns as `argument`."""
-        weighted = rows.sample_weight is not None
         for metric in self.metrics.values():
-            metric.check_columns(rows.columns, len(rows), argument, weighted=weighted)
+            metric.check_columns(rows, argument)
 
     def predictions(self, models: Sequence[Any], data: SearchData) -> Predictions:
         """Predictions of the models, one for each fold, on the validation rows of their folds, as a storage
@@ -357,21 +358,13 @@ class Evaluator:
     ) -> float:
         """The metric to optimise, or another one, of predictions with the labels `decided` (n,), or with the
         recorded ones; nothing is fitted."""
-        return (metric or self.metric).value(
-            predictions,
-            rows.X,
-            rows.y,
-            rows.columns,
-            pos_label=self.pos_label,
-            sample_weight=rows.sample_weight,
-            decided=decided,
-        )
+        return (metric or self.metric).value(predictions, rows, pos_label=self.pos_label, decided=decided)
 
     def values_at_once(self, outputs: Array, rows: LabelledRows) -> FloatArray | None:
         """The metric (m,) of outputs (m, n) from one call, higher is better; None if it cannot take many, or
         is undefined for some of them."""
         try:
-            found = self.metric.values(outputs, rows.y, sample_weight=rows.sample_weight)
+            found = self.metric.values(outputs, rows)
         except Exception:
             return None
         if found is None:
@@ -514,16 +507,9 @@ class Evaluator:
         return replace(predictions, classes=classes, estimator_type=kind, further=further)
 
     def _respond(self, metric: Metric, model: Any, rows: LabelledRows, decided: Array | None) -> Predictions:
+        shown = replace(rows, X=read_only(rows.X), y=read_only(rows.y))
         with answering_alone():
-            found = metric.respond(
-                model,
-                read_only(rows.X),
-                read_only(rows.y),
-                rows.columns,
-                pos_label=self.pos_label,
-                sample_weight=rows.sample_weight,
-                decided=decided,
-            )
+            found = metric.respond(model, shown, pos_label=self.pos_label, decided=decided)
         if self.classes is None:
             _check_numbers(found, model)
         return found

@@ -477,7 +477,7 @@ def _why_not(data: SearchData, evaluator: Evaluator, n_given: int) -> str | None
         return f"the training rows do not have {', '.join(map(repr, sorted(missing)))}"
     try:
         for metric in evaluator.metrics.values():
-            metric.check_columns(training.columns, len(training), "columns")
+            metric.check_columns(replace(training, sample_weight=training.own_weights), "columns")
     except InvalidInputError as error:
         return f"of the training rows {str(error).rstrip('.')}"
     if evaluator.classes is not None and not set(given.y.tolist()) <= set(evaluator.classes.tolist()):

@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils.fixes import parse_version
 
+from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError
 from moew.metrics import Predictions, resolve_metric
 from moew.metrics._fast import FAST_FORMS
@@ -60,13 +62,14 @@ class ToldProba(ClassifierMixin, Told):
 def _values(name, model, y, weight=None):
     """What the scorer gives (its warnings aside), and what the metric gives, which must be silent."""
     X = np.zeros((len(y), 1))
+    rows = LabelledRows(X, y, weight)
     metric = resolve_metric(name)
     given_weight = {} if weight is None else {"sample_weight": weight}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = get_scorer(name)(model, X, y, **given_weight)
-        outputs = metric.respond(model, X, y, sample_weight=weight)
-    return expected, metric.value(outputs, X, y, sample_weight=weight)
+        outputs = metric.respond(model, rows)
+    return expected, metric.value(outputs, rows)
 
 
 def _agree(name, model, y, weight=None):
@@ -176,16 +179,15 @@ def test_the_scorer_is_not_called_for_common_answers(name, monkeypatch):
     else:
         model = ToldProba(np.column_stack([1 - score, score]), classes)
     metric = resolve_metric(name)
-    outputs = metric.respond(model, X, y)
+    rows = LabelledRows(X, y)
+    outputs = metric.respond(model, rows)
     expected = [get_scorer(name)(model, X, y, **w) for w in ({}, {"sample_weight": weight})]
     _uses_fast_path(monkeypatch)
-    assert metric.value(outputs, X, y) == pytest.approx(expected[0], rel=1e-12)
-    assert metric.value(outputs, X, y, {"unrelated": weight}) == metric.value(outputs, X, y)
-    if name != "neg_median_absolute_error":
-        assert metric.value(outputs, X, y, sample_weight=weight) == pytest.approx(expected[1], rel=1e-12)
+    assert metric.value(outputs, rows) == pytest.approx(expected[0], rel=1e-12)
+    assert metric.value(outputs, replace(rows, columns={"unrelated": weight})) == metric.value(outputs, rows)
+    assert metric.value(outputs, replace(rows, sample_weight=weight)) == pytest.approx(expected[1], rel=1e-12)
     again = pickle.loads(pickle.dumps(metric))
-    assert again.value(outputs, X, y) == metric.value(outputs, X, y)
-    assert again.fast is metric.fast
+    assert again.value(outputs, rows) == metric.value(outputs, rows)
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -200,9 +202,11 @@ def test_one_class_is_as_undefined_as_for_the_scorer(label):
     assert np.isnan(_values("roc_auc", ToldScores(score, classes), y)[1])
     metric = resolve_metric("neg_log_loss")
     both = np.array([0, 1, 0, 1, 0, 1])
-    outputs = metric.respond(ToldProba(np.column_stack([1 - score, score]), classes), y[:, None], both)
+    outputs = metric.respond(
+        ToldProba(np.column_stack([1 - score, score]), classes), LabelledRows(y[:, None], both)
+    )
     with pytest.raises(ValueError, match="only one label"):
-        metric.value(outputs, y[:, None], y)
+        metric.value(outputs, LabelledRows(y[:, None], y))
 
 
 def test_what_the_scorer_refuses_stays_refused():
@@ -225,37 +229,39 @@ def test_what_the_scorer_refuses_stays_refused():
             assert message == "[Mm]ix of label"
             assert parse_version(sklearn.__version__) < parse_version("1.8")
             continue
-        metric = resolve_metric(name)
+        metric, rows = resolve_metric(name), LabelledRows(X, labels)
         with pytest.raises((ValueError, TypeError), match=message):
-            metric.value(metric.respond(model, X, labels), X, labels)
+            metric.value(metric.respond(model, rows), rows)
         recorded = {ToldScores: "decision_function", ToldProba: "predict_proba"}.get(type(model), "predict")
         kind = "regressor" if isinstance(model, ToldRegressor) else "classifier"
         outputs = Predictions({recorded: model.answer}, model.classes_, kind)
         with pytest.raises((ValueError, TypeError), match=message):
-            resolve_metric(name).value(outputs, X, labels)
+            resolve_metric(name).value(outputs, rows)
 
 
 def test_arguments_of_the_scorer_given_as_columns_are_heeded():
     y = np.array([0, 1, 1, 0])
+    rows = LabelledRows(y[:, None], y)
     metric = resolve_metric("neg_mean_squared_error")
-    outputs = metric.respond(ToldRegressor(1.0 - y), y[:, None], y)
-    assert metric.value(outputs, y[:, None], y) == -1.0
+    outputs = metric.respond(ToldRegressor(1.0 - y), rows)
+    assert metric.value(outputs, rows) == -1.0
     with pytest.raises(ValueError, match="Custom weights"):
-        metric.value(outputs, y[:, None], y, {"multioutput": np.ones(4)})
+        metric.value(outputs, replace(rows, columns={"multioutput": np.ones(4)}))
     with (
         config_context(enable_metadata_routing=True),
         pytest.raises(InvalidInputError, match=r"set_score_request\(sample_weight=True\)"),
     ):
-        metric.value(outputs, y[:, None], y, sample_weight=np.ones(4))
+        metric.value(outputs, replace(rows, sample_weight=np.ones(4)))
 
 
 def test_decisions_of_a_rule_go_before_recorded_ones():
     y = np.array([0, 1, 1, 0])
+    rows = LabelledRows(y[:, None], y)
     for name in DECIDING:
         metric = resolve_metric(name)
-        outputs = metric.respond(ToldClassifier(1 - y, np.array([0, 1])), y[:, None], y)
-        assert metric.value(outputs, y[:, None], y) == 0.0
-        assert metric.value(outputs, y[:, None], y, decided=y) == 1.0
+        outputs = metric.respond(ToldClassifier(1 - y, np.array([0, 1])), rows)
+        assert metric.value(outputs, rows) == 0.0
+        assert metric.value(outputs, rows, decided=y) == 1.0
 
 
 def test_bounds_hold_the_values():

@@ -28,6 +28,7 @@ from sklearn.metrics import (
 from sklearn.svm import LinearSVC
 from sklearn.utils._response import _get_response_values
 
+from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError
 from moew.metrics import (
     Metric,
@@ -60,13 +61,13 @@ def test_columns_are_read_from_the_signature():
         InvalidInputError, match=r"needs \['region'\].*only \['price'\].*columns=\{'region'.*validation=Rows"
     ):
         metric(y, decision, {"price": y})
-    metric.check_columns(columns, 2)
+    metric.check_columns(LabelledRows(None, y, columns=columns))
     with pytest.raises(InvalidInputError, match=r"\['price', 'region'\].*are none"):
-        metric.check_columns({}, 2)
+        metric.check_columns(LabelledRows(None, y))
     with pytest.raises(InvalidInputError, match=r"'price' for each of the 3 rows.*got 2 values"):
-        metric.check_columns(columns, 3)
+        metric.check_columns(LabelledRows(None, np.zeros(3), columns=columns))
     with pytest.raises(InvalidInputError, match=r"'discount'.*a single value"):
-        metric.check_columns({**columns, "discount": 1.0}, 2)
+        metric.check_columns(LabelledRows(None, y, columns={**columns, "discount": 1.0}))
 
 
 def test_the_positive_label_and_the_weights_reach_the_function():
@@ -202,12 +203,12 @@ def test_sample_weights_without_a_default_must_be_given():
     assert not optional.requires_sample_weight
     assert not resolve_metric("accuracy").requires_sample_weight
     for needing in (metric, scorer):
-        needing.check_columns({}, 2, weighted=True)
+        needing.check_columns(LabelledRows(None, np.zeros(2), np.ones(2)))
         with pytest.raises(
             InvalidInputError, match=r"without sample weights.*sample_weight=…, and in validation=Rows"
         ):
-            needing.check_columns({}, 2, weighted=False)
-    optional.check_columns({}, 2, weighted=False)
+            needing.check_columns(LabelledRows(None, np.zeros(2)))
+    optional.check_columns(LabelledRows(None, np.zeros(2)))
     with pytest.raises(InvalidInputError, match="'mine' cannot do without sample weights"):
         metric([0, 1], np.array([0, 1]))
     assert metric([0, 1], np.array([0, 0]), sample_weight=[3, 1]) == 0.75
@@ -295,9 +296,9 @@ def test_metric_on_recorded_outputs_of_some_rows(two_classes):
     metric = make_metric(
         lambda y, score, pos_label: average_precision_score(y, score, pos_label=pos_label), response="score"
     )
-    outputs = metric.respond(model, X, y, {}, pos_label="no")
+    outputs = metric.respond(model, LabelledRows(X, y), pos_label="no")
     rows = np.arange(0, 200, 3)
-    got = metric.value(outputs.take(rows), X[rows], y[rows], {}, pos_label="no")
+    got = metric.value(outputs.take(rows), LabelledRows(X[rows], y[rows]), pos_label="no")
     assert got == average_precision_score(y[rows], -model.decision_function(X[rows]), pos_label="no")
     assert "decision" not in outputs.arrays
 
@@ -307,10 +308,11 @@ def test_decisions_of_a_rule_stand_in_for_predict(two_classes):
     model = LogisticRegression().fit(X, y)
     metric = make_metric(lambda y, decision: np.mean(decision == "yes"))
     decided = decided_labels(np.arange(200) < 50, model.classes_)
-    outputs = metric.respond(model, X, y, {}, decided=decided)
+    outputs = metric.respond(model, LabelledRows(X, y), decided=decided)
     assert "decision" in outputs.arrays
-    assert metric.value(outputs, X, y, {}) == 0.25
-    assert metric.value(outputs, X, y, {}, decided=decided_labels(np.ones(200, bool), model.classes_)) == 1.0
+    assert metric.value(outputs, LabelledRows(X, y)) == 0.25
+    all_yes = decided_labels(np.ones(200, bool), model.classes_)
+    assert metric.value(outputs, LabelledRows(X, y), decided=all_yes) == 1.0
     assert set(decided_labels(np.array([True, False]), model.classes_, "no")) == {"no", "yes"}
     assert decided_labels(np.array([True]), model.classes_, "no")[0] == "no"
 

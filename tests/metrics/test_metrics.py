@@ -15,6 +15,7 @@ from sklearn.metrics import (
     r2_score,
 )
 
+from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 from moew.metrics import (
     accuracy,
@@ -278,12 +279,12 @@ def test_many_candidates_at_once_get_the_value_each_gets_alone(metric, names, se
     y, decisions = rng.choice(names, 30), rng.choice(names, (7, 30))
     weight = rng.integers(0, 3, 30) * rng.random(30) if weighted else None
     alone = [metric(y, decision, sample_weight=weight) for decision in decisions]
-    np.testing.assert_array_equal(metric.values(decisions, y, sample_weight=weight), alone)
+    np.testing.assert_array_equal(metric.values(decisions, LabelledRows(None, y, weight)), alone)
 
 
 def test_a_metric_that_takes_one_candidate_at_a_time_says_so():
     metric = precision_at_recall()
-    assert not metric.takes_many and metric.values(np.zeros((2, 3)), np.ones(3)) is None
+    assert not metric.takes_many and metric.values(np.zeros((2, 3)), LabelledRows(None, np.ones(3))) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12), st.floats(0.01, 1))

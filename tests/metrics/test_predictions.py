@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError, StateError
 from moew.metrics import (
     Predictions,
@@ -50,7 +51,7 @@ def fitted(make, X, y, n=3):
 def record(metric, model, X, y, pos_label=None):
     """What the metric asks the model for, and what the model decides by."""
     scores, threshold = decision_basis(model, X, pos_label)
-    kept = metric.respond(model, X, y, pos_label=pos_label)
+    kept = metric.respond(model, LabelledRows(X, y), pos_label=pos_label)
     return replace(kept, scores=scores, own_threshold=threshold)
 
 
@@ -83,8 +84,9 @@ def test_averaged_predictions_of_classifiers(name, n_classes, wanted):
     averaged = Predictions.averaged(parts, VOTES, task="classification", classes=np.arange(n_classes))
     ensemble = ModelEnsemble(models, VOTES)
     assert_same(averaged, record(metric, ensemble, rows.X_val, rows.y_val))
-    assert metric.value(averaged, rows.X_val, rows.y_val) == pytest.approx(
-        metric.value(metric.respond(ensemble, rows.X_val, rows.y_val), rows.X_val, rows.y_val), rel=1e-12
+    evaluated = LabelledRows(rows.X_val, rows.y_val)
+    assert metric.value(averaged, evaluated) == pytest.approx(
+        metric.value(metric.respond(ensemble, evaluated), evaluated), rel=1e-12
     )
 
 
@@ -124,7 +126,9 @@ def test_scorers_of_log_probabilities_are_averaged_as_probabilities():
     models = fitted(lambda seed: GaussianNB(var_smoothing=10.0**-seed), rows.X, rows.y)
     metric = resolve_metric(scorer)
     averaged = Predictions.averaged(
-        [metric.respond(model, rows.X_val, rows.y_val) for model in models], VOTES, task="classification"
+        [metric.respond(model, LabelledRows(rows.X_val, rows.y_val)) for model in models],
+        VOTES,
+        task="classification",
     )
     assert list(averaged.arrays) == ["predict_log_proba"]
     expected = ModelEnsemble(models, VOTES).predict_log_proba(rows.X_val)

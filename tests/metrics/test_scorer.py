@@ -1,6 +1,7 @@
 """scikit-learn scorers replayed on recorded predictions give what they give on the model."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sklearn.utils.fixes import parse_version
 
 from moew.data import LabelledRows
 from moew.exceptions import InvalidInputError
-from moew.metrics import Predictions, resolve_metric
+from moew.metrics import Predictions, rehearse, resolve_metric
 from moew.metrics._fast import FAST_FORMS
 
 ROWS = np.arange(0, 120, 2)
@@ -30,9 +31,11 @@ def binary():
 
 def _check(scorer, model, X, y):
     metric = resolve_metric(scorer)
-    outputs = metric.respond(model, X, y, {})
+    outputs = metric.respond(model, LabelledRows(X, y))
     direct = get_scorer(scorer)(model, X[ROWS], y[ROWS])
-    assert metric.value(outputs.take(ROWS), X[ROWS], y[ROWS], {}) == pytest.approx(direct, rel=1e-12)
+    assert metric.value(outputs.take(ROWS), LabelledRows(X[ROWS], y[ROWS])) == pytest.approx(
+        direct, rel=1e-12
+    )
     assert metric.greater_is_better
     assert len(outputs) == len(X)
 
@@ -87,32 +90,34 @@ def test_scorer_written_as_a_function(binary):
 
     metric = resolve_metric(both)
     assert metric.name == "both"
-    outputs = metric.respond(model, X, y, {})
+    outputs = metric.respond(model, LabelledRows(X, y))
     assert set(outputs.arrays) == {"predict", "predict_proba"}
-    got = metric.value(outputs.take(ROWS), X[ROWS], y[ROWS], {})
+    got = metric.value(outputs.take(ROWS), LabelledRows(X[ROWS], y[ROWS]))
     assert got == pytest.approx(both(model, X[ROWS], y[ROWS]))
 
 
 def test_outputs_do_not_hold_the_model(binary):
-    outputs = resolve_metric("roc_auc").respond(LogisticRegression().fit(*binary), *binary, {})
+    outputs = resolve_metric("roc_auc").respond(LogisticRegression().fit(*binary), LabelledRows(*binary))
     again = pickle.loads(pickle.dumps(outputs))
     assert isinstance(again, Predictions)
     assert b"LogisticRegression" not in pickle.dumps(outputs)
-    assert resolve_metric("roc_auc").value(again, *binary, {}) > 0.9
+    assert resolve_metric("roc_auc").value(again, LabelledRows(*binary)) > 0.9
 
 
 def test_decisions_of_a_rule_stand_in_for_predict(binary):
     X, y = binary
     model = LogisticRegression().fit(X, y)
     metric = resolve_metric("accuracy")
-    outputs = metric.respond(model, X, y, {}, decided=y)
-    assert metric.value(outputs, X, y, {}) == 1.0
-    assert metric.value(outputs, X, y, {}, decided=1 - y) == 0.0
+    outputs = metric.respond(model, LabelledRows(X, y), decided=y)
+    assert metric.value(outputs, LabelledRows(X, y)) == 1.0
+    assert metric.value(outputs, LabelledRows(X, y), decided=1 - y) == 0.0
     assert "predict" in outputs.arrays
     ranking = resolve_metric("roc_auc")
-    outputs = ranking.respond(model, X, y, {})
+    outputs = ranking.respond(model, LabelledRows(X, y))
     assert "predict" not in outputs.arrays
-    assert ranking.value(outputs, X, y, {}, decided=1 - y) == ranking.value(outputs, X, y, {})
+    assert ranking.value(outputs, LabelledRows(X, y), decided=1 - y) == ranking.value(
+        outputs, LabelledRows(X, y)
+    )
 
 
 def weighted_cost(y_true, y_pred, cost, *, sample_weight=None):
@@ -132,21 +137,19 @@ def test_columns_and_weights_reach_a_scorer(routing, binary):
         name = "price" if routing else "cost"
         metric = resolve_metric(scorer)
         columns = {name: cost, "group": np.zeros(120)}
-        metric.check_columns(columns, 120)
-        outputs = metric.respond(model, X, y, columns, sample_weight=weight)
-        rows = {n: c[ROWS] for n, c in columns.items()}
+        given = LabelledRows(X, y, weight, columns)
+        metric.check_columns(given)
+        outputs = metric.respond(model, given)
         for w in (None, weight):
-            got = metric.value(
-                outputs.take(ROWS), X[ROWS], y[ROWS], rows, sample_weight=None if w is None else w[ROWS]
-            )
+            got = metric.value(outputs.take(ROWS), replace(given, sample_weight=w).take(ROWS))
             direct = weighted_cost(
                 y[ROWS], model.predict(X[ROWS]), cost[ROWS], sample_weight=None if w is None else w[ROWS]
             )
             assert got == pytest.approx(-direct)
         with pytest.raises(InvalidInputError, match=rf"\['{name}'\].*columns={{'{name}'.*validation=Rows"):
-            metric.check_columns({"group": cost}, 120)
+            metric.check_columns(LabelledRows(X, y, columns={"group": cost}))
         with pytest.raises(InvalidInputError, match="each of the 7 rows"):
-            metric.check_columns(columns, 7)
+            metric.check_columns(LabelledRows(X, y[:7], columns=columns))
 
 
 def test_weights_go_only_to_scorers_that_take_them(binary):
@@ -159,8 +162,8 @@ def test_weights_go_only_to_scorers_that_take_them(binary):
         (plain, accuracy_score(y, model.predict(X))),
         (taking, accuracy_score(y, model.predict(X), sample_weight=weight)),
     ]:
-        outputs = metric.respond(model, X, y, {})
-        assert metric.value(outputs, X, y, {}, sample_weight=weight) == pytest.approx(expected)
+        outputs = metric.respond(model, LabelledRows(X, y))
+        assert metric.value(outputs, LabelledRows(X, y, weight)) == pytest.approx(expected)
 
 
 @pytest.mark.skipif(parse_version(sklearn.__version__) < parse_version("1.8"), reason="it takes no notice")
@@ -170,15 +173,15 @@ def test_routing_without_a_request_is_an_error_that_says_how(binary):
     weight = np.ones(120)
     with config_context(enable_metadata_routing=True):
         metric = resolve_metric("accuracy")
-        outputs = metric.respond(model, X, y, {})
+        outputs = metric.respond(model, LabelledRows(X, y))
         with pytest.raises(InvalidInputError, match=r"set_score_request\(sample_weight=True\)"):
-            metric.value(outputs, X, y, {}, sample_weight=weight)
+            metric.value(outputs, LabelledRows(X, y, weight))
         silent = resolve_metric(get_scorer("accuracy").set_score_request(sample_weight=False))
-        assert silent.value(outputs, X, y, {}, sample_weight=weight * 0 + np.arange(120)) == pytest.approx(
+        assert silent.value(outputs, LabelledRows(X, y, weight * 0 + np.arange(120))) == pytest.approx(
             accuracy_score(y, model.predict(X))
         )
         with pytest.raises(InvalidInputError, match=r"set_score_request\(cost=True\)"):
-            resolve_metric(make_scorer(weighted_cost)).check_columns({}, 120)
+            resolve_metric(make_scorer(weighted_cost)).check_columns(LabelledRows(X, y))
 
 
 def test_arguments_fixed_in_make_scorer_are_not_columns(binary):
@@ -186,8 +189,8 @@ def test_arguments_fixed_in_make_scorer_are_not_columns(binary):
     model = LogisticRegression().fit(X, y)
     metric = resolve_metric(make_scorer(f1_score, average="macro"))
     columns = {"average": np.zeros(120)}
-    outputs = metric.respond(model, X, y, columns)
-    assert metric.value(outputs, X, y, columns) == f1_score(y, model.predict(X), average="macro")
+    rows = LabelledRows(X, y, columns=columns)
+    assert metric.value(metric.respond(model, rows), rows) == f1_score(y, model.predict(X), average="macro")
 
 
 def test_what_a_model_lacks_is_named(binary):
@@ -197,10 +200,10 @@ def test_what_a_model_lacks_is_named(binary):
         match=r"'neg_log_loss' asks the model for predict_proba, which Pipeline of LinearSVC does not have.*"
         r"\(predict, decision_function\)",
     ):
-        resolve_metric("neg_log_loss").respond(model, *binary, {})
+        resolve_metric("neg_log_loss").respond(model, LabelledRows(*binary))
     regressor = LinearRegression().fit(*binary)
     with pytest.raises(InvalidInputError, match="decision_function or predict_proba, which LinearRegression"):
-        resolve_metric("roc_auc").respond(regressor, *binary, {})
+        resolve_metric("roc_auc").respond(regressor, LabelledRows(*binary))
 
 
 @pytest.mark.parametrize(
@@ -218,11 +221,11 @@ def test_a_scorer_that_does_not_know_the_positive_label_is_told(name, advice, bi
     model = LogisticRegression().fit(X, y)
     metric = resolve_metric(name)
     with pytest.raises(InvalidInputError, match=rf"pos_label=1 is not a valid label.*{advice}"):
-        metric.respond(model, X, y, {})
+        metric.respond(model, LabelledRows(X, y))
     with pytest.raises(InvalidInputError, match=rf"pos_label=1 is not a valid label.*{advice}"):
         rows = LabelledRows(X, y)
         chance = np.random.default_rng(0)
-        metric.rehearse(model, rows, y, classes=np.unique(y), pos_label=None, decided=None, rng=chance)
+        rehearse(metric, model, rows, y, classes=np.unique(y), pos_label=None, decided=None, rng=chance)
 
 
 def test_scorers_that_cannot_be_replayed_say_so(binary):
@@ -236,7 +239,7 @@ def test_scorers_that_cannot_be_replayed_say_so(binary):
         (lambda estimator, X, y: 1.0, "asked the model for none"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
-            resolve_metric(scorer).respond(model, X, y, {})
+            resolve_metric(scorer).respond(model, LabelledRows(X, y))
 
 
 def test_a_scorer_that_looks_for_a_method_gets_an_honest_answer(binary):
@@ -247,9 +250,9 @@ def test_a_scorer_that_looks_for_a_method_gets_an_honest_answer(binary):
         return float(np.sum(getattr(estimator, method)(X)))
 
     for model, method in [(LinearSVC(), "decision_function"), (LogisticRegression(), "predict_proba")]:
-        outputs = resolve_metric(either).respond(model.fit(X, y), X, y, {})
+        outputs = resolve_metric(either).respond(model.fit(X, y), LabelledRows(X, y))
         assert list(outputs.arrays) == [method]
-        replayed = resolve_metric(either).value(outputs, X, y, {})
+        replayed = resolve_metric(either).value(outputs, LabelledRows(X, y))
         assert replayed == pytest.approx(either(model, X, y))
 
 
@@ -259,16 +262,16 @@ def test_a_copy_of_the_rows_counts_as_the_rows(binary):
     X[3, 2] = np.nan
     model = RandomForestClassifier(5, random_state=0).fit(X, y)
     metric = resolve_metric(lambda estimator, X, y: accuracy_score(y, estimator.predict(X.copy())))
-    outputs = metric.respond(model, X, y, {})
-    assert metric.value(outputs, X, y, {}) == accuracy_score(y, model.predict(X))
+    outputs = metric.respond(model, LabelledRows(X, y))
+    assert metric.value(outputs, LabelledRows(X, y)) == accuracy_score(y, model.predict(X))
 
 
 def test_a_scorer_must_return_one_number(binary):
     model = LogisticRegression().fit(*binary)
     metric = resolve_metric(lambda estimator, X, y: {"mae": mean_absolute_error(y, estimator.predict(X))})
-    outputs = metric.respond(model, *binary, {})
+    outputs = metric.respond(model, LabelledRows(*binary))
     with pytest.raises(InvalidInputError, match=r"must return one number.*dict"):
-        metric.value(outputs, *binary, {})
+        metric.value(outputs, LabelledRows(*binary))
 
 
 def test_data_frames_stay_data_frames(binary):
@@ -276,8 +279,8 @@ def test_data_frames_stay_data_frames(binary):
     X, y = pd.DataFrame(binary[0]).add_prefix("x"), binary[1]
     model = LogisticRegression().fit(X, y)
     metric = resolve_metric("roc_auc")
-    outputs = metric.respond(model, X, y, {})
-    got = metric.value(outputs.take(ROWS), X.iloc[ROWS], y[ROWS], {})
+    outputs = metric.respond(model, LabelledRows(X, y))
+    got = metric.value(outputs.take(ROWS), LabelledRows(X.iloc[ROWS], y[ROWS]))
     assert got == get_scorer("roc_auc")(model, X.iloc[ROWS], y[ROWS])
 
 
@@ -292,7 +295,7 @@ def test_a_scorer_of_scikit_learn_is_the_same_by_name_and_as_an_object(name):
     )
     for one in (scorer, made):
         by_object = resolve_metric(one)
-        assert (by_object.fast, by_object.bounds) == (by_name.fast, by_name.bounds)
+        assert (by_object.known, by_object.bounds) == (name, by_name.bounds)
 
 
 def test_a_scorer_that_differs_from_a_named_one_is_called_itself():
@@ -301,5 +304,5 @@ def test_a_scorer_that_differs_from_a_named_one_is_called_itself():
         requested.set_score_request(sample_weight="mine")
     others = [make_scorer(f1_score, average="macro"), make_scorer(accuracy_score, normalize=False), requested]
     others.append(make_scorer(accuracy_score, greater_is_better=False))
-    assert [resolve_metric(one).fast for one in others] == [None] * 4
-    assert resolve_metric(make_scorer(f1_score)).fast is FAST_FORMS["f1"]
+    assert [resolve_metric(one).known for one in others] == [""] * 4
+    assert resolve_metric(make_scorer(f1_score)).known == "f1"
