@@ -3,6 +3,7 @@ the paper need."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from moew.types import Array, BoolArray, Columns, DecisionRule, FloatArray
 N_GROUPS = 4
 COVERAGE = 0.278  # the authors'
 CLASSES = np.array([0, 1])
+GREEDY_MOVES = 1000
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,38 @@ class ScoresExceeded:
         return {"kind": "ScoresExceeded", "coverage": self.coverage, "threshold": self.threshold}
 
 
+@dataclass(frozen=True)
+class MostAccurateAtEdge(MostAccurate):
+    """The authors' threshold: the highest score that is not selected, not midway to the next one."""
+
+    def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
+        fitted = super().fit(score, positive, columns)
+        left_out = score[score <= np.float64(fitted.threshold_)]
+        return replace(fitted, threshold_=float(left_out.max(initial=-np.inf)))
+
+
+@dataclass(frozen=True)
+class GreedyPostShift(EqualFalsePositiveRates):
+    """The authors' post-shift: each group starts at its own highest-scoring share, rounded down; then, 1,000
+    times, one row more is selected in the group with the lowest rate and one row less in the group with the
+    highest. A threshold is the highest score of its group that is not selected."""
+
+    def _thresholds(self, scores: Sequence[FloatArray], negative: Sequence[BoolArray]) -> list[float]:
+        sizes = [len(s) for s in scores]
+        # rate[g][m]: the false-positive rate of group g when its m best rows are selected.
+        rate = [np.concatenate(([0.0], np.cumsum(n) / np.sum(n))).tolist() for n in negative]
+        counts = [int(self.coverage * size) for size in sizes]
+        groups = range(len(sizes))
+        for _ in range(GREEDY_MOVES):
+            lowest = min(groups, key=lambda g: rate[g][counts[g]])
+            highest = max(groups, key=lambda g: rate[g][counts[g]])
+            if lowest == highest:
+                break  # all rates are equal
+            counts[lowest] = min(counts[lowest] + 1, sizes[lowest])
+            counts[highest] = max(counts[highest] - 1, 0)
+        return [float(s[m]) if m < len(s) else -np.inf for s, m in zip(scores, counts, strict=True)]
+
+
 def _largest_gap(part: Array, whole: Array, group: Array) -> float:
     """The gap between the highest and the lowest share of `part` (n,) in `whole` (n,) among the groups; the
     share of a group without any is 0."""
@@ -66,14 +100,14 @@ def coverage_gap(y_true: Array, decision: Array, group: Array) -> float:
 
 
 ONE_THRESHOLD: dict[str, DecisionRule] = {
-    "training accuracy": MostAccurate(on="train", at="edge"),
-    "validation accuracy": MostAccurate(on="validation", at="edge"),
+    "training accuracy": MostAccurateAtEdge(on="train"),
+    "validation accuracy": MostAccurateAtEdge(on="validation"),
     "zero": FixedThreshold(0.0),
     "coverage": ScoresExceeded(COVERAGE),
 }
 RULES: dict[str, DecisionRule] = {
     **ONE_THRESHOLD,
-    "post-shift": EqualFalsePositiveRates(COVERAGE, on="train", method="greedy"),
+    "post-shift": GreedyPostShift(COVERAGE, on="train"),
 }
 MEASURES = {
     "accuracy": accuracy(),

@@ -24,7 +24,6 @@ FINITE = Wanted("must be a finite number", is_number)
 NUMBER = Wanted(
     "must be a number", lambda value: is_number(value) or (isinstance(value, float) and np.isinf(value))
 )
-GREEDY_MOVES = 1000  # of equal rates, as in the authors' script
 
 
 class Rule(Stateful):
@@ -103,6 +102,30 @@ class OneThreshold(Rule):
         return check_scores(score) > self.threshold_
 
 
+class ThresholdOfGroup(Rule):
+    """Base of the rules with a threshold for each group of a column."""
+
+    common: float | None = None  # of groups that the rule was not fitted on; None: they are an error
+
+    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
+        """True (n,) where the score (n,) lies above the threshold of the row's group."""
+        if not self.thresholds and self.common is None:
+            raise InvalidInputError(
+                f"{self!r} has no thresholds yet; call fit and use what it returns.", argument="decision"
+            )
+        scores, (column,) = check_scores(score), self.columns
+        names, codes = groups_of_rows(columns, column, len(scores))
+        known = dict(self.thresholds)
+        unseen = [name for name in names if name not in known]
+        if unseen and self.common is None:
+            raise InvalidInputError(
+                f"{_listed(unseen)} of column {column!r} had no rows when the rule was fitted, so there "
+                f"is no threshold for it; known groups are {list(known)!r}.",
+                argument="columns",
+            )
+        return scores > np.array([known.get(name, self.common) for name in names], dtype=np.float64)[codes]
+
+
 @has_state
 @dataclass(frozen=True)
 class FixedThreshold(OneThreshold):
@@ -139,9 +162,8 @@ class FixedThreshold(OneThreshold):
 class MostAccurate(OneThreshold):
     """Decides by the threshold with the highest accuracy on the rows named by `on`.
 
-    Thresholds lie midway between neighbouring scores, above all or below all, or, with at="edge", on the
-    highest score that is not selected, as in the authors' scripts. Of several that are equally accurate the
-    highest is taken, which decides the fewest rows positive.
+    Thresholds lie midway between neighbouring scores, above all or below all. Of several that are equally
+    accurate the highest is taken, which decides the fewest rows positive.
 
     Examples
     --------
@@ -153,13 +175,12 @@ class MostAccurate(OneThreshold):
     """
 
     on: FitOn = "validation"
-    at: Literal["middle", "edge"] = "middle"
     threshold_: float | None = None
 
     needs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_parameters(self, on=ROWS_TO_FIT_ON, at=one_of("middle", "edge"))
+        check_parameters(self, on=ROWS_TO_FIT_ON)
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
@@ -172,8 +193,7 @@ class MostAccurate(OneThreshold):
         gain = np.concatenate(([0], np.cumsum(np.where(labels[order], 1, -1))))
         possible = np.concatenate(([True], descending[1:] < descending[:-1], [True]))
         best = int(np.argmax(np.where(possible, gain, np.iinfo(gain.dtype).min)))
-        place = threshold_selecting if self.at == "middle" else threshold_at_edge
-        return replace(self, threshold_=place(descending, best))
+        return replace(self, threshold_=threshold_selecting(descending, best))
 
 
 @has_state
@@ -254,30 +274,24 @@ class RecallReached(OneThreshold):
 
 @has_state
 @dataclass(frozen=True)
-class EqualFalsePositiveRates(Rule):
+class EqualFalsePositiveRates(ThresholdOfGroup):
     """Decides by one threshold for each group, so that all groups have the same false-positive rate.
 
     The share `coverage` of all rows is decided positive (the paper's post-shift, Section 5.2).
 
-    method="exact": one rate t is common to all groups. A group with N negatives selects its j-th highest
-    negative at t = j / (N + 1), and the m positives between two neighbouring negatives at equal steps
-    between them. So only ranks count, and an increasing function of the scores gives the same decisions.
-    The rows with the lowest t, up to the coverage, are positive. Without equal scores the coverage is exact
-    to the nearest row, and the rates of any two groups differ by at most one negative of the smaller one.
-
-    method="greedy": what the authors' script does. Each group starts at its own highest-scoring share,
-    rounded down; then, 1,000 times, one row more is selected in the group with the lowest rate and one row
-    less in the group with the highest. A threshold is the highest score of its group that is not selected;
-    with "exact" it lies midway between the scores that it separates.
+    One rate t is common to all groups. A group with N negatives selects its j-th highest negative at
+    t = j / (N + 1), and the m positives between two neighbouring negatives at equal steps between them. So
+    only ranks count, and an increasing function of the scores gives the same decisions. The rows with the
+    lowest t, up to the coverage, are positive. Without equal scores the coverage is exact to the nearest row,
+    and the rates of any two groups differ by at most one negative of the smaller one.
 
     The column named by `group` says which group a row belongs to; in `fit` a group without negatives has no
     rate and is an error.
     """
 
     coverage: float
-    on: Literal["train", "validation"] = "train"
+    on: FitOn = "train"
     group: str = "group"
-    method: Literal["exact", "greedy"] = "exact"
     groups_: tuple[Any, ...] | None = None
     thresholds_: tuple[float, ...] | None = None
 
@@ -285,9 +299,7 @@ class EqualFalsePositiveRates(Rule):
     may_be_infinite: ClassVar[tuple[str, ...]] = ("thresholds_",)
 
     def __post_init__(self) -> None:
-        check_parameters(
-            self, coverage=FRACTION, on=ROWS_TO_FIT_ON, method=one_of("exact", "greedy"), group=COLUMN
-        )
+        check_parameters(self, coverage=FRACTION, on=ROWS_TO_FIT_ON, group=COLUMN)
         make_floats(self, "coverage")
 
     @property
@@ -298,9 +310,7 @@ class EqualFalsePositiveRates(Rule):
     @property
     def thresholds(self) -> Thresholds:
         """The threshold of each group."""
-        if self.groups_ is None or self.thresholds_ is None:
-            return ()
-        return tuple(zip(self.groups_, self.thresholds_, strict=True))
+        return tuple(zip(self.groups_ or (), self.thresholds_ or (), strict=True))
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,), labels (n,) and the column of groups (n,)."""
@@ -318,39 +328,19 @@ class EqualFalsePositiveRates(Rule):
             )
         rows = [np.flatnonzero(codes == g) for g in range(len(names))]
         rows = [r[np.argsort(-scores[r], kind="stable")] for r in rows]  # best score first
-        exact = self.method == "exact"
-        find, place = (_counts_exact, threshold_selecting) if exact else (_counts_greedy, threshold_at_edge)
-        counts = find([scores[r] for r in rows], [~labels[r] for r in rows], self.coverage)
-        thresholds = [place(scores[r], m) for r, m in zip(rows, counts, strict=True)]
+        thresholds = self._thresholds([scores[r] for r in rows], [~labels[r] for r in rows])
         return replace(self, groups_=tuple(names), thresholds_=tuple(thresholds))
 
-    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
-        """True (n,) where the positive class is decided, by the threshold of the row's group."""
-        if self.groups_ is None or self.thresholds_ is None:
-            raise InvalidInputError(
-                f"{self!r} has no thresholds yet; call fit and use what it returns.", argument="decision"
-            )
-        scores = check_scores(score)
-        names, codes = groups_of_rows(columns, self.group, len(scores))
-        known = dict(self.thresholds)
-        if unseen := [name for name in names if name not in known]:
-            raise InvalidInputError(
-                f"{_listed(unseen)} of column {self.group!r} had no rows when the rule was fitted, so there "
-                f"is no threshold for it; known groups are {list(self.groups_)!r}.",
-                argument="columns",
-            )
-        return scores > np.array([known[name] for name in names], dtype=np.float64)[codes]
-
-
-def _counts_exact(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
-    """The number of rows to select in each group; each group's scores are in descending order."""
-    entry = np.concatenate([_entry_rates(s, n) for s, n in zip(scores, negative, strict=True)])
-    codes = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
-    # Rows of different groups with the same rate may be separated, equal scores of one group may not.
-    order = np.lexsort((codes, entry))
-    parted = (np.diff(entry[order]) > 0) | (np.diff(codes[order]) != 0)
-    cut = nearest_cut(parted, count_of_share(coverage, len(entry)))
-    return [int(m) for m in np.bincount(codes[order[:cut]], minlength=len(scores))]
+    def _thresholds(self, scores: Sequence[FloatArray], negative: Sequence[BoolArray]) -> list[float]:
+        """The threshold of each group; the scores of each are in descending order."""
+        entry = np.concatenate([_entry_rates(s, n) for s, n in zip(scores, negative, strict=True)])
+        codes = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
+        # Rows of different groups with the same rate may be separated, equal scores of one group may not.
+        order = np.lexsort((codes, entry))
+        parted = (np.diff(entry[order]) > 0) | (np.diff(codes[order]) != 0)
+        cut = nearest_cut(parted, count_of_share(self.coverage, len(entry)))
+        counts = np.bincount(codes[order[:cut]], minlength=len(scores))
+        return [threshold_selecting(s, int(m)) for s, m in zip(scores, counts, strict=True)]
 
 
 def _entry_rates(scores: FloatArray, negative: BoolArray) -> FloatArray:
@@ -369,31 +359,6 @@ def _entry_rates(scores: FloatArray, negative: BoolArray) -> FloatArray:
     rate = above.astype(np.float64)
     rate[in_gap] += (place / (levels_in_gap[gap_of_level] + 1))[level]
     return rate / (n_negatives + 1)
-
-
-def _counts_greedy(scores: Sequence[FloatArray], negative: Sequence[BoolArray], coverage: float) -> list[int]:
-    """The authors' way: see the class."""
-    sizes = [len(s) for s in scores]
-    # rate[g][m]: the false-positive rate of group g when its m best rows are selected.
-    rate = [np.concatenate(([0.0], np.cumsum(n) / np.sum(n))).tolist() for n in negative]
-    counts = [int(coverage * size) for size in sizes]
-    groups = range(len(sizes))
-    moves_left = GREEDY_MOVES
-    met: dict[tuple[int, ...], int] = {}  # counts, and how many moves were left when they first occurred
-    while moves_left:
-        first = met.setdefault(tuple(counts), moves_left)
-        if first != moves_left:  # the counts go in a circle: whole rounds change nothing
-            moves_left %= first - moves_left
-            if not moves_left:
-                break
-        lowest = min(groups, key=lambda g: rate[g][counts[g]])
-        highest = max(groups, key=lambda g: rate[g][counts[g]])
-        if lowest == highest:
-            break  # all rates are equal
-        counts[lowest] = min(counts[lowest] + 1, sizes[lowest])
-        counts[highest] = max(counts[highest] - 1, 0)
-        moves_left -= 1
-    return counts
 
 
 def _listed(names: Sequence[Any]) -> str:
@@ -454,11 +419,6 @@ def threshold_between(low: float, high: float) -> float:
     """A threshold that `high` lies strictly above and `low` does not: their midpoint where floats allow."""
     middle = low / 2 + high / 2  # halves first: the sum of two large scores may overflow
     return middle if low <= middle < high else low
-
-
-def threshold_at_edge(descending: FloatArray, count: int) -> float:
-    """The highest score (n,), sorted downwards, that is not among the first `count`; −inf where all are."""
-    return float(descending[count]) if count < len(descending) else float("-inf")
 
 
 def threshold_selecting(descending: FloatArray, count: int) -> float:

@@ -26,6 +26,7 @@ from moew.decision._rules import (
     Of,
     OneThreshold,
     Rule,
+    ThresholdOfGroup,
     Thresholds,
     as_numbers,
     check_scores,
@@ -165,7 +166,7 @@ class TunedThreshold(OneThreshold):
 
 @has_state
 @dataclass(frozen=True)
-class GroupThresholds(Rule):
+class GroupThresholds(ThresholdOfGroup):
     """Decides positive above the threshold of the row's group, found by `tune`.
 
     `thresholds_by_group` holds (group, threshold) pairs; the rows of any other group are decided by
@@ -196,13 +197,6 @@ class GroupThresholds(Rule):
     def thresholds(self) -> Thresholds:
         """The threshold of each group."""
         return self.thresholds_by_group
-
-    def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
-        """True (n,) where the score (n,) lies above the threshold of the row's group."""
-        scores = check_scores(score)
-        names, codes = groups_of_rows(columns, self.column, len(scores))
-        known = dict(self.thresholds_by_group)
-        return scores > np.array([known.get(name, self.common) for name in names], dtype=np.float64)[codes]
 
 
 @has_state
@@ -483,19 +477,14 @@ def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step:
     if wanted == now:
         return None
     margin = 2e-3 * (float(np.ptp(finite)) or 1.0)  # beyond all rows
-    count = wanted - always
-    inner = [k for k in (count - 1, count) if 0 <= k < len(finite)]
-    descending = -np.partition(-finite, inner)
-    high = descending[count - 1] if count > 0 else finite.max() + margin
-    low = descending[count] if count < len(finite) else finite.min() - margin
+    leads = np.concatenate(([finite.max() + margin], np.sort(finite)[::-1], [finite.min() - margin]))
+    high, low = leads[wanted - always], leads[wanted - always + 1]
     if high - low <= _tolerance(low):  # tied rows move together: at their tie, the last digits would decide
-        others = (
-            finite[finite < low - _tolerance(low)] if step > 0 else finite[finite > high + _tolerance(low)]
-        )
+        below, above = leads[leads < low - _tolerance(low)], leads[leads > high + _tolerance(low)]
         if step > 0:
-            low = others.max() if len(others) else finite.min() - margin
+            low = below[0] if len(below) else leads[-1]
         else:
-            high = others.min() if len(others) else finite.max() + margin
+            high = above[-1] if len(above) else leads[0]
     moved = offsets.copy()
     moved[which] -= threshold_between(float(low), float(high))
     return moved

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError, UndefinedMetricError
 
-METHODS = ("exact", "greedy")
-
 
 def _rates(decided, positive, group):
     return [decided[(group == g) & ~positive].mean() for g in np.unique(group)]
@@ -96,22 +94,9 @@ def test_it_equalises_where_one_threshold_does_not():
     columns = {"group": group}
     one_threshold = score > np.quantile(score, 0.7)
     assert np.ptp(_rates(one_threshold, positive, group)) > 0.3
-    for method in METHODS:
-        rule = EqualFalsePositiveRates(0.3, method=method).fit(score, positive, columns)
-        decided = rule.decide(score, columns)
-        assert np.ptp(_rates(decided, positive, group)) < 0.01
-        assert abs(decided.mean() - 0.3) <= 4 / 2000  # greedy rounds down the share in each of 4 groups
-
-
-def test_greedy_moves_one_row_at_a_time():
-    # Group "a" starts with its 2 best rows (rate 1/2), "b" with its 2 best (rate 0). The first move takes
-    # the negative 3.0 from "a" and gives the negative 7.0 to "b", the second takes it back, and so on:
-    # after an even number of moves the start is left.
-    score = np.array([4.0, 3.0, 2.0, 1.0, 9.0, 8.0, 7.0, 6.0])
-    positive = np.array([True, False, True, False, True, True, False, False])
-    columns = {"group": np.repeat(["a", "b"], 4)}
-    rule = EqualFalsePositiveRates(0.5, method="greedy").fit(score, positive, columns)
-    assert rule.decide(score, columns).tolist() == [True, True, False, False, True, True, False, False]
+    decided = EqualFalsePositiveRates(0.3).fit(score, positive, columns).decide(score, columns)
+    assert np.ptp(_rates(decided, positive, group)) < 0.01
+    assert decided.mean() == 0.3
 
 
 def test_full_coverage_selects_everything_ever():
@@ -127,9 +112,8 @@ def test_one_group_is_the_share_selected():
     assert set(np.flatnonzero(decided)) == set(np.argsort(-score)[:20])
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_group_without_negatives_is_named(method):
-    rule = EqualFalsePositiveRates(0.5, method=method)
+def test_a_group_without_negatives_is_named():
+    rule = EqualFalsePositiveRates(0.5)
     with pytest.raises(UndefinedMetricError, match="group 'b' of column 'group': no negative rows"):
         rule.fit(np.arange(3.0), np.array([False, True, True]), {"group": np.array(["a", "a", "b"])})
 
@@ -159,23 +143,3 @@ def test_groups_of_a_data_frame_column():
     for series in (pd.Series(names), pd.Series(names, dtype="category"), pd.Series(names, dtype=object)):
         assert rule.fit(score, positive, {"group": series}) == plain
         assert np.array_equal(plain.decide(score, {"group": series}), plain.decide(score, {"group": names}))
-
-
-@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.278, 0.9]))
-def test_greedy_makes_all_of_its_thousand_moves(seed, coverage):
-    rng = np.random.default_rng(seed)
-    group = rng.integers(0, 4, 120)
-    positive = rng.random(120) < 0.1 + 0.2 * group
-    positive[:8], group[:8] = False, np.tile(np.arange(4), 2)
-    score = rng.normal(size=120) + positive + group
-    rows = [np.flatnonzero(group == g)[np.argsort(-score[group == g])] for g in range(4)]
-    rates = [np.r_[0, np.cumsum(~positive[r])] / (~positive[r]).sum() for r in rows]
-    counts = [int(coverage * len(r)) for r in rows]
-    for _ in range(1000):
-        now = [rate[count] for rate, count in zip(rates, counts, strict=True)]
-        low, high = int(np.argmin(now)), int(np.argmax(now))
-        if low != high:
-            counts[low], counts[high] = min(counts[low] + 1, len(rows[low])), max(counts[high] - 1, 0)
-    rule = EqualFalsePositiveRates(coverage, method="greedy").fit(score, positive, {"group": group})
-    decided = rule.decide(score, {"group": group})
-    assert [int(decided[group == g].sum()) for g in range(4)] == counts

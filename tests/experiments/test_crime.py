@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_score
 
 from experiments import crime
-from experiments._crime_measures import COVERAGE, RULES, all_measures
+from experiments._crime_measures import COVERAGE, RULES, GreedyPostShift, MostAccurateAtEdge, all_measures
 from experiments._crime_settings import PAPER, POST, VANILLA
 from experiments._crime_settings import settings as rows_of
 from experiments._crime_study import FILE_ORDERS, PARTS, Crime, Searches, Setting, judge_of
@@ -18,6 +20,7 @@ from experiments._experiment import Options, Run
 from experiments._searches import run
 from experiments.datasets import Dataset
 from experiments.networks import TrainedNetworks
+from moew.decision import MostAccurate
 from moew.exceptions import InvalidInputError
 from moew.metrics import Predictions
 
@@ -184,3 +187,46 @@ def test_the_released_script_looks_for_the_worst_model():
     assert POST.greater_is_better and not VANILLA.greater_is_better
     worst = Setting(aim="accuracy", wrong_way=True)
     assert not worst.greater_is_better and not judge_of(worst).greater_is_better
+
+
+def test_greedy_moves_one_row_at_a_time():
+    # Group "a" starts with its 2 best rows (rate 1/2), "b" with its 2 best (rate 0). The first move takes
+    # the negative 3.0 from "a" and gives the negative 7.0 to "b", the second takes it back, and so on:
+    # after an even number of moves the start is left.
+    score = np.array([4.0, 3.0, 2.0, 1.0, 9.0, 8.0, 7.0, 6.0])
+    positive = np.array([True, False, True, False, True, True, False, False])
+    columns = {"group": np.repeat(["a", "b"], 4)}
+    rule = GreedyPostShift(0.5).fit(score, positive, columns)
+    assert rule.decide(score, columns).tolist() == [True, True, False, False, True, True, False, False]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.booleans()), min_size=1, max_size=30).filter(
+        lambda rows: any(positive for _, positive in rows)
+    )
+)
+def test_a_threshold_at_the_edge_decides_the_same_on_its_own_rows(rows):
+    score, positive = np.array([float(s) for s, _ in rows]), np.array([p for _, p in rows])
+    middle, edge = (make().fit(score, positive, {}) for make in (MostAccurate, MostAccurateAtEdge))
+    np.testing.assert_array_equal(middle.decide(score, {}), edge.decide(score, {}))
+    assert edge.threshold_ in (*score, -np.inf)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.278, 0.9]))
+def test_greedy_makes_all_of_its_thousand_moves(seed, coverage):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 4, 120)
+    positive = rng.random(120) < 0.1 + 0.2 * group
+    positive[:8], group[:8] = False, np.tile(np.arange(4), 2)
+    score = rng.normal(size=120) + positive + group
+    rows = [np.flatnonzero(group == g)[np.argsort(-score[group == g])] for g in range(4)]
+    rates = [np.r_[0, np.cumsum(~positive[r])] / (~positive[r]).sum() for r in rows]
+    counts = [int(coverage * len(r)) for r in rows]
+    for _ in range(1000):
+        now = [rate[count] for rate, count in zip(rates, counts, strict=True)]
+        low, high = int(np.argmin(now)), int(np.argmax(now))
+        if low != high:
+            counts[low], counts[high] = min(counts[low] + 1, len(rows[low])), max(counts[high] - 1, 0)
+    rule = GreedyPostShift(coverage).fit(score, positive, {"group": group})
+    decided = rule.decide(score, {"group": group})
+    assert [int(decided[group == g].sum()) for g in range(4)] == counts

@@ -420,7 +420,7 @@ def test_thresholds_effective_size_and_settings_are_told():
     weights = search.sample_weight_
     assert data["weights"]["effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
     assert sum(data["weights"]["counts"]) == len(weights)
-    assert ["decision", "MostAccurate(on='validation', at='middle')"] in data["settings"]
+    assert ["decision", "MostAccurate(on='validation')"] in data["settings"]
     words = Page(render(data)).words
     assert "Decision thresholds" in words
     other = collected(
