@@ -23,8 +23,8 @@ from moew.decision._rules import (
     NUMBER,
     SCORE_OR_PROBABILITY,
     FitOn,
+    FixedThreshold,
     Of,
-    OneThreshold,
     Rule,
     ThresholdOfGroup,
     Thresholds,
@@ -116,7 +116,7 @@ class Tuned(Rule):
                 " gives thresholds by group, which need two classes.",
                 argument="decision",
             )
-        asked = _Asked(value, values, int(most_calls))
+        asked = _Asked(value, values, undefined_is_lowest, int(most_calls))
         if task == "classes":
             return _tune_classes(_check_class_scores(scores), asked)
         checked = check_some_scores(scores)
@@ -125,10 +125,9 @@ class Tuned(Rule):
         NUMBER.check("own_threshold", own_threshold)
         own = float(own_threshold)
         if self.by is not None:
-            thresholds, common = _tune_groups(self.by, checked, own, asked, columns, undefined_is_lowest)
+            thresholds, common = _tune_groups(self.by, checked, own, asked, columns)
             return GroupThresholds(self.by, thresholds, common, self.of)
-        best = _best_threshold(checked, own, partial(asked.above, checked), asked.left, undefined_is_lowest)
-        return TunedThreshold(best, self.of)
+        return TunedThreshold(asked.best_threshold(checked, own, asked.left), self.of)
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> NoReturn:
         """Raise: labels alone do not say what the metric values."""
@@ -146,22 +145,14 @@ class Tuned(Rule):
 
 @has_state
 @dataclass(frozen=True)
-class TunedThreshold(OneThreshold):
-    """Decides positive above the threshold that `tune` found."""
-
-    threshold: float
-    of: Of = "score"
+class TunedThreshold(FixedThreshold):
+    """Decides positive above the threshold that `tune` found; ±inf decides the same for all rows."""
 
     may_be_infinite: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __post_init__(self) -> None:
         check_parameters(self, threshold=NUMBER, of=SCORE_OR_PROBABILITY)
         make_floats(self, "threshold")
-
-    @property
-    def threshold_(self) -> float:  # type: ignore[override]
-        """The tuned threshold; ±inf decides the same for all rows."""
-        return self.threshold
 
 
 @has_state
@@ -266,6 +257,7 @@ class _Asked:
 
     value: Callable[[Array], float]
     values: Callable[[Array], Any] | None
+    undefined_is_lowest: bool
     left: int
     known: dict[bytes, float] = field(default_factory=dict)
 
@@ -289,44 +281,68 @@ class _Asked:
                 return [_or_lowest(value) for value in found]
         return [self(scores > threshold) for threshold in thresholds]
 
+    def best_threshold(
+        self,
+        scores: FloatArray,
+        start: float,
+        n_calls: int,
+        values_at: Callable[[Sequence[float]], list[float]] | None = None,
+    ) -> float:
+        """The threshold of scores (n,) with the highest smoothed value; `start` unless another is better.
+
+        Three quarters of the calls go over all rows, the others between the neighbours of the best of these.
+        """
+        values_at = values_at or partial(self.above, scores)
+        descending, n_rows = np.sort(scores)[::-1], len(scores)
+        possible = np.concatenate(([0], np.flatnonzero(descending[1:] < descending[:-1]) + 1, [n_rows]))
+        own = int(np.count_nonzero(scores > start))
+        values = {own: values_at([start])[0]}  # by the number of selected rows
+
+        def ask(cuts: Sequence[int]) -> None:
+            new = [m for m in cuts if m not in values]
+            values.update(zip(new, values_at([threshold_selecting(descending, m) for m in new]), strict=True))
+
+        n_fine = n_calls // 4
+        ask(_cuts_over_all(possible, n_calls - 1 - n_fine))
+        best = self._peak(values, own, n_rows, 0, n_rows)
+        if best != own:
+            known = sorted(values)
+            place = known.index(best)
+            low, high = known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
+            between = possible[(possible > low) & (possible < high)]
+            if len(between):
+                ask(_nearest(between, np.linspace(between[0], between[-1], n_fine + 2)[1:-1]))
+            best = self._peak(values, best, n_rows, low, high)
+        # A peak of the smoothed values may itself be lower than where the search began.
+        return start if best == own or values[best] < values[own] else threshold_selecting(descending, best)
+
+    def _peak(self, values: Mapping[int, float], own: int, n_rows: int, low: int, high: int) -> int:
+        """The number of selected rows from `low` to `high` with the highest smoothed value.
+
+        It is `own` if that has it, else the middle of the longest run that has it.
+        """
+        cuts = np.array(sorted(values))
+        raw = np.array([values[int(m)] for m in cuts])
+        defined = np.isfinite(raw)
+        if not defined.any():
+            return own
+        filled = np.where(defined, raw, raw[defined].min())
+        if not self.undefined_is_lowest:
+            filled = np.interp(cuts, cuts[defined], raw[defined])
+        smoothed = _smoothed(cuts, filled, max(WINDOW, NEAR * n_rows))
+        smoothed[~defined | (cuts < low) | (cuts > high)] = -np.inf
+        highest = smoothed.max()
+        at_top = smoothed >= highest - _tolerance(float(highest))
+        if at_top[np.searchsorted(cuts, own)]:
+            return own
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(np.int8)))
+        runs = zip(edges[::2], edges[1::2], strict=True)
+        first, end = max(runs, key=lambda run: (run[1] - run[0], -run[0]))
+        return int(cuts[(first + end - 1) // 2])
+
 
 def _or_lowest(value: float) -> float:
     return float(value) if np.isfinite(value) else -np.inf
-
-
-def _best_threshold(
-    scores: FloatArray,
-    start: float,
-    values_at: Callable[[Sequence[float]], list[float]],
-    n_calls: int,
-    undefined_is_lowest: bool = True,
-) -> float:
-    """The threshold of scores (n,) with the highest smoothed value; `start` unless another is better.
-
-    Three quarters of the calls go over all rows, the others between the neighbours of the best of these.
-    """
-    descending = np.sort(scores)[::-1]
-    possible = np.concatenate(([0], np.flatnonzero(descending[1:] < descending[:-1]) + 1, [len(scores)]))
-    own = int(np.count_nonzero(scores > start))
-    values = {own: values_at([start])[0]}
-
-    def ask(cuts: Sequence[int]) -> None:
-        new = [m for m in cuts if m not in values]
-        values.update(zip(new, values_at([threshold_selecting(descending, m) for m in new]), strict=True))
-
-    n_fine = n_calls // 4
-    ask(_cuts_over_all(possible, n_calls - 1 - n_fine))
-    best = _peak(values, own, len(scores), undefined_is_lowest=undefined_is_lowest)
-    if best != own:
-        known = sorted(values)
-        place = known.index(best)
-        low, high = known[max(place - 1, 0)], known[min(place + 1, len(known) - 1)]
-        between = possible[(possible > low) & (possible < high)]
-        if len(between):
-            ask(_nearest(between, np.linspace(between[0], between[-1], n_fine + 2)[1:-1]))
-        best = _peak(values, best, len(scores), (low, high), undefined_is_lowest=undefined_is_lowest)
-    # A peak of the smoothed values may itself be lower than where the search began.
-    return start if best == own or values[best] < values[own] else threshold_selecting(descending, best)
 
 
 def _cuts_over_all(possible: IntArray, n_cuts: int) -> list[int]:
@@ -350,38 +366,6 @@ def _nearest(possible: IntArray, wanted: FloatArray) -> list[int]:
     return [int(m) for m in np.unique(possible[np.searchsorted(middles, wanted)])]
 
 
-def _peak(
-    values: Mapping[int, float],
-    own: int,
-    n_rows: int,
-    within: tuple[int, int] | None = None,
-    *,
-    undefined_is_lowest: bool = True,
-) -> int:
-    """The number of selected rows, `within` the given ones, with the highest smoothed value.
-
-    It is `own` if that has it, else the middle of the longest run that has it.
-    """
-    cuts = np.array(sorted(values))
-    raw = np.array([values[int(m)] for m in cuts])
-    defined = np.isfinite(raw)
-    if not defined.any():
-        return own
-    filled = np.where(defined, raw, raw[defined].min())
-    if not undefined_is_lowest:
-        filled = np.interp(cuts, cuts[defined], raw[defined])
-    smoothed = _smoothed(cuts, filled, max(WINDOW, NEAR * n_rows))
-    low, high = within or (0, n_rows)
-    smoothed[~defined | (cuts < low) | (cuts > high)] = -np.inf
-    highest = smoothed.max()
-    at_top = smoothed >= highest - _tolerance(float(highest))
-    if at_top[np.searchsorted(cuts, own)]:
-        return own
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(np.int8)))
-    first, end = max(zip(edges[::2], edges[1::2], strict=True), key=lambda run: (run[1] - run[0], -run[0]))
-    return int(cuts[(first + end - 1) // 2])
-
-
 def _smoothed(cuts: IntArray, values: FloatArray, reach: float) -> FloatArray:
     """Means (m,) of each value and its neighbours within `reach` rows, which weigh less the further off.
 
@@ -399,12 +383,12 @@ def _smoothed(cuts: IntArray, values: FloatArray, reach: float) -> FloatArray:
 
 
 def _tune_groups(
-    column: str, scores: FloatArray, own: float, asked: _Asked, columns: Columns, undefined_is_lowest: bool
+    column: str, scores: FloatArray, own: float, asked: _Asked, columns: Columns
 ) -> tuple[tuple[tuple[Any, float], ...], float]:
     """Thresholds by group, and the common one, which a coordinate ascent begins with: two sweeps over the
     groups, the largest first."""
     names, codes = groups_of_rows(columns, column, len(scores))
-    common = _best_threshold(scores, own, partial(asked.above, scores), asked.left // 2, undefined_is_lowest)
+    common = asked.best_threshold(scores, own, asked.left // 2)
     thresholds = np.full(len(names), common)
 
     def values_at(rows: BoolArray, tried: Sequence[float]) -> list[float]:
@@ -416,13 +400,9 @@ def _tune_groups(
         n_calls = asked.left // sweeps_left
         n_tuned = min(len(names), n_calls // CALLS_FOR_A_GROUP)
         for group in largest_first[:n_tuned]:
-            rows = codes == group
-            thresholds[group] = _best_threshold(
-                scores[rows],
-                float(thresholds[group]),
-                partial(values_at, rows),
-                n_calls // n_tuned,
-                undefined_is_lowest,
+            rows, start = codes == group, float(thresholds[group])
+            thresholds[group] = asked.best_threshold(
+                scores[rows], start, n_calls // n_tuned, partial(values_at, rows)
             )
     return tuple(zip(names, thresholds.tolist(), strict=True)), common
 
@@ -448,17 +428,13 @@ def _tune_classes(scores: FloatArray, asked: _Asked) -> ClassOffsets:
         tried = power * (inverse_shares - inverse_shares.mean())
         if (tried_value := value_at(tried)) > best_value + _tolerance(best_value):
             best, best_value = tried, tried_value
-
-    most_frequent_first = np.argsort(-counts, kind="stable")
-
-    def moved(offsets: FloatArray, coordinate: int, step: float) -> FloatArray | None:
-        return _with_other_share(scores, offsets, int(most_frequent_first[coordinate]), step)
-
-    best, _ = _climb(best, value_at, moved, n_classes, (LARGEST_STEP, SMALLEST_STEP), asked)
+    most_frequent_first = np.argsort(-counts, kind="stable").tolist()
+    moves = [partial(_with_other_share, scores, which) for which in most_frequent_first]
+    best, _ = _climb(best, value_at, moves, (LARGEST_STEP, SMALLEST_STEP), asked)
     return ClassOffsets(tuple(best.tolist()))
 
 
-def _with_other_share(scores: FloatArray, offsets: FloatArray, which: int, step: float) -> FloatArray | None:
+def _with_other_share(scores: FloatArray, which: int, offsets: FloatArray, step: float) -> FloatArray | None:
     """Offsets (C,) at which a class is decided for more or fewer rows, by `step` of its log odds."""
     sums = scores + offsets
     own = sums[:, which].copy()
@@ -519,45 +495,45 @@ def _climb_on_scale(
         tried = adjusted(point)._adjusted(predictions)
         return asked(tried) if np.isfinite(tried).all() else -np.inf
 
-    def moved(point: FloatArray, direction: int, step: float) -> FloatArray:
-        return np.asarray(point + step * DIRECTIONS[direction])
-
+    moves = [partial(_shifted, direction) for direction in DIRECTIONS]
     steps = (LARGEST_CHANGE, SMALLEST_CHANGE)
-    point, value = _climb(np.zeros(2), value_at, moved, len(DIRECTIONS), steps, asked, reserve)
+    point, value = _climb(np.zeros(2), value_at, moves, steps, asked, reserve)
     return adjusted(point), value
+
+
+def _shifted(direction: FloatArray, point: FloatArray, step: float) -> FloatArray:
+    return np.asarray(point + step * direction)
 
 
 def _climb(
     start: FloatArray,
     value_at: Callable[[FloatArray], float],
-    moved: Callable[[FloatArray, int, float], FloatArray | None],
-    n_directions: int,
+    moves: Sequence[Callable[[FloatArray, float], FloatArray | None]],
     steps: tuple[float, float],
     asked: _Asked,
     reserve: int = 0,
 ) -> tuple[FloatArray, float]:
-    """The best point and value by steps in each direction, which are halved where neither sign is better.
+    """The best point and value by steps of each of the moves, which are halved where neither sign is better.
 
     It ends when all steps are below the smallest, or when `reserve` calls are left.
     """
     point, value = start, value_at(start)
     largest, smallest = steps
-    step_of = [largest] * n_directions
-    sign_of = [1.0] * n_directions
-    while max(step_of) >= smallest:
-        for direction in range(n_directions):
-            if step_of[direction] < smallest:
+    step_of = [largest] * len(moves)  # with the sign that was better last
+    while max(map(abs, step_of)) >= smallest:
+        for k, move in enumerate(moves):
+            if abs(step_of[k]) < smallest:
                 continue
-            for sign in (sign_of[direction], -sign_of[direction]):
+            for step in (step_of[k], -step_of[k]):
                 if asked.left <= reserve:
                     return point, value
-                tried = moved(point, direction, sign * step_of[direction])
+                tried = move(point, step)
                 tried_value = -np.inf if tried is None else value_at(tried)
                 if tried is not None and tried_value > value + _tolerance(value):
-                    point, value, sign_of[direction] = tried, tried_value, sign
+                    point, value, step_of[k] = tried, tried_value, step
                     break
             else:
-                step_of[direction] /= 2
+                step_of[k] /= 2
     return point, value
 
 
