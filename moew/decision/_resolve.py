@@ -8,6 +8,7 @@ from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
+from moew._util.numbers import reads_as_number
 from moew.decision._rules import (
     EqualFalsePositiveRates,
     FixedThreshold,
@@ -69,20 +70,19 @@ def named_rule(text: str) -> DecisionRule:
         return Tuned(by=value)
     found = DECISION_RULES.get(name)
     if found is None or bool(found.example) != bool(value):
-        raise _refused(text, f" is none of {', '.join(rule_examples())}.")
-    if on and not found.fitted_on:
-        raise _refused(text, f": it is not fitted on rows of your choice, leave out @{on}.")
-    if on and on not in found.fitted_on:
-        places = " or ".join(f"@{place}" for place in found.fitted_on)
-        raise _refused(text, f": @{on} is no rows to fit it on; say {places}.")
-    try:
-        numbers = [float(value)] if value else []
-    except ValueError:
-        raise _refused(text, f": {name} needs a number, got {value!r}.") from None
-    try:
-        return found.make(*numbers, **({"on": on} if on else {}))
-    except InvalidInputError as error:
-        raise InvalidInputError(Argument("decision", text), ": ", *error.parts) from error
+        why = f" is none of {', '.join(rule_examples())}."
+    elif on and not found.fitted_on:
+        why = f": it is not fitted on rows of your choice, leave out @{on}."
+    elif on and on not in found.fitted_on:
+        why = f": @{on} is no rows to fit it on; say @{' or @'.join(found.fitted_on)}."
+    elif value and not reads_as_number(value):
+        why = f": {name} needs a number, got {value!r}."
+    else:
+        try:
+            return found.make(*([float(value)] if value else []), **({"on": on} if on else {}))
+        except InvalidInputError as error:
+            raise InvalidInputError(Argument("decision", text), ": ", *error.parts) from error
+    raise InvalidInputError(Argument("decision", text), why)
 
 
 def rule_examples() -> list[str]:
@@ -91,7 +91,3 @@ def rule_examples() -> list[str]:
         (f"{name}={rule.example}" if rule.example else name) + (f" ({rule.meaning})" if rule.meaning else "")
         for name, rule in DECISION_RULES.items()
     ]
-
-
-def _refused(text: str, why: str) -> InvalidInputError:
-    return InvalidInputError(Argument("decision", text), why)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from moew._util.checks import COLUMN, FRACTION, Wanted, check_parameters, one_of
+from moew._util.checks import COLUMN, FRACTION, Wanted, check_parameters, one_of, refusing
 from moew._util.numbers import is_number
 from moew._util.state import State, Stateful, has_state
 from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
@@ -184,7 +184,7 @@ class MostAccurate(OneThreshold):
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
-        scores = check_some_scores(score)
+        scores = check_scores(score, to_fit=True)
         labels = check_positive(positive, len(scores))
         order = np.argsort(-scores, kind="stable")
         descending = scores[order]
@@ -220,7 +220,7 @@ class ShareSelected(OneThreshold):
         """A fitted copy, from scores (n,); labels are not used."""
         if self.on == "each":
             return self
-        descending = np.sort(check_some_scores(score))[::-1]
+        descending = np.sort(check_scores(score, to_fit=True))[::-1]
         cut = nearest_cut(descending[1:] < descending[:-1], count_of_share(self.share, len(descending)))
         return replace(self, threshold_=threshold_selecting(descending, cut))
 
@@ -255,7 +255,7 @@ class RecallReached(OneThreshold):
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
-        scores = check_some_scores(score)
+        scores = check_scores(score, to_fit=True)
         of_positives = np.sort(scores[check_positive(positive, len(scores))])[::-1]
         if not len(of_positives):
             raise UndefinedMetricError(
@@ -314,7 +314,7 @@ class EqualFalsePositiveRates(ThresholdOfGroup):
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,), labels (n,) and the column of groups (n,)."""
-        scores = check_some_scores(score)
+        scores = check_scores(score, to_fit=True)
         labels = check_positive(positive, len(scores))
         names, codes = groups_of_rows(columns, self.group, len(scores))
         negatives = np.bincount(codes[~labels], minlength=len(names))
@@ -372,32 +372,28 @@ def make_floats(rule: Rule, *names: str) -> None:
         object.__setattr__(rule, name, float(getattr(rule, name)))
 
 
-def as_numbers(scores: Any) -> FloatArray:
-    """The scores as float64; raise unless they are numbers."""
-    try:
-        return np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"scores must be numbers: {error}.") from error
+def check_scores(score: Any, n_dims: int = 1, *, to_fit: bool = False) -> FloatArray:
+    """The scores (n,), or (n, C) of classes, as float64; raise unless decisions can be made by them, and
+    unless there are rows `to_fit` on.
 
-
-def check_scores(score: Any) -> FloatArray:
-    """The scores (n,) as float64; raise unless they are finite numbers in one dimension."""
-    scores = as_numbers(score)
-    if scores.ndim != 1:
+    Scores of classes may be −inf for impossible ones.
+    """
+    with refusing(lambda error: f"scores must be numbers: {error}.", "scores"):
+        scores = np.asarray(score, dtype=np.float64)
+    if n_dims == 1 and scores.ndim != 1:
         raise InvalidInputError(f"scores must have one dimension (rows), got shape {scores.shape}.")
-    if bad := int((~np.isfinite(scores)).sum()):
+    if n_dims == 2 and (scores.ndim != 2 or scores.shape[1] < 2):
+        raise InvalidInputError(f"scores must have a column for each class, got shape {scores.shape}.")
+    if to_fit and not len(scores):
+        raise InvalidInputError("a decision rule cannot be fitted on no rows.")
+    finite = np.isfinite(scores)
+    if n_dims == 2:
+        finite = (finite | (scores == -np.inf)).all(axis=1) & finite.any(axis=1)
+    if bad := int((~finite).sum()):
         raise InvalidInputError(
             f"{bad} of {len(scores)} scores are NaN or infinite, so no decision can be made; "
             "the model has probably diverged."
         )
-    return scores
-
-
-def check_some_scores(score: Any) -> FloatArray:
-    """As `check_scores`, and raise where there are no rows to fit on."""
-    scores = check_scores(score)
-    if not len(scores):
-        raise InvalidInputError("a decision rule cannot be fitted on no rows.")
     return scores
 
 

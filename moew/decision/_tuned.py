@@ -28,9 +28,7 @@ from moew.decision._rules import (
     Rule,
     ThresholdOfGroup,
     Thresholds,
-    as_numbers,
     check_scores,
-    check_some_scores,
     groups_of_rows,
     make_floats,
     threshold_between,
@@ -118,8 +116,8 @@ class Tuned(Rule):
             )
         asked = _Asked(value, values, undefined_is_lowest, int(most_calls))
         if task == "classes":
-            return _tune_classes(_check_class_scores(scores), asked)
-        checked = check_some_scores(scores)
+            return _tune_classes(check_scores(scores, 2, to_fit=True), asked)
+        checked = check_scores(scores, to_fit=True)
         if task == "regression":
             return _tune_predictions(checked, asked)
         NUMBER.check("own_threshold", own_threshold)
@@ -207,7 +205,7 @@ class ClassOffsets(Rule):
 
     def decide(self, scores: FloatArray, columns: Columns) -> IntArray:
         """The index (n,) of the class decided by scores (n, C); of equal sums the first."""
-        checked = _check_class_scores(scores)
+        checked = check_scores(scores, 2)
         if checked.shape[1] != len(self.offsets):
             raise InvalidInputError(
                 f"the decision has offsets for {len(self.offsets)} classes, got scores of "
@@ -414,8 +412,6 @@ def _tune_classes(scores: FloatArray, asked: _Asked) -> ClassOffsets:
     """
     scores = np.asfortranarray(scores)  # sums and maxima over few classes are faster by column
     n_rows, n_classes = scores.shape
-    if not n_rows:
-        raise InvalidInputError("a decision rule cannot be fitted on no rows.")
 
     def value_at(offsets: FloatArray) -> float:
         return asked(_decided_classes(scores, offsets))
@@ -543,15 +539,3 @@ def _tolerance(value: float) -> float:
 
 def _decided_classes(scores: FloatArray, offsets: FloatArray) -> IntArray:
     return np.asarray(np.argmax(scores + offsets, axis=1))
-
-
-def _check_class_scores(scores: Any) -> FloatArray:
-    """The scores (n, C) as float64; raise unless they are numbers, or −inf for impossible classes."""
-    checked = as_numbers(scores)
-    if checked.ndim != 2 or checked.shape[1] < 2:
-        raise InvalidInputError(f"scores must have a column for each class, got shape {checked.shape}.")
-    if not (np.isfinite(checked) | (checked == -np.inf)).all() or (checked == -np.inf).all(axis=1).any():
-        raise InvalidInputError(
-            "some scores are NaN or infinite, so no decision can be made; the model has probably diverged."
-        )
-    return checked
