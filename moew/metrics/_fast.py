@@ -88,19 +88,16 @@ def _roc_auc(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:
     _check(_rising(outputs.classes))
     if positive.all() or not positive.any():
         return np.nan
+    negatives, positives = np.sort(score[~positive]), score[positive]
     if weight is None:
-        negatives, positives = np.sort(score[~positive]), np.sort(score[positive])
-        below = np.searchsorted(negatives, positives, side="left").sum()
-        not_above = np.searchsorted(negatives, positives, side="right").sum()
-        return (below + not_above) / (2 * len(negatives) * len(positives))
-    of_positives, of_negatives = weight[positive], weight[~positive]
-    order = np.argsort(score[~positive])
-    negatives = score[~positive][order]
-    mass = np.concatenate([[0.0], np.cumsum(of_negatives[order])])  # of the k lowest negatives, by k
+        positives = np.sort(positives)  # faster to search for in this order
+    below, not_above = (np.searchsorted(negatives, positives, side=side) for side in ("left", "right"))
+    if weight is None:
+        return (below.sum() + not_above.sum()) / (2 * len(negatives) * len(positives))
+    of_positives, of_negatives = weight[positive], weight[~positive][np.argsort(score[~positive])]
+    mass = np.concatenate([[0.0], np.cumsum(of_negatives)])  # of the k lowest negatives, by k
     _check(mass[-1] > 0 and of_positives.any())
-    below = mass[np.searchsorted(negatives, score[positive], side="left")]
-    not_above = mass[np.searchsorted(negatives, score[positive], side="right")]
-    return of_positives @ (below + not_above) / (2 * mass[-1] * of_positives.sum())
+    return of_positives @ (mass[below] + mass[not_above]) / (2 * mass[-1] * of_positives.sum())
 
 
 def _average_precision(y: Array, outputs: Predictions, weight: FloatArray | None) -> Any:

@@ -18,7 +18,7 @@ from moew._util.checks import Wanted, check_parameters
 from moew.data import LabelledRows, is_missing, read_only
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.metrics._predictions import Predictions, respond
-from moew.types import Array, Columns, FloatArray, Labels, Response
+from moew.types import Array, Columns, FloatArray, Labels, Metric, Response
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -119,10 +119,7 @@ class FunctionMetric:
 
     def check_columns(self, rows: LabelledRows, argument: str = "validation") -> None:
         """Raise if a column or the weights that the metric needs are missing, or values in those it takes."""
-        if self.requires_sample_weight and rows.sample_weight is None:
-            raise missing_weights(self.name)
-        check_there(self.name, self.required_columns, rows.columns, argument)
-        check_values(self.name, self.known_columns, rows)
+        check_rows(self, self.required_columns, self.known_columns, rows, argument)
 
     def respond(
         self, model: Any, rows: LabelledRows, *, pos_label: Any = None, decided: Array | None = None
@@ -296,18 +293,21 @@ def _check_arguments(function: Callable[..., Any]) -> None:
         )
 
 
+def inner_function(function: Any) -> Any:
+    """The function in a partial one, or the function itself."""
+    return inner_function(function.func) if isinstance(function, partial) else function
+
+
 def function_name(function: Any) -> str:
     """The name of a metric's function, for messages."""
-    if isinstance(function, partial):
-        return function_name(function.func)
-    return str(getattr(function, "__name__", None) or type(function).__name__)
+    inner = inner_function(function)
+    return str(getattr(inner, "__name__", None) or type(inner).__name__)
 
 
 def first_line(function: Any) -> str:
     """The first line of a function's docstring; empty if it has none, or is an object that can be called."""
-    while isinstance(function, partial):
-        function = function.func
-    doc = function.__doc__ if hasattr(function, "__qualname__") else None
+    inner = inner_function(function)
+    doc = inner.__doc__ if hasattr(inner, "__qualname__") else None
     return " ".join(cleandoc(doc).split("\n", 1)[0].split()) if isinstance(doc, str) else ""
 
 
@@ -370,8 +370,14 @@ def check_there(
     )
 
 
-def check_values(metric_name: str, taken: Iterable[str], rows: LabelledRows) -> None:
-    """Raise unless the columns that the metric takes have a value for each row, none of them missing."""
+def check_rows(
+    metric: Metric, required: Iterable[str], taken: Iterable[str], rows: LabelledRows, argument: str
+) -> None:
+    """Raise unless the rows have the weights and the columns that the metric requires, and a value for each
+    row in those that it takes."""
+    if getattr(metric, "requires_sample_weight", False) and rows.sample_weight is None:
+        raise missing_weights(metric.name)
+    check_there(metric.name, required, rows.columns, argument)
     n_rows = len(rows)
     for name in taken:
         if name not in rows.columns:
@@ -379,13 +385,13 @@ def check_values(metric_name: str, taken: Iterable[str], rows: LabelledRows) -> 
         values = np.asarray(rows.columns[name])
         if values.shape[:1] != (n_rows,):
             raise InvalidInputError(
-                f"the metric {metric_name!r} needs one value of {name!r} for each of the {n_rows} rows it is "
+                f"the metric {metric.name!r} needs one value of {name!r} for each of the {n_rows} rows it is "
                 f"evaluated on, got {f'{len(values)} values' if values.ndim else 'a single value'}.",
                 argument=name,
             )
         if n_missing := int(is_missing(values).sum()):
             raise InvalidInputError(
-                f"the metric {metric_name!r} needs {name!r} for each row, but it is missing (NaN or None) "
+                f"the metric {metric.name!r} needs {name!r} for each row, but it is missing (NaN or None) "
                 f"in {n_missing} of the {n_rows} rows; fill in these values, or leave these rows out.",
                 argument=name,
             )

@@ -6,7 +6,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -43,16 +43,15 @@ def respond(model: Any, X: Features, response: Response, pos_label: Any = None) 
         raise InvalidInputError(
             Argument("pos_label", _plain(pos_label)), f" needs two classes, the model has {len(classes)}."
         )
-    if response == "score" and hasattr(model, "decision_function"):
-        scores = per_row(model.decision_function(X), X, "decision_function")
-        if len(classes) != 2:
-            return scores
-        position = _position(pos_label, classes)
-        if scores.shape[1:] == (2,):
-            return scores[:, position]
-        return scores.reshape(len(scores)) if position == 1 else -scores.reshape(len(scores))
-    shares = _probabilities(model, X)
-    return shares[:, _position(pos_label, classes)] if len(classes) == 2 else shares
+    if response == "proba" or not hasattr(model, "decision_function"):
+        return _probabilities(model, X, classes, pos_label)
+    scores = per_row(model.decision_function(X), X, "decision_function")
+    if len(classes) != 2:
+        return scores
+    position = _position(pos_label, classes)
+    if scores.shape[1:] == (2,):
+        return scores[:, position]
+    return scores.reshape(len(scores)) if position == 1 else -scores.reshape(len(scores))
 
 
 def decision_basis(model: Any, X: Features, pos_label: Any = None) -> tuple[FloatArray | None, float]:
@@ -71,9 +70,7 @@ def decision_basis(model: Any, X: Features, pos_label: Any = None) -> tuple[Floa
             is_of_first = scores.ndim == 1 and _position(pos_label, classes) == 0
             return (-scores if is_of_first else scores), 0.0
     if hasattr(model, "predict_proba"):
-        classes = model_classes(model)
-        shares = _probabilities(model, X)
-        return (shares[:, _position(pos_label, classes)] if len(classes) == 2 else shares), 0.5
+        return _probabilities(model, X, model_classes(model), pos_label), 0.5
     return None, 0.0
 
 
@@ -121,25 +118,28 @@ def model_classes(model: Any) -> Array:
     return np.asarray(model.classes_)
 
 
-def _probabilities(model: Any, X: Features) -> Array:
+def _probabilities(model: Any, X: Features, classes: Array, pos_label: Any) -> Array:
+    """Probabilities (n, C), or for two classes those of the positive one (n,)."""
     if not hasattr(model, "predict_proba"):
+        others: tuple[str | Argument, ...] = ("use a model that has one of them, or a metric of decisions.",)
+        has = "no decision_function, no predict_proba"
         if hasattr(model, "decision_function"):
-            raise InvalidInputError(
-                f"the metric or the decision takes probabilities, but {model_name(model)} cannot give them "
-                "(no predict_proba); it has a decision_function, which a metric with ",
+            has = "no predict_proba"
+            others = (
+                "it has a decision_function, which a metric with ",
                 Argument("response", "score"),
                 " and the rule FixedThreshold (",
                 Argument("decision", "score=0"),
                 ") take, or calibrate it (CalibratedClassifierCV).",
-                argument="estimator",
             )
         raise InvalidInputError(
-            f"the metric or the decision takes scores or probabilities, but {model_name(model)} cannot "
-            "give what is asked (no decision_function, no predict_proba); use a model that can, or a metric "
-            "of decisions.",
+            f"the metric or the decision takes probabilities, but {model_name(model)} cannot give them "
+            f"({has}); ",
+            *others,
             argument="estimator",
         )
-    return per_row(model.predict_proba(X), X, "predict_proba")
+    shares = per_row(model.predict_proba(X), X, "predict_proba")
+    return shares[:, _position(pos_label, classes)] if len(classes) == 2 else shares
 
 
 def _position(pos_label: Any, classes: Array) -> int:
@@ -214,11 +214,9 @@ class Predictions:
 
     def compact(self) -> Predictions:
         """The same predictions in less memory, for the many candidates of a long search."""
-        arrays = _CompactArrays(self.arrays)
-        further = _CompactArrays(self.further) if self.further else {}
-        return _CompactPredictions(
-            arrays, self.classes, self.estimator_type, self.scores, self.own_threshold, further
-        )
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        compact = {kind: _CompactArrays(own[kind]) for kind in ("arrays", "further")}
+        return _CompactPredictions(**{**own, **compact})
 
     def with_rounded_scores(self) -> Predictions:
         """The same predictions with scores of 11 binary digits behind the first, as they are stored.
@@ -226,9 +224,8 @@ class Predictions:
         The order of scores stays, but for ties, and so do the decisions that the model makes by them. A
         threshold halfway between two rounded scores decides these rows as they would be without rounding.
         """
-        if self.scores is None:
-            return self
-        return replace(self, scores=rounded_scores(self.scores, self.own_threshold))
+        scores = None if self.scores is None else rounded_scores(self.scores, self.own_threshold)
+        return replace(self, scores=scores)
 
     def equals(self, other: Predictions) -> bool:
         """Whether both hold the same predictions, bit for bit."""
@@ -361,15 +358,15 @@ class _CompactPredictions(Predictions):
 
     @property
     def scores(self) -> FloatArray | None:
-        kept: FloatArray | tuple[Array, Array] | None = vars(self)["scores"]
-        if not isinstance(kept, tuple):
-            return kept
-        bits = (kept[0].astype(np.uint32) << 16) | (kept[1].astype(np.uint32) << 8)
+        high, low = vars(self)["scores"]
+        if low is None:
+            return high  # type: ignore[no-any-return]
+        bits = (high.astype(np.uint32) << 16) | (low.astype(np.uint32) << 8)
         return np.asarray(bits.view(np.float32).astype(np.float64))
 
     @scores.setter
     def scores(self, scores: FloatArray | None) -> None:
-        kept: Any = scores
+        kept: tuple[Any, Array | None] = scores, None
         if scores is not None:
             with np.errstate(over="ignore"):
                 narrow = np.ascontiguousarray(scores, dtype=np.float32)
@@ -402,11 +399,9 @@ def _in_bytes(array: Array) -> tuple[Array, Array | None, int]:
     """The distinct labels, each row's index (n,) among them, and n; or the array itself and None."""
     if array.ndim == 1 and array.dtype.kind in "biuUS":
         labels, found = np.unique(array, return_inverse=True)
-        codes = found.astype(np.uint8)
-        if len(labels) <= 2:
-            return labels, np.packbits(codes), len(array)
         if len(labels) <= 256:
-            return labels, codes, len(array)
+            codes = found.astype(np.uint8)
+            return labels, np.packbits(codes) if len(labels) <= 2 else codes, len(array)
     return array, None, len(array)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -13,24 +13,24 @@ from typing import Any
 
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 
-from moew._util.numbers import number
+from moew._util.numbers import number, reads_as_number
 from moew.exceptions import Argument, InPython, InvalidInputError
 from moew.metrics._fast import FAST_FORMS
-from moew.metrics._metric import BY_POSITION, FunctionMetric, make_metric, parameters_of
+from moew.metrics._metric import BY_POSITION, FunctionMetric, inner_function, make_metric, parameters_of
 from moew.metrics._own import METRICS, accuracy, r_squared
 from moew.metrics._scorer import ScorerMetric
 from moew.types import Task
 
 _SMALLER = ("_error", "_loss", "_deviance")  # endings of functions of sklearn.metrics to minimise
-_RESPONSES = {  # functions of sklearn.metrics that do not take decisions
-    "score": ("average_precision_score", "dcg_score", "hinge_loss", "label_ranking_average_precision_score",
-              "label_ranking_loss", "coverage_error", "ndcg_score", "roc_auc_score", "top_k_accuracy_score"),
-    "proba": ("brier_score_loss", "d2_brier_score", "d2_log_loss_score", "log_loss"),
-}  # fmt: skip
 _TAKEN = {"score": "scores", "proba": "probabilities"}
 _ARGUMENTS = {  # names of a function's second argument that say what it takes
-    "score": ("score", "scores", "y_score", "y_scores"),
-    "proba": ("proba", "probas", "y_proba", "y_prob", "probability", "probabilities"),
+    **dict.fromkeys(("score", "scores", "y_score", "y_scores"), "score"),
+    **dict.fromkeys(("proba", "probas", "y_proba", "y_prob", "probability", "probabilities"), "proba"),
+}
+_FUNCTIONS = {  # of sklearn.metrics, whose second argument does not say it, at least in 1.7
+    "hinge_loss": "score",
+    "log_loss": "proba",
+    "d2_log_loss_score": "proba",
 }
 _MODEL_NAMES = ("estimator", "est", "model", "clf", "reg")
 
@@ -133,14 +133,14 @@ def _ours(name: str, numbers: str, pos_label: Any) -> FunctionMetric:
     if pos_label is not None:
         _check_takes_label(name, factory.make)
         given["pos_label"] = pos_label
-    try:
-        values = [float(part) for part in numbers.split(",")] if numbers else []
-    except ValueError:
+    parts = numbers.split(",") if numbers else []
+    if not all(map(reads_as_number, parts)):
         raise InvalidInputError(
             Argument("metric", f"{name}={factory.example}"), f" needs numbers, got {numbers!r}."
-        ) from None
+        )
+    values = tuple(map(float, parts))
     if name == "worst_band_relative_error" and values:
-        return factory.make(tuple(values), **given)
+        return factory.make(values, **given)
     return factory.make(*values, **given)
 
 
@@ -163,39 +163,29 @@ def _argument_names(function: Any) -> list[str]:
 def _check_bare(function: Any) -> None:
     """Raise for a function that would get decisions although it takes scores, or one of sklearn.metrics that
     would be maximised although smaller is better: either would silently let a bad model win."""
-    second = next(iter(_argument_names(function)[1:]), None)
-    while isinstance(function, partial):
-        function = function.func
+    second = next(iter(_argument_names(function)[1:]), "")
+    function = inner_function(function)
     name = getattr(function, "__name__", "")
-    if not str(getattr(function, "__module__", "")).startswith("sklearn.metrics"):
-        taken = next((response for response, names in _ARGUMENTS.items() if second in names), None)
-        if taken is None:
-            return
-        raise InvalidInputError(
-            f"{name} takes {second!r}, but a bare function gets decisions; pass ",
-            InPython(f"make_metric({name}, "),
-            Argument("response", taken),
-            InPython(")"),
-            ", or call the argument 'decision'.",
-            argument="metric",
-        )
+    is_theirs = str(getattr(function, "__module__", "")).startswith("sklearn.metrics")
+    taken = _FUNCTIONS[name] if is_theirs and name in _FUNCTIONS else _ARGUMENTS.get(second)
     why, wanted = [], []
-    if name.endswith(_SMALLER):
+    if is_theirs and name.endswith(_SMALLER):
         why.append("is better when smaller, but a bare function is maximised")
         wanted.append(Argument("greater_is_better", False))
-    for response, names in _RESPONSES.items():
-        if name in names:
-            why.append(f"takes {_TAKEN[response]}, but a bare function gets decisions")
-            wanted.append(Argument("response", response))
+    if taken is not None:
+        what = _TAKEN[taken] if is_theirs else repr(second)
+        why.append(f"takes {what}, but a bare function gets decisions")
+        wanted.append(Argument("response", taken))
     if not why:
         return
-    named = [n for n in get_scorer_names() if getattr(get_scorer(n), "_score_func", None) is function]
+    scorers = [n for n in get_scorer_names() if getattr(get_scorer(n), "_score_func", None) is function]
+    named = (", or the scorer's name: ", Argument("metric", min(scorers, key=len))) if scorers else ()
     raise InvalidInputError(
         f"{name} {' and '.join(why)}; pass ",
         InPython(f"make_metric({name}, "),
         *[part for setting in wanted for part in (", ", setting)][1:],
         InPython(")"),
-        *((", or the scorer's name: ", Argument("metric", min(named, key=len))) if named else ()),
+        *(named if is_theirs else (", or call the argument 'decision'",)),
         ".",
         argument="metric",
     )
@@ -245,14 +235,13 @@ def resolve_metrics(given: Any, task: Task) -> dict[str, Metric]:
     if not named:
         raise InvalidInputError(Argument("metric"), " is empty: give one metric at least.")
     names = [name for name, _ in named]
-    for name in names:
-        if not isinstance(name, str) or not name.strip():
-            raise InvalidInputError(f"the name of a metric must be a text, got {name!r}.", argument="metric")
-        if names.count(name) > 1:
-            raise InvalidInputError(
-                f"two metrics are called {name!r}; name them in a dict: {{'first': …, 'second': …}}.",
-                argument="metric",
-            )
+    if wrong := [name for name in names if not isinstance(name, str) or not name.strip()]:
+        raise InvalidInputError(f"the name of a metric must be a text, got {wrong[0]!r}.", argument="metric")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InvalidInputError(
+            f"two metrics are called {twice[0]!r}; name them in a dict: {{'first': …, 'second': …}}.",
+            argument="metric",
+        )
     return dict(named)
 
 
@@ -268,20 +257,19 @@ def _short_name(metric: Metric) -> str:
 def resolve_constraints(given: Any, metrics: Mapping[str, Metric]) -> tuple[Constraint, ...]:
     """The bounds for what the user passed as `constraint`: None, a text such as "fpr_gap <= 0.05", or several
     in a list. A metric is named as in `metrics`, or by its own name."""
-    texts = [] if given is None else [given] if isinstance(given, str) else given
-    if not isinstance(texts, Sequence):
-        raise _refused(given)
+    if given is None:
+        return ()
+    texts = given if isinstance(given, list | tuple) else [given]
     return tuple(_constraint(text, metrics) for text in texts)
 
 
 def _constraint(text: Any, metrics: Mapping[str, Metric]) -> Constraint:
     found = _BOUND.fullmatch(text) if isinstance(text, str) else None
-    try:
-        bound = float(found[3]) if found else math.nan
-    except ValueError:
-        bound = math.nan
-    if found is None or not math.isfinite(bound):
-        raise _refused(text)
+    if found is None or not reads_as_number(found[3]) or not math.isfinite(float(found[3])):
+        raise InvalidInputError(
+            Argument("constraints"),
+            f" must be a text such as 'fpr_gap <= 0.05' or 'recall >= 0.9', or a list of them, got {text!r}.",
+        )
     name = found[1]
     if name not in metrics:
         of_that_name = [key for key, one in metrics.items() if name in (one.name, _short_name(one))]
@@ -293,14 +281,7 @@ def _constraint(text: Any, metrics: Mapping[str, Metric]) -> Constraint:
                 ".",
             )
         name = of_that_name[0]
-    return Constraint(name, found[2] == "<=", bound)
-
-
-def _refused(got: Any) -> InvalidInputError:
-    return InvalidInputError(
-        Argument("constraints"),
-        f" must be a text such as 'fpr_gap <= 0.05' or 'recall >= 0.9', or a list of them, got {got!r}.",
-    )
+    return Constraint(name, found[2] == "<=", float(found[3]))
 
 
 def sum_of_excess(excess: Iterable[float]) -> float:

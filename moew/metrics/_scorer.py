@@ -22,14 +22,7 @@ from moew._util.checks import is_regression
 from moew.data import LabelledRows, n_rows, read_only
 from moew.exceptions import InvalidInputError
 from moew.metrics._fast import FAST_FORMS, fast_value
-from moew.metrics._metric import (
-    check_there,
-    check_values,
-    first_line,
-    further_arguments,
-    missing_weights,
-    one_number,
-)
+from moew.metrics._metric import check_rows, first_line, further_arguments, one_number
 from moew.metrics._own import shown_labels
 from moew.metrics._predictions import METHODS, Predictions, model_name, per_row
 from moew.types import Array, Features, Labels
@@ -114,12 +107,9 @@ class ScorerMetric:
                 f"scorer.set_score_request({refused[0]}=True) before handing the scorer in.",
                 argument="metric",
             )
-        if self.requires_sample_weight and rows.sample_weight is None:
-            raise missing_weights(self.name)
         required = [wanted[name] for name in needed if name != "sample_weight"]
-        check_there(self.name, required, rows.columns, argument)
         taken = self._arguments(replace(rows, sample_weight=None))
-        check_values(self.name, [wanted[name] for name in taken], rows)
+        check_rows(self, required, [wanted[name] for name in taken], rows, argument)
 
     def respond(
         self, model: Any, rows: LabelledRows, *, pos_label: Any = None, decided: Array | None = None
