@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from moew._util.checks import COLUMN, FRACTION, Wanted, check_parameters, one_of, refusing
+from moew._util.checks import COLUMN, FRACTION, POSITIVE, Wanted, check_parameters, one_of, refusing
 from moew._util.numbers import is_number
 from moew._util.state import State, Stateful, has_state
 from moew.exceptions import Argument, InPython, InvalidInputError, UndefinedMetricError
@@ -31,10 +31,17 @@ class Rule(Stateful):
     their state."""
 
     state_home: ClassVar[str] = "moew.decision"
+    wanted: ClassVar[Mapping[str, Wanted]] = {}  # what the fields must be; numbers become floats
     needs_labels: ClassVar[bool] = False
     may_be_infinite: ClassVar[tuple[str, ...]] = ()  # fields of thresholds: JSON has no infinities
     of: Of = "score"
     on: Literal["train", "validation", "each"] | None = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self, **self.wanted)
+        for name, what in self.wanted.items():
+            if what in (FINITE, FRACTION, NUMBER, POSITIVE):
+                object.__setattr__(self, name, float(getattr(self, name)))
 
     @property
     def fit_on(self) -> FitOn | None:
@@ -126,21 +133,34 @@ class ThresholdOfGroup(Rule):
         return scores > np.array([known.get(name, self.common) for name in names], dtype=np.float64)[codes]
 
 
+@dataclass(frozen=True)
+class GivenThreshold(OneThreshold):
+    """Base of the rules that are made with their threshold."""
+
+    threshold: float
+    of: Of = "score"
+
+    @property
+    def threshold_(self) -> float:  # type: ignore[override]
+        """The given threshold; nothing is fitted."""
+        return self.threshold
+
+
 @has_state
 @dataclass(frozen=True)
-class FixedThreshold(OneThreshold):
+class FixedThreshold(GivenThreshold):
     """Decides positive above a given value of the model's score, or of the positive class's probability.
 
     The score is the decision function where the model has one (its own threshold is 0).
     """
 
     threshold: float = 0.0
-    of: Of = "score"
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"threshold": FINITE, "of": SCORE_OR_PROBABILITY}
     may_be_infinite: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        check_parameters(self, threshold=FINITE, of=SCORE_OR_PROBABILITY)
+        super().__post_init__()
         if self.of == "probability" and not 0 <= self.threshold <= 1:
             raise InvalidInputError(
                 f"a threshold of a probability lies between 0 and 1, got {self.threshold!r}; one of the "
@@ -149,12 +169,6 @@ class FixedThreshold(OneThreshold):
                 ".",
                 argument="decision",
             )
-        make_floats(self, "threshold")
-
-    @property
-    def threshold_(self) -> float:  # type: ignore[override]
-        """The given threshold; nothing is fitted."""
-        return self.threshold
 
 
 @has_state
@@ -177,10 +191,8 @@ class MostAccurate(OneThreshold):
     on: FitOn = "validation"
     threshold_: float | None = None
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"on": ROWS_TO_FIT_ON}
     needs_labels: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_parameters(self, on=ROWS_TO_FIT_ON)
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
@@ -212,9 +224,7 @@ class ShareSelected(OneThreshold):
     on: Literal["train", "validation", "each"] = "validation"
     threshold_: float | None = None
 
-    def __post_init__(self) -> None:
-        check_parameters(self, share=FRACTION, on=one_of("validation", "train", "each"))
-        make_floats(self, "share")
+    wanted: ClassVar[Mapping[str, Wanted]] = {"share": FRACTION, "on": one_of("validation", "train", "each")}
 
     def fit(self, score: FloatArray, positive: BoolArray | None, columns: Columns) -> Self:
         """A fitted copy, from scores (n,); labels are not used."""
@@ -247,11 +257,8 @@ class RecallReached(OneThreshold):
     on: FitOn = "validation"
     threshold_: float | None = None
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"recall": FRACTION, "on": ROWS_TO_FIT_ON}
     needs_labels: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_parameters(self, recall=FRACTION, on=ROWS_TO_FIT_ON)
-        make_floats(self, "recall")
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
@@ -295,12 +302,9 @@ class EqualFalsePositiveRates(ThresholdOfGroup):
     groups_: tuple[Any, ...] | None = None
     thresholds_: tuple[float, ...] | None = None
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"coverage": FRACTION, "on": ROWS_TO_FIT_ON, "group": COLUMN}
     needs_labels: ClassVar[bool] = True
     may_be_infinite: ClassVar[tuple[str, ...]] = ("thresholds_",)
-
-    def __post_init__(self) -> None:
-        check_parameters(self, coverage=FRACTION, on=ROWS_TO_FIT_ON, group=COLUMN)
-        make_floats(self, "coverage")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -366,12 +370,6 @@ def _listed(names: Sequence[Any]) -> str:
     return f"group {shown}" if len(names) == 1 else f"groups {shown}"
 
 
-def make_floats(rule: Rule, *names: str) -> None:
-    """Make plain floats of the fields of these names."""
-    for name in names:
-        object.__setattr__(rule, name, float(getattr(rule, name)))
-
-
 def check_scores(score: Any, n_dims: int = 1, *, to_fit: bool = False) -> FloatArray:
     """The scores (n,), or (n, C) of classes, as float64; raise unless decisions can be made by them, and
     unless there are rows `to_fit` on.
@@ -404,11 +402,9 @@ def check_positive(positive: Any, n_rows: int) -> BoolArray:
         raise InvalidInputError(
             f"positive must have the shape of the scores ({n_rows},), got {labels.shape}."
         )
-    if labels.dtype != np.bool_:
-        if labels.dtype.kind not in "iuf" or not np.isin(labels, (0, 1)).all():
-            raise InvalidInputError("positive must be True or False for each row; compare y with the label.")
-        labels = labels.astype(np.bool_)
-    return labels
+    if labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1)).all():
+        raise InvalidInputError("positive must be True or False for each row; compare y with the label.")
+    return labels.astype(np.bool_, copy=False)
 
 
 def threshold_between(low: float, high: float) -> float:

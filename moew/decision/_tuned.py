@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
-from moew._util.checks import COLUMN, FLAG, POSITIVE, Wanted, at_least, check_parameters, one_of
+from moew._util.checks import COLUMN, FLAG, POSITIVE, Wanted, at_least, one_of
 from moew._util.numbers import is_number
 from moew._util.rounding import rounded_scores
 from moew._util.state import has_state
@@ -23,14 +23,13 @@ from moew.decision._rules import (
     NUMBER,
     SCORE_OR_PROBABILITY,
     FitOn,
-    FixedThreshold,
+    GivenThreshold,
     Of,
     Rule,
     ThresholdOfGroup,
     Thresholds,
     check_scores,
     groups_of_rows,
-    make_floats,
     threshold_between,
     threshold_selecting,
 )
@@ -64,10 +63,8 @@ class Tuned(Rule):
 
     by: str | None = None
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"by": _COLUMN_OR_NONE}
     needs_labels: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_parameters(self, by=_COLUMN_OR_NONE)
 
     @property
     def fit_on(self) -> FitOn:
@@ -143,14 +140,11 @@ class Tuned(Rule):
 
 @has_state
 @dataclass(frozen=True)
-class TunedThreshold(FixedThreshold):
+class TunedThreshold(GivenThreshold):
     """Decides positive above the threshold that `tune` found; ±inf decides the same for all rows."""
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"threshold": NUMBER, "of": SCORE_OR_PROBABILITY}
     may_be_infinite: ClassVar[tuple[str, ...]] = ("threshold",)
-
-    def __post_init__(self) -> None:
-        check_parameters(self, threshold=NUMBER, of=SCORE_OR_PROBABILITY)
-        make_floats(self, "threshold")
 
 
 @has_state
@@ -167,11 +161,11 @@ class GroupThresholds(ThresholdOfGroup):
     common: float
     of: Of = "score"
 
+    wanted: ClassVar[Mapping[str, Wanted]] = {"column": COLUMN, "common": NUMBER, "of": SCORE_OR_PROBABILITY}
     may_be_infinite: ClassVar[tuple[str, ...]] = ("thresholds_by_group", "common")
 
     def __post_init__(self) -> None:
-        check_parameters(self, column=COLUMN, common=NUMBER, of=SCORE_OR_PROBABILITY)
-        make_floats(self, "common")
+        super().__post_init__()
         for _, threshold in self.thresholds_by_group:
             NUMBER.check("thresholds_by_group", threshold)
         pairs = tuple((group, float(threshold)) for group, threshold in self.thresholds_by_group)
@@ -228,9 +222,7 @@ class AdjustedPredictions(Rule):
     factor: float = 1.0
     log: bool = False
 
-    def __post_init__(self) -> None:
-        check_parameters(self, offset=FINITE, factor=POSITIVE, log=FLAG)
-        make_floats(self, "offset", "factor")
+    wanted: ClassVar[Mapping[str, Wanted]] = {"offset": FINITE, "factor": POSITIVE, "log": FLAG}
 
     def decide(self, predictions: FloatArray, columns: Columns) -> FloatArray:
         """The adjusted predictions (n,)."""
