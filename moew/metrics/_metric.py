@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -318,17 +319,11 @@ def _are_bounds(bounds: Any) -> bool:
 
 def one_number(result: Any, name: str) -> float:
     """The result of a metric as a float; raises if it is not one real number."""
-    if isinstance(result, float | int):
-        return float(result)
-    try:
+    array = np.empty(0)
+    with suppress(TypeError, ValueError):  # of lists in a list
         array = np.asarray(result)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.size == 1:
-        if array.dtype.kind in "biuf":
-            return float(array.reshape(()))
-        if isinstance(result, Real | Decimal):
-            return float(result)
+    if array.size == 1 and (array.dtype.kind in "biuf" or isinstance(result, Real | Decimal)):
+        return float(array.reshape(()))
     shape = f" of shape {array.shape}" if array.ndim else ""
     text = repr(result)
     shown = text if len(text) <= 80 else text[:77] + "…"
@@ -354,8 +349,7 @@ def check_there(
     metric_name: str, required: Iterable[str], columns: Columns, argument: str = "validation"
 ) -> None:
     """Raise if a column that the metric requires is not among those that the user passed as `argument`."""
-    missing = [name for name in required if name not in columns]
-    if not missing:
+    if not (missing := [name for name in required if name not in columns]):
         return
     there = f"only {sorted(columns)!r}" if columns else "none"
     how = ", ".join(f"{name!r}: …" for name in missing)

@@ -208,28 +208,24 @@ class ScorerMetric:
     def _wanted(self, there: Mapping[str, Any] = _NO_COLUMNS) -> dict[str, str]:
         """Argument of the scorer → name of the column passed for it; `there` are the columns given."""
         wanted = {name: name for name in self._named}
+        routing = get_config()["enable_metadata_routing"]
         # No requests are set on the scorers that scikit-learn knows by a name.
-        unset = self.known != "" and not get_config()["enable_metadata_routing"]
-        if unset or not _is_routed(self.scorer):
+        if (self.known and not routing) or not _is_routed(self.scorer):
             return wanted
         requests = get_routing_for_object(self.scorer).score.requests
         if hasattr(self.scorer, "_score_func"):  # before scikit-learn 1.8 unset ones are not listed
             requests = dict.fromkeys(self._named) | requests
         for argument, request in requests.items():
-            if isinstance(request, str):
-                wanted[argument] = request
-            elif request is True:
-                wanted[argument] = argument
-            elif request is False:
-                wanted.pop(argument, None)
-            elif get_config()["enable_metadata_routing"]:
-                if argument in there and argument in wanted:
-                    raise InvalidInputError(
-                        f"metadata routing is on and {argument!r} was passed, but the scorer {self.name!r} "
-                        f"does not say whether it wants it; call scorer.set_score_request({argument}=True), "
-                        "or =False, before handing the scorer in.",
-                        argument="metric",
-                    )
+            if request is None and routing and argument in there and argument in wanted:
+                raise InvalidInputError(
+                    f"metadata routing is on and {argument!r} was passed, but the scorer {self.name!r} "
+                    f"does not say whether it wants it; call scorer.set_score_request({argument}=True), "
+                    "or =False, before handing the scorer in.",
+                    argument="metric",
+                )
+            if request is True or isinstance(request, str):
+                wanted[argument] = argument if request is True else request
+            elif request is False or routing:
                 wanted.pop(argument, None)
         return wanted
 
