@@ -196,16 +196,11 @@ class MostAccurate(OneThreshold):
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
-        scores = check_scores(score, to_fit=True)
-        labels = check_positive(positive, len(scores))
-        order = np.argsort(-scores, kind="stable")
-        descending = scores[order]
-        # Correct decisions when the first j rows are positive, up to a constant: +1 for each positive
-        # among them, −1 for each negative. Equal scores cannot be separated.
-        gain = np.concatenate(([0], np.cumsum(np.where(labels[order], 1, -1))))
-        possible = np.concatenate(([True], descending[1:] < descending[:-1], [True]))
-        best = int(np.argmax(np.where(possible, gain, np.iinfo(gain.dtype).min)))
-        return replace(self, threshold_=threshold_selecting(descending, best))
+        descending, found = best_first(score, positive)
+        # Correct decisions when the first j rows are positive, up to a constant.
+        gain = 2 * found - np.arange(len(found))
+        cuts = cuts_of(descending)
+        return replace(self, threshold_=threshold_selecting(descending, cuts[np.argmax(gain[cuts])]))
 
 
 @has_state
@@ -231,7 +226,7 @@ class ShareSelected(OneThreshold):
         if self.on == "each":
             return self
         descending = np.sort(check_scores(score, to_fit=True))[::-1]
-        cut = nearest_cut(descending[1:] < descending[:-1], count_of_share(self.share, len(descending)))
+        cut = nearest_cut(cuts_of(descending), count_of_share(self.share, len(descending)))
         return replace(self, threshold_=threshold_selecting(descending, cut))
 
     def decide(self, score: FloatArray, columns: Columns) -> BoolArray:
@@ -262,21 +257,18 @@ class RecallReached(OneThreshold):
 
     def fit(self, score: FloatArray, positive: BoolArray, columns: Columns) -> Self:
         """A fitted copy, from scores (n,) and labels (n,)."""
-        scores = check_scores(score, to_fit=True)
-        of_positives = np.sort(scores[check_positive(positive, len(scores))])[::-1]
-        if not len(of_positives):
+        descending, found = best_first(score, positive)
+        if not found[-1]:
             raise UndefinedMetricError(
-                f"a recall of {self.recall:g} has no threshold: none of the {len(scores)} rows that the "
+                f"a recall of {self.recall:g} has no threshold: none of the {len(descending)} rows that the "
                 "rule is fitted on (",
                 Argument("on", self.on),
                 ") is positive.",
                 argument="decision",
             )
-        recall_at = np.arange(1, len(of_positives) + 1) / len(of_positives)
-        lowest_needed = of_positives[np.searchsorted(recall_at, self.recall)]
-        descending = np.sort(scores)[::-1]
-        count = int(np.count_nonzero(scores >= lowest_needed))
-        return replace(self, threshold_=threshold_selecting(descending, count))
+        cuts = cuts_of(descending)
+        first = np.argmax(found[cuts] / found[-1] >= self.recall)
+        return replace(self, threshold_=threshold_selecting(descending, cuts[first]))
 
 
 @has_state
@@ -342,7 +334,8 @@ class EqualFalsePositiveRates(ThresholdOfGroup):
         # Rows of different groups with the same rate may be separated, equal scores of one group may not.
         order = np.lexsort((codes, entry))
         parted = (np.diff(entry[order]) > 0) | (np.diff(codes[order]) != 0)
-        cut = nearest_cut(parted, count_of_share(self.coverage, len(entry)))
+        cuts = np.append(np.flatnonzero(parted) + 1, len(entry))
+        cut = nearest_cut(cuts, count_of_share(self.coverage, len(entry)))
         counts = np.bincount(codes[order[:cut]], minlength=len(scores))
         return [threshold_selecting(s, int(m)) for s, m in zip(scores, counts, strict=True)]
 
@@ -407,6 +400,19 @@ def check_positive(positive: Any, n_rows: int) -> BoolArray:
     return labels.astype(np.bool_, copy=False)
 
 
+def best_first(score: Any, positive: Any) -> tuple[FloatArray, IntArray]:
+    """The scores (n,) in descending order, and the number of positives among the first j of them (n + 1,)."""
+    scores = check_scores(score, to_fit=True)
+    labels = check_positive(positive, len(scores))
+    order = np.argsort(-scores, kind="stable")
+    return scores[order], np.concatenate(([0], np.cumsum(labels[order])))
+
+
+def cuts_of(descending: FloatArray) -> IntArray:
+    """The numbers of first rows that a threshold can select: scores (n,) that are equal stay together."""
+    return np.concatenate(([0], np.flatnonzero(descending[1:] < descending[:-1]) + 1, [len(descending)]))
+
+
 def threshold_between(low: float, high: float) -> float:
     """A threshold that `high` lies strictly above and `low` does not: their midpoint where floats allow."""
     middle = low / 2 + high / 2  # halves first: the sum of two large scores may overflow
@@ -430,13 +436,10 @@ def count_of_share(share: float, n_rows: int) -> int:
     return min(n_rows, max(1, int(np.floor(share * n_rows + 0.5))))
 
 
-def nearest_cut(is_cut: BoolArray, count: int) -> int:
-    """The number of first rows nearest to `count` after which sorted rows may be cut, the lower in a tie.
-
-    `is_cut` (n−1,): whether rows i and i+1 may be separated; after all n rows a cut is always possible.
-    """
-    cuts: IntArray = np.append(np.flatnonzero(is_cut) + 1, len(is_cut) + 1)
-    return int(cuts[np.argmin(np.abs(cuts - count))])
+def nearest_cut(cuts: IntArray, count: int) -> int:
+    """The cut above 0 that is nearest to `count`, the lower in a tie."""
+    above = cuts[cuts > 0]
+    return int(above[np.argmin(np.abs(above - count))])
 
 
 def groups_of_rows(columns: Columns, column: str, n_rows: int) -> tuple[list[Any], IntArray]:

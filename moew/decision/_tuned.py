@@ -29,6 +29,7 @@ from moew.decision._rules import (
     ThresholdOfGroup,
     Thresholds,
     check_scores,
+    cuts_of,
     groups_of_rows,
     threshold_between,
     threshold_selecting,
@@ -284,7 +285,7 @@ class _Asked:
         """
         values_at = values_at or partial(self.above, scores)
         descending, n_rows = np.sort(scores)[::-1], len(scores)
-        possible = np.concatenate(([0], np.flatnonzero(descending[1:] < descending[:-1]) + 1, [n_rows]))
+        possible = cuts_of(descending)
         own = int(np.count_nonzero(scores > start))
         values = {own: values_at([start])[0]}  # by the number of selected rows
 
