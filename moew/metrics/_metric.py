@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import partial
 from inspect import Parameter, cleandoc, signature
 from numbers import Real
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from moew._util.checks import Wanted, check_parameters
 from moew.data import LabelledRows, is_missing, read_only
 from moew.exceptions import Argument, InPython, InvalidInputError, MoewWarning
 from moew.metrics._predictions import Predictions, respond
-from moew.types import Array, Columns, FloatArray, Labels, Metric, Response
+from moew.types import Array, Columns, FloatArray, Labels, Response
+
+if TYPE_CHECKING:
+    from moew.metrics._resolve import Metric
 
 _NO_COLUMNS: Mapping[str, Any] = {}
 BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

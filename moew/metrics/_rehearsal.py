@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -14,7 +14,10 @@ from moew.data import LabelledRows, n_rows, read_only
 from moew.exceptions import Argument, InvalidInputError, UndefinedMetricError
 from moew.metrics._metric import one_number
 from moew.metrics._predictions import METHODS
-from moew.types import Array, Features, Labels, Metric
+from moew.types import Array, Features, Labels
+
+if TYPE_CHECKING:
+    from moew.metrics._resolve import Metric
 
 
 def rehearse(
