@@ -76,28 +76,28 @@ def _fit_case(rng: Rng, folder: Path) -> None:
     train = folder / pick(rng, ["train.csv", "train.parquet"])
     out = folder / "run"
     _write(frame, train)
-    words = ["fit", str(train), "--label", "y", "--id", "id", "--out", str(out), "--batches", "1"]
-    words += ["--batch-size", str(rng.integers(1, 4))]
+    words = ["fit", str(train), "--label", "y", "--id", "id", "--out", str(out)]
+    words += ["--candidates", "3", "--set", f"batch_size={rng.integers(1, 4)}"]
     words += ["--model", pick(rng, ["logistic", "logistic"]) if n_classes else "ridge"]
     words += [
         "--metric",
         pick(rng, ["accuracy", "worst_class_error", "g_mean"]) if n_classes else "r_squared",
     ]
-    words += ["--seed", str(rng.integers(5)), "--honest", pick(rng, ["none", "halves"])]
+    words += ["--seed", str(rng.integers(5)), "--set", f"honest={pick(rng, ['none', 'halves'])}"]
     words += pick(
         rng,
         [
             [],
-            ["--embedding", "label"],
-            ["--final", "best", "--strategies", "example weights"],
-            ["--sampler", "random"],
+            ["--set", "embedding=label"],
+            ["--set", "final=best", "--strategies", "example weights"],
+            ["--set", "sampler=random"],
         ],
     )
     if chance(rng, 0.15):
         words += ["--also", "balanced_accuracy"] if n_classes else ["--also", "neg_mean_absolute_error"]
         words += pick(rng, [[], ["--constraint", "balanced_accuracy >= 0.5"]]) if n_classes else []
     if chance(rng, 0.1) and n_classes:
-        words += ["--calibrate", "sigmoid"]
+        words += ["--set", "calibrate=sigmoid"]
     words += pick(rng, [[], [], [], ["--candidates", "2"], ["--timeout", "1e6"], ["--timeout", "1e-9"]])
     if chance(rng, 0.5):
         valid = folder / "valid.csv"
@@ -143,15 +143,16 @@ _VALUES = (
     "{predictions}", "accuracy >= 0.5", "accuracy <= x", ";", "\t", "sigmoid", "isotonic",
 )  # fmt: skip
 _OPTIONS = (
-    "--label", "--validation", "--folds", "--validation-share", "--test", "--features", "--drop", "--id",
-    "--sample-weight", "--groups", "--task", "--metric", "--metric-column", "--response", "--positive",
-    "--decision", "--model-option", "--embedding", "--base-weights", "--sampler", "--radius",
-    "--alpha-zero-repeats",
-    "--stop-when", "--p", "--q", "--kernel-width", "--noise", "--final", "--honest", "--most-failures",
-    "--seed",
-    "--config", "--folder", "--out", "--no-such-option", "--repeats", "--dims", "--trade-off",
-    "--also", "--constraint", "--calibrate", "--candidates", "--timeout", "--eval-share", "--separator",
-    "--metric-name",
+    "--label", "--validation", "--test", "--features", "--drop", "--id", "--sample-weight", "--groups",
+    "--task", "--metric", "--metric-column", "--positive", "--decision", "--model-option", "--set", "--seed",
+    "--config", "--folder", "--out", "--no-such-option", "--repeats", "--also", "--constraint",
+    "--candidates", "--timeout", "--separator",
+)  # fmt: skip
+_PARAMETERS = (
+    "evaluate_on", "embedding", "base_weights", "sampler", "radius", "alpha_zero_repeats", "stop_when",
+    "sampler.p", "sampler.q", "sampler.width", "sampler.noise", "final", "honest", "most_failures",
+    "embedding.n_dims", "embedding.trade_off", "calibrate", "eval_share", "metric.name", "metric.response",
+    "metric.timeout", "no_such_parameter", "sampler.no", "batch_size", "n_candidates",
 )  # fmt: skip
 _FLAGS = (
     "--json",
@@ -172,7 +173,9 @@ def _odd_words(rng: Rng, words: list[str], folder: Path) -> list[str]:
         if what == "option":
             option = pick(rng, _OPTIONS)
             values = [str(folder / "run"), str(folder)] if option == "--out" else list(_VALUES)
-            words += [option, pick(rng, values)]
+            value = pick(rng, values)
+            is_parameter = option == "--set" and chance(rng, 0.9)
+            words += [option, f"{pick(rng, _PARAMETERS)}={value}" if is_parameter else value]
         elif what == "value":
             where = int(rng.integers(1, len(words)))
             if words[where - 1] != "--out":

@@ -50,8 +50,8 @@ RUN_OPTIONS = (
         "n_estimators=2",
         "--strategies",
         "example weights",
-        "--final",
-        "best",
+        "--set",
+        "final=best",
     ),
     ("--model", "ridge", "--task", "regression", "--metric", "r_squared"),
 )
@@ -195,7 +195,7 @@ def finished_run(variant: int) -> Run:
     frame.to_csv(table, index=False)
     options = ["--metric", "worst_class_error", *RUN_OPTIONS[variant]]
     words = ["fit", str(table), "--label", "y", "--id", "id", "--out", str(run), *options]
-    words += ["--batches", "1", "--batch-size", "3", "--embedding", "label"]
+    words += ["--candidates", "3", "--set", "batch_size=3", "--set", "embedding=label"]
     ended = CliRunner().invoke(commands(), words)
     if ended.exit_code != 0:
         raise RuntimeError(f"a sound run of the command line failed: {ended.output}")

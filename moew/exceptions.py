@@ -106,7 +106,14 @@ class StateError(MoewError, ValueError):
 
 
 class MissingObjectError(StateError):
-    """A state names a function or object of the user's that was not passed."""
+    """A state names a function or object of the user's, `name`, that was not passed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the state uses {name!r}, which is yours, not moew's, and is never imported by itself: "
+            f"pass it as objects={{{name!r}: …}} when loading."
+        )
+        self.name = name
 
 
 class WriteError(MoewError, OSError):

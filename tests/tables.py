@@ -5,8 +5,10 @@ import sys
 from contextlib import chdir
 from functools import cache
 from importlib import invalidate_caches
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -15,11 +17,11 @@ from problems import mixed_frame, shifted_classes, skewed_target
 
 from moew import cli
 
-QUICK = ("--embedding", "label", "--batches", "1", "--batch-size", "3")
+QUICK = ("--set", "embedding=label", "--candidates", "3", "--set", "batch_size=3")
 # A third of the time: evaluated on the validation rows alone, for tests that only need a run.
-WITHOUT_FOLDS = (*QUICK, "--folds", "none")
+WITHOUT_FOLDS = (*QUICK, "--set", "evaluate_on=validation")
 # As in the paper: evaluated on the validation rows alone, and the best candidate is selected.
-PAPER = ("--folds", "none", "--final", "best", "--strategies", "example weights")
+PAPER = ("--set", "evaluate_on=validation", "--set", "final=best", "--strategies", "example weights")
 
 
 def moew(*arguments, status=0):
@@ -94,6 +96,30 @@ def write_module(folder: Path, name: str, text: str) -> None:
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     sys.modules.pop(name, None)
     invalidate_caches()  # a folder's listing may be older than the file
+
+
+SEARCH = Path("run/search.moew")
+
+
+def entries(path=SEARCH):
+    """The files in a saved search, by name."""
+    with ZipFile(path) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def change_entries(changes, path=SEARCH):
+    """Write a saved search with some of its files changed; None takes one out."""
+    Path(path).write_bytes(zipped({**entries(path), **changes}))
+
+
+def zipped(files):
+    """A zip of files by name, without those that are None."""
+    written = BytesIO()
+    with ZipFile(written, "w") as packed:
+        for name, content in files.items():
+            if content is not None:
+                packed.writestr(name, content)
+    return written.getvalue()
 
 
 def contents(folder):

@@ -37,7 +37,7 @@ class Wanted:
 def check_parameters(owner: Any, **wanted: Wanted) -> None:
     """Raise unless the attributes of these names are what is wanted."""
     for name, what in wanted.items():
-        what.check(name, getattr(owner, name))
+        what.check(Argument(name), getattr(owner, name))
 
 
 def at_least(least: int) -> Wanted:

@@ -246,10 +246,7 @@ def name_object(thing: Any) -> str:
 def find_object(name: str, objects: Mapping[str, Any]) -> Any:
     """The user's own object called `name`; if it was not passed, an error says how to pass it."""
     if name not in objects:
-        raise MissingObjectError(
-            f"the state uses {name!r}, which is yours, not moew's, and is never imported by itself: "
-            f"pass it as objects={{{name!r}: …}} when loading."
-        )
+        raise MissingObjectError(name)
     return objects[name]
 
 

@@ -6,6 +6,7 @@ Messages of the library have the options of the command line in them in place of
 from __future__ import annotations
 
 import _thread
+import json
 import signal
 import sys
 import threading
@@ -18,7 +19,8 @@ import click
 
 from moew._printable import printable
 from moew.cli import INTERRUPTED
-from moew.cli._options import options_of
+from moew.cli._options import option_of
+from moew.cli._parameters import parameter_called
 from moew.cli._shown import wrapped
 from moew.exceptions import Argument, InvalidInputError, MoewError, MoewWarning, UnsupportedEstimatorError
 
@@ -146,10 +148,15 @@ def say(argument: Argument) -> str:
         return "--trust"
     if name == "greater_is_better":
         return "--higher-is-better" if value is True else "--lower-is-better"
-    if name == "evaluate_on" and argument.has_value and not isinstance(value, float):
-        return f"--folds {'none' if value == 'validation' else value}"
-    options = {one.argument: one.opts[0] for one in options_of()} | {"storage": "--out or --storage"}
-    option = options.get(name, f"--{name.replace('_', '-')}")
+    option = {"storage": "--out or --storage"}.get(name) or option_of(name)
+    if option is None and (parameter := parameter_called(name)) is not None:
+        if not argument.has_value:
+            return f"--set {parameter}"
+        written = (
+            "none" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+        )
+        return f"--set {parameter}={written}"
+    option = option or f"--{name.replace('_', '-')}"
     if not argument.has_value or value is True:  # an option without a value
         return option
     return f"no {option}" if value is None else f"{option} {value}"

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from moew.cli._parameters import of_metric
 from moew.cli._users_code import find_object, is_reference
 from moew.exceptions import Argument, InvalidInputError
 
 PREDICTIONS = "{predictions}"
 ROW_ID = "row_id"
 _TAKEN = re.compile(rf"{ROW_ID}|label|(decision|score|proba)(_\d+)?")  # names of the file's own columns
+_SECONDS = 60.0  # that a program may take
 _SHOWN = 300  # characters of a failed program's message
 
 
@@ -35,7 +37,8 @@ def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) ->
             argument="metric",
         )
     metric = _metric_from(settings, name, program, columns, pos_label)
-    return metric if settings["metric_name"] is None else _renamed(metric, settings["metric_name"])
+    given = of_metric(settings, "name")
+    return metric if given is None else _renamed(metric, str(given))
 
 
 def _metric_from(
@@ -43,7 +46,7 @@ def _metric_from(
 ) -> Any:
     from moew.metrics import METRICS, make_metric, named_metric
 
-    response = settings["response"]
+    response = of_metric(settings, "response")
     own = {
         "response": response or "decision",
         "greater_is_better": None if settings["lower_is_better"] is None else not settings["lower_is_better"],
@@ -51,7 +54,7 @@ def _metric_from(
     }
     if program is not None:
         function = command_metric(
-            program, response or "decision", columns, settings["metric_timeout"], settings["folder"]
+            program, response or "decision", columns, _timeout(settings), settings["folder"]
         )
         name = f"number of `{' '.join(program.replace(PREDICTIONS, '').split())}`"
         return make_metric(function, name=name, slow=True, **own)
@@ -61,6 +64,16 @@ def _metric_from(
     if name in METRICS and pos_label is None:  # moew's own, also where scikit-learn has one of that name
         return METRICS[name].make()
     return named_metric(name, pos_label)
+
+
+def _timeout(settings: dict[str, Any]) -> float:
+    """The seconds that a metric's program may take."""
+    from moew._util.checks import POSITIVE
+
+    given = of_metric(settings, "timeout")
+    if given is not None and not POSITIVE.fits(given):
+        raise InvalidInputError(f"--set metric.timeout must be a positive number of seconds, got {given!r}.")
+    return _SECONDS if given is None else float(given)
 
 
 def metrics_from(settings: dict[str, Any], columns: list[str], pos_label: Any) -> Any:
@@ -106,9 +119,9 @@ def _lenient(name: str, pos_label: Any) -> Any:
 
 
 def _renamed(metric: Any, name: str) -> Any:
-    """The metric under the name that `--metric-name` gives it."""
+    """The metric under the name that `--set metric.name` gives it."""
     if not name.strip():
-        raise InvalidInputError("--metric-name is empty; leave it out, or say a few words.", argument="name")
+        raise InvalidInputError("--set metric.name is empty; say a few words.", argument="name")
     return replace(metric, name=name)
 
 
@@ -135,16 +148,16 @@ def _users(found: Any, name: str, own: dict[str, Any], settings: dict[str, Any])
 
 def _is_told(error: InvalidInputError, settings: dict[str, Any]) -> bool:
     """Whether the error only asks for the direction or the response, and the options give them."""
-    given = {"greater_is_better": settings["lower_is_better"], "response": settings["response"]}
+    given = {"greater_is_better": settings["lower_is_better"], "response": of_metric(settings, "response")}
     asked = [part.name for part in error.parts if isinstance(part, Argument) and part.name in given]
     return bool(asked) and all(given[name] is not None for name in asked)
 
 
 def _check_fixed(name: str, settings: dict[str, Any]) -> None:
-    if settings["lower_is_better"] is not None or settings["response"] is not None:
+    if settings["lower_is_better"] is not None or of_metric(settings, "response") is not None:
         raise InvalidInputError(
             f"--metric {name} knows its direction and what it looks at; --lower-is-better, "
-            "--higher-is-better and --response are for functions of yours and --metric-command.",
+            "--higher-is-better and --set metric.response are for functions of yours and --metric-command.",
             argument="metric",
         )
 
@@ -212,7 +225,7 @@ class CommandMetric:
         except subprocess.TimeoutExpired:
             raise InvalidInputError(
                 f"the metric's program {self.words[0]!r} took longer than {self.timeout:g} seconds; raise "
-                "--metric-timeout."
+                "--set metric.timeout."
             ) from None
         except (OSError, ValueError) as error:
             raise InvalidInputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -59,7 +58,7 @@ def built_in_model(name: str, X: Any, task: Task, options: Mapping[str, Any] | N
         raise InvalidInputError(f"--model {name} needs {package}: pip install {package}.") from error
     made = with_options(made, options or {})
     if name == "xgboost" and task == "classification":
-        from moew.cli.runs._coded_labels import CodedLabels
+        from moew.cli._coded_labels import CodedLabels
 
         made = CodedLabels(made)
     return made if model.needs == "nothing" else _with_preparation(made, X, model.needs == "scaled numbers")
@@ -128,14 +127,6 @@ def _takes(model: Any, name: str, options: Mapping[str, Any]) -> tuple[bool, lis
         ignored = any(f'"{name}"' in str(one.message) and "not used" in str(one.message) for one in told)
         return not ignored, _XGBOOST_ALIASES
     return False, []
-
-
-def option_value(text: str) -> Any:
-    """A setting's value as it is written: JSON (numbers, true, null, lists), else a text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _with_preparation(model: Any, X: Any, scaled: bool) -> Any:

@@ -1,19 +1,17 @@
-"""The options of a search, each declared once: on the command line, in TOML, in messages, for the library.
+"""The options of a search, each declared once: on the command line, in TOML, in messages.
 
-Commands show their options under headings. `--config run.toml` sets options from a TOML file, whose relative
-paths are relative to its own folder; those on the command line win.
+What every day needs has an option of its own; every other parameter of a search is set by `--set NAME=VALUE`,
+see `_parameters.py`. `--config run.toml` sets options from a TOML file, and parameters from its table
+[search]; relative paths in it are relative to its own folder, and the command line wins.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,113 +22,66 @@ from moew.cli._models import MODELS
 from moew.exceptions import InvalidInputError
 
 # Each option: its name and what its value is called | its kinds, see `_declared` | the help.
-# `shown` is a default that the help shows. `to` is what the option is a parameter of, as it is: the search,
-# the embedding or the sampler; and after a dot what the library calls it, where that is something else.
 _OPTIONS = """
 [Data (CSV, TSV, Parquet or Feather, by the file's ending)]
 label COLUMN | | The column of labels.
-validation | file | Rows from the distribution that matters.
-folds HOW | folds | Training rows that are evaluated, too, out of fold: auto, none, or in so many folds.
-    [default: auto]
-validation-share SHARE | share; to=.evaluate_on | Hold out so many rows instead of folds, where there is no
-    --validation.
-test | file | Rows that evaluate the models in the end; no choice sees them.
+validation FILE | path | Rows from the distribution that matters.
+test FILE | path | Rows that no choice sees, for the end.
 features A,B,… | several | Default: all columns that are for nothing else.
 drop A,B,… | several | Columns that are no features.
 id COLUMN | | Names rows; default: their number, from 0.
 sample-weight COLUMN | | Weights that multiply the learned ones.
-groups COLUMN | | Names queries, patients, …, whose rows are never cut apart.
-separator CHARACTER | | Between the columns of text files: , ; | or tab; default: found by looking.
-task | auto/classification/regression; default=auto | Default: as the labels look.
+groups COLUMN | | Queries, patients, …; their rows stay together.
+separator CHARACTER | | Of text files; default: found by looking.
+task TASK | auto/classification/regression; default=auto | classification or regression.
 
 [Metric and decision]
 metric NAME | | See `moew metrics`; or module:function.
-also NAME | several; to=.metric=[…, …] | A metric that is looked at, too, for every model that is tried; as
-    --metric.
-constraint BOUND | several; to=.constraints | A bound to keep, as "fpr_gap <= 0.05", of --metric or one of
-    --also.
-metric-command WORDS | | A program: "./score {predictions}". Its last line is the number.
-metric-name WORDS | | What to call it in results and the report: "money lost per day".
-metric-column NAME=COLUMN | several; to=.columns | What the metric calls a column of the file.
-metric-timeout SECONDS | above zero; default=60 | For the program.  [default: 60]
-response | decision/score/proba | What your function or program looks at; default: decision.
+also NAME | several; to=metric=[…, …] | A metric that is looked at, too; as --metric.
+constraint BOUND | several; to=constraints | A bound to keep, as "fpr_gap <= 0.05".
+metric-command WORDS | | "./score {predictions}": prints the number last.
+metric-column NAME=COLUMN | several; to=columns | What the metric calls a column of the file.
 --lower-is-better/--higher-is-better | unset | Of your function or program; default: higher.
-positive LABEL | to=.pos_label | Default: the second of two labels.
+positive LABEL | to=pos_label | Default: the second of two labels.
 decision RULE | | $decision_rules; with @train or @validation, fitted there.
-calibrate | sigmoid/isotonic; to=search | Make the probabilities those of the evaluation rows; decisions
-    stay.
 
 [Model]
-model NAME | default=hist_gradient_boosting; to=.estimator | $models; or module:object. [default:
-    hist_gradient_boosting]
-model-option NAME=VALUE | several | A setting, as n_estimators=50.
-eval-share SHARE | share; to=search | Of the training rows, for a model that stops early, as with
-    early_stopping_rounds=20.
+model NAME | default=hist_gradient_boosting; to=estimator | $models; or module:object.
+model-option NAME=VALUE | several | A setting of it, as n_estimators=50.
 
 [Search]
-as-in-the-paper | paper | The settings of the paper's experiments in place of the defaults below; what you
-    give yourself wins. Needs --validation.
-embedding NAME | shown=directions | $embeddings, columns=A,B or module:function.
-base-weights NAME | base_weights; shown=label_shift; to=search | Weights at alpha = 0: $base_weights.
-sampler NAME | samplers; shown=gp_bucb | Where alphas come from: $samplers.
-radius R | above zero; to=search | Of the ball that alpha lives in.
-batches B | count; shown=10 | Of candidates.
-batch-size K | count; shown=10; to=search | B times K candidates are trained.
-candidates N | count; to=.n_candidates | So many candidates in place of --batches; the last batch may be
-    smaller.
-alpha-zero-repeats N | count; shown=1; to=search | Models at alpha = 0; two or more tell the metric's noise.
-stop-when GAIN | above zero; to=search | Stop when more candidates promise a smaller gain, in the metric's
-    units.
-timeout SECONDS | above zero; to=search; not shown by compare | Begin no candidate after so many seconds;
-    the best so far wins.
-p PERCENT | percent; to=sampler | Of gp_bucb: how far candidates lie from those that are known. [default:
-    68.3]
-q PERCENT | percent; to=sampler | Of gp_bucb: how far the candidates of a batch lie apart.  [default: 68.3]
-kernel-width HOW | kernel width; to=sampler.width | Of gp_bucb: how far a score tells about others: fit,
-    domain (the radius) or a number.  [default: fit]
-noise HOW | noise; to=sampler | Of gp_bucb: the metric's variance between trainings: fit, repeats (from
-    --alpha-zero-repeats) or a number.  [default: fit]
-dims D | count; to=embedding.n_dims | Of the autoencoder's embedding.  [default: as many as columns, at most
-    8]
-trade-off LAMBDA | up to one; to=embedding | The features' share in the autoencoder's loss; the rest is the
-    label's.  [default: 0.5]
-final NAME | finals; shown=ensemble; to=search | What becomes of example weights: $finals.
-strategies NAME,… | several | What is tried beside example weights, such as class weights; the best by
-    honest scores is selected, or the simplest that is as good.  [default: auto, all]
-honest HOW | shown=halves | halves, holdout, none or a share to hold out.
-jobs N | jobs; default=auto; to=search.n_jobs | Models trained at a time, -1 for all cores. [default: all
-    cores, once that pays]
-candidate-timeout SECONDS | above zero; to=search | A model whose training takes longer is a failed
-    candidate.
-most-failures SHARE | up to one; shown=0.9; to=search | Of candidates; with more, the search ends and tells
-    the reasons.
-seed N | from zero; shown=0; to=search.random_state | Of all chance.
+candidates N | count; to=n_candidates | How many are trained.  [default: 100]
+timeout SECONDS | above zero; not shown by compare | Begin no candidate after so many seconds.
+strategies NAME,… | several | Beside example weights; default: auto, all.
+jobs N | jobs; default=auto; to=n_jobs | Models trained at a time; default: as that pays.
+seed N | from zero; shown=0; to=random_state | Of all chance.
+as-in-the-paper | flag | Other defaults: those of the paper's experiments.
+set NAME=VALUE | set | Any other parameter; `--set help` lists them.
 
 [Comparison at equal budget]
---compare/--no-compare | flag; not shown by compare | All other strategies, too, each with the whole budget;
-    needs --test.
+--compare/--no-compare | flag; not shown by compare | Each strategy with the whole budget; needs --test.
 repeats N | from two; shown=5 | Of every method, for margins.
 
 [Output]
 out FOLDER | path; shown=run; of fit | The run folder.
 force | flag; of fit | Replace a run that is there.
 resume | flag; of fit | Go on with an interrupted run.
-join | flag; of fit | Let other processes train candidates, too: `moew worker FOLDER`.
+join | flag; of fit | Let others train candidates, too: `moew worker`.
 json | flag; not recorded | One JSON object instead of tables.
-storage URL | not shown by compare | A database for candidates and their scores, as
-    postgresql://user@host/name; default: a file in the run folder.
-study-name NAME | shown=moew; not shown by compare | Of this search in the database.
-config | config | Settings from a TOML file; the command line wins.
-folder FOLDER | folder | Of your modules and programs; default: this one, or that of the --config file.
+storage URL | not shown by compare | A database for candidates, as postgresql://host/name.
+config FILE | config | Settings from a TOML file; the command line wins.
+folder FOLDER | path | Of your modules and programs.
 """
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+TABLE = "search"  # of a TOML file: the parameters that `--set` sets
 
 
 class Option(click.Option):
     """An option that stands under a heading in the help; `words` name registries as $names.
 
-    `of_fit`: `moew compare` has it not; `recorded`: it is among the settings of a run; `to`: see above.
+    `of_fit`: `moew compare` has it not; `recorded`: it is among the settings of a run; `to`: what the library
+    calls it.
     """
 
     def __init__(
@@ -148,8 +99,7 @@ class Option(click.Option):
         names = [option if option.startswith("--") else f"--{option}"]
         super().__init__(names, metavar=metavar or None, help=words, **settings)
         self.section, self.of_fit, self.recorded = section, of_fit, recorded
-        self.part, _, argument = to.partition(".")
-        self.argument = argument or str(self.name)  # what the library calls it
+        self.argument = to or str(self.name)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         words = Template(self.help or "")
@@ -189,55 +139,14 @@ def search_command(parameters: list[click.Parameter]) -> Callable[[Callable[...,
     return decorate
 
 
-def _value(convert: Callable[[str], Any], is_what: Callable[[], str]) -> Callable[[Any], Any]:
-    """A type of values for click; `convert` gives None for a text that is none of them."""
-
-    def value(given: Any) -> Any:
-        found = convert(str(given))
-        if found is None:
-            raise click.BadParameter(f"{str(given)!r} is not {is_what()}.")
-        return found
-
-    return value
-
-
-def _name_of(names: Callable[[], list[str]]) -> Callable[[Any], Any]:
-    """A name of a registry, which is loaded when a name is checked."""
-    return _value(
-        lambda text: text if text in names() else None, lambda: f"one of {', '.join(map(repr, names()))}"
-    )
-
-
-def _number_or(*names: str, least: float) -> Callable[[Any], Any]:
-    """A number from `least` on, or one of a few names."""
-
-    def convert(text: str) -> Any:
-        try:
-            given = float(text)
-        except ValueError:
-            return text if text in names else None
-        return given if math.isfinite(given) and given >= least else None
-
-    return _value(convert, lambda: f"{', '.join(names)} or a number of at least {least:g}")
-
-
-def _whole_number(text: str, least: int) -> int | None:
-    return int(text) if text.isdecimal() and int(text) >= least else None
-
-
-_folds = _value(
-    lambda text: text if text in ("auto", "none") else _whole_number(text, 2),
-    lambda: "auto, none or a whole number of at least 2",
-)
-# Models that are trained at a time; "auto": as many as there are cores, as soon as that pays.
-JOBS = _value(
-    lambda text: text if text == "auto" else -1 if text == "-1" else _whole_number(text, 1),
-    lambda: "a whole number of at least 1, -1 for all cores, or auto",
-)
-
-
-def _in(room: str, registry: str) -> list[str]:
-    return list(getattr(import_module(room), registry))
+def JOBS(given: Any) -> Any:  # noqa: N802  (a type of values, as click's)
+    """Models that are trained at a time; "auto": as many as there are cores, as soon as that pays."""
+    text = str(given)
+    if text == "auto":
+        return text
+    if text == "-1" or (text.isdecimal() and int(text) >= 1):
+        return int(text)
+    raise click.BadParameter(f"{text!r} is not a whole number of at least 1, -1 for all cores, or auto.")
 
 
 def _decision_rules() -> list[str]:
@@ -246,102 +155,74 @@ def _decision_rules() -> list[str]:
     return rule_examples()
 
 
-# What gives the names of a registry, whose room is loaded only then.
+# What gives the names that the help lists; their rooms are loaded only then.
 _REGISTRIES: dict[str, Callable[[], list[str]]] = {
-    "base_weights": partial(_in, "moew.weighting", "BASE_WEIGHTS"),
     "decision_rules": _decision_rules,
-    "embeddings": partial(_in, "moew.embedding", "EMBEDDINGS"),
-    "finals": partial(_in, "moew.search._settings", "FINAL"),
     "models": lambda: list(MODELS),
-    "samplers": partial(_in, "moew.samplers", "SAMPLERS"),
 }
 
 
-def search_parameters(*, of_fit: bool = True, needs_files: bool = True) -> list[click.Parameter]:
+def search_parameters(*, of_fit: bool = True) -> list[click.Parameter]:
     """The argument TRAIN and all options of `moew fit`, or of `moew compare`, which takes some only from the
-    settings of a run, and hides them; files need not be there without `needs_files`."""
-    options = list(_declared(of_fit, needs_files))
-    file = FILE if needs_files else click.Path(path_type=Path)
-    train = click.Argument(["train"], type=file, required=False)
-    return [train, *(option for option in options if of_fit or not option.of_fit)]
+    settings of a run, and hides them."""
+    train = click.Argument(["train"], type=click.Path(path_type=Path), required=False)
+    return [train, *(option for option in _declared(of_fit) if of_fit or not option.of_fit)]
 
 
-def _declared(of_fit: bool, needs_files: bool) -> Iterator[Option]:
-    path = click.Path(path_type=Path)
-    types: dict[str, Any] = {
-        "above zero": click.FloatRange(min=0, min_open=True),
-        "count": click.IntRange(min=1),
-        "file": FILE if needs_files else path,
-        "folder": FOLDER if needs_files else path,
-        "folds": _folds,
-        "from two": click.IntRange(min=2),
-        "from zero": click.IntRange(min=0),
-        "jobs": JOBS,
-        "kernel width": _number_or("fit", "domain", least=1e-9),
-        "noise": _number_or("fit", "repeats", least=0),
-        "path": path,
-        "percent": click.FloatRange(min=0, max=100),
-        "share": click.FloatRange(min=0, max=1, min_open=True, max_open=True),
-        "up to one": click.FloatRange(min=0, max=1),
-        **{name: _name_of(names) for name, names in _REGISTRIES.items()},
-    }
+def _declared(of_fit: bool = True) -> Iterator[Option]:
     config = {"is_eager": True, "callback": _set_defaults, "expose_value": False, "type": FILE}
     kinds: dict[str, dict[str, Any]] = {
         "": {},
+        "above zero": {"type": click.FloatRange(min=0, min_open=True)},
         "config": {"recorded": False, **config},  # first: it sets the defaults of all others
+        "count": {"type": click.IntRange(min=1)},
         "flag": {"is_flag": True, "default": False},
+        "from two": {"type": click.IntRange(min=2)},
+        "from zero": {"type": click.IntRange(min=0)},
+        "jobs": {"type": JOBS},
         "not recorded": {"recorded": False},
         "not shown by compare": {"hidden": not of_fit},
         "of fit": {"of_fit": True, "recorded": False},
-        "paper": {"is_flag": True, "is_eager": True, "callback": _paper_defaults},
+        "path": {"type": click.Path(path_type=Path)},
+        "set": {"multiple": True, "callback": _set_parameters},
         "several": {"multiple": True},
         "unset": {"default": None},
     }
     section = ""
-    for entry in re.split(r"\n+(?! )", _OPTIONS.strip()):
-        if entry.startswith("["):
-            section = entry.strip("[]")
-            continue
-        name, of_kinds, words = entry.split(" |", 2)
-        settings: dict[str, Any] = {}
-        for kind in of_kinds.strip().split("; "):
-            key, equals, value = kind.partition("=")
-            if key == "shown":
-                settings |= {"default": value, "show_default": True}
-            elif equals:
-                settings[key] = value
-            elif "/" in kind:
-                settings["type"] = click.Choice(kind.split("/"))
-            else:
-                settings |= kinds[kind] if kind in kinds else {"type": types[kind]}
-        words = " ".join(words.split()).replace(" [default", "  [default")
-        yield Option(name, words, section, **settings)
+    for line in _OPTIONS.strip().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line:
+            name, of_kinds, words = line.split(" |", 2)
+            settings: dict[str, Any] = {}
+            for kind in of_kinds.strip().split("; "):
+                key, equals, value = kind.partition("=")
+                if key == "shown":
+                    settings |= {"default": value, "show_default": True}
+                elif equals:
+                    settings[key] = value
+                else:
+                    settings |= {"type": click.Choice(kind.split("/"))} if "/" in kind else kinds[kind]
+            yield Option(name, words.strip(), section, **settings)
 
 
-def options_of(part: str = "") -> list[Option]:
-    """The options of a search, or those of a part of it."""
-    options = _declared(of_fit=True, needs_files=True)
-    return [one for one in options if part in ("", one.part)]
+def option_of(argument: str) -> str | None:
+    """The option that the library calls by this name, if it has one of its own."""
+    return next((one.opts[0] for one in _declared() if one.argument == argument), None)
 
 
-def _paper_defaults(ctx: click.Context, _: click.Parameter, is_given: bool) -> bool:
-    """Put the paper's settings in place of the defaults; a settings file and the command line win."""
-    if is_given:
-        from moew.embedding import EMBEDDINGS
-        from moew.search import paper_settings
+def _set_parameters(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+    """Parameters of the search by name: those of a settings file, and then those of the command line."""
+    from moew.cli._parameters import pair, read_value, show_parameters
 
-        paper = paper_settings()
-        kind = type(paper["embedding"])
-        same = ("base_weights", "radius", "batch_size", "alpha_zero_repeats", "final")
-        defaults = {
-            "embedding": next(name for name, one in EMBEDDINGS.items() if one is kind),
-            "folds": "none",  # the validation rows alone
-            "batches": paper["n_candidates"] // paper["batch_size"],
-            "strategies": ("example weights",),
-            **{name: paper[name] for name in same},
-        }
-        ctx.default_map = {**defaults, **(ctx.default_map or {})}
-    return is_given
+    if "help" in given:
+        show_parameters()
+        ctx.exit()
+    texts = [*(ctx.default_map or {}).get(str(option.name), ()), *given]
+    try:
+        return {name: read_value(text) for name, text in (pair(text, "--set") for text in texts)}
+    except InvalidInputError as error:
+        raise click.UsageError(str(error), ctx) from error
 
 
 def completed(context: click.Context, **changed: Any) -> dict[str, Any]:
@@ -359,16 +240,18 @@ def recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
             return str(value.absolute())
         return list(value) if isinstance(value, tuple) else value
 
-    left_out = {one.name for one in options_of() if not one.recorded}
+    left_out = {one.name for one in _declared() if not one.recorded} | {"set"}
     kept = {name: plain(value) for name, value in settings.items() if name not in left_out}
-    return {name.replace("_", "-"): value for name, value in kept.items() if value not in (None, [])}
+    parameters = {name: "none" if value is None else value for name, value in settings["set"].items()}
+    kept = {name.replace("_", "-"): value for name, value in kept.items() if value not in (None, [])}
+    return {**kept, TABLE: parameters} if parameters else kept
 
 
-def settings_of_run(path: Path, *, needs_files: bool = True) -> dict[str, Any]:
-    """The settings in a run's settings.toml; the data files must be there if `needs_files`."""
-    parameters = search_parameters(needs_files=needs_files)
+def settings_of_run(path: Path) -> dict[str, Any]:
+    """The settings in a run's settings.toml."""
+    command = click.Command("fit", params=search_parameters())
     try:
-        with click.Command("fit", params=parameters).make_context("fit", ["--config", str(path)]) as context:
+        with command.make_context("fit", ["--config", str(path)]) as context:
             return completed(context)
     except click.UsageError as error:
         raise InvalidInputError(f"{path} cannot be used: {error.format_message()}") from error
@@ -398,13 +281,26 @@ def read_config(path: Path, command: click.Command) -> dict[str, Any]:
     known = {parameter.name: parameter for parameter in command.params if parameter.name != "config"}
     found: dict[str, Any] = {"folder": str(folder)} if "folder" in known else {}
     for key, value in content.items():
-        parameter = known.get(key.replace("-", "_"))
+        parameter = known.get("set" if key == TABLE else key.replace("-", "_"))
         if parameter is None:
-            names = [str(name).replace("_", "-") for name in known]
+            names = [TABLE, *(str(name).replace("_", "-") for name in known)]
             near = get_close_matches(key, names, n=1, cutoff=0.0)
-            raise InvalidInputError(f"{path}: there is no setting {key!r}; the nearest is {near[0]!r}.")
-        read = _from_toml(value, parameter, f"{path}: {key}")
+            raise InvalidInputError(
+                f"{path}: there is no setting {key!r}; the nearest is {near[0]!r}. Parameters of the search "
+                f"stand in its table [{TABLE}]."
+            )
+        if key == TABLE and not isinstance(value, dict):
+            raise InvalidInputError(f"{path}: {key} is a table of parameters, got {value!r}.")
+        read = _from_toml(_flat(value) if key == TABLE else value, parameter, f"{path}: {key}")
         found[str(parameter.name)] = str(folder / read) if isinstance(parameter.type, click.Path) else read
+    return found
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The entries of a table and its tables: `p` in the table `sampler` is `sampler.p`."""
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return found
 
 
@@ -428,3 +324,21 @@ def _text(value: Any, where: str) -> str:
     if "\0" in text:  # no file can be named so, and no command line can hold it
         raise InvalidInputError(f"{where} holds a NUL character, got {text!r}.")
     return text
+
+
+def toml_text(settings: Mapping[str, Any], comment: str = "") -> str:
+    """Settings (texts, finite numbers, truths, lists of them, and last tables) as a TOML file; None is left
+    out."""
+
+    def written(value: Any) -> str:
+        # As JSON writes them, TOML reads them, but for one character that it wants escaped, too.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    lines = [f"# {line}" for line in comment.splitlines()]
+    for name, value in settings.items():
+        key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name)
+        if isinstance(value, Mapping):
+            lines += ["", f"[{key}]", *toml_text(value).splitlines()]
+        elif value is not None:
+            lines.append(f"{key} = {written(value)}")
+    return "\n".join([*lines, ""])

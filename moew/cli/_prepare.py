@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,8 @@ import numpy as np
 from moew._util.progress import stage
 from moew.cli._ending import tell
 from moew.cli._metric import ROW_ID, metrics_from, positive_label
-from moew.cli._models import MODELS, built_in_model, option_value, with_options
-from moew.cli._options import options_of
+from moew.cli._models import MODELS, built_in_model, with_options
+from moew.cli._parameters import pair, read_value, search_parameters_from
 from moew.cli._users_code import find_object, is_reference, users_code
 from moew.cli.runs._schema import Roles, Schema, TableRows, labels_of, learn_schema, named_columns
 from moew.cli.runs._tables import ids_as_written, read_header, read_table, separator_from
@@ -95,7 +94,12 @@ def _check_given(settings: dict[str, Any]) -> None:
     for name, how in (("train", "training file: moew fit train.csv …"), ("label", "labels: --label COLUMN")):
         if settings[name] is None:
             raise InvalidInputError(f"name the {how}.", argument=name)
-    _validation_from(settings)
+    share = settings["set"].get("evaluate_on")
+    if isinstance(share, float) and settings["validation"] is not None:
+        raise InvalidInputError(
+            f"--set evaluate_on={share:g} holds out rows where there are no others: leave out --validation, "
+            "or this."
+        )
     if settings["compare"] and settings["test"] is None:
         raise InvalidInputError(
             "--compare needs rows that no method has chosen on: give them with --test FILE.", argument="test"
@@ -190,121 +194,14 @@ def _search_settings(
 ) -> SearchSettings:
     from moew.search import MetricSearch
 
-    in_batches = settings["batches"] * settings["batch_size"]
-    strategies = [name.strip() for names in settings["strategies"] for name in names.split(",")]
-    return MetricSearch.from_settings(
-        model,
-        metric=metric,
-        constraints=list(settings["constraint"]) or None,
-        strategies=strategies or ["auto"],
-        decision=rule,
-        embedding=_embedding_from(settings, schema.features),
-        sampler=_sampler_from(settings),
-        n_candidates=in_batches if settings["candidates"] is None else settings["candidates"],
-        evaluate_on=_validation_from(settings),
-        honest=_honest_from(settings["honest"]),
-        storage=storage if storage is None else settings["storage"] or storage,
-        study_name=settings.get("study_name", "moew"),
-        join=join,
-        verbose=True if storage is not None else None,
-        **{one.argument: settings[str(one.name)] for one in options_of("search")},
-    ).settings
-
-
-def _embedding_from(settings: dict[str, Any], features: Mapping[str, str]) -> Any:
-    """The embedding of a name, of `columns=a,b`, or of the user's `module:object`."""
-    from moew.embedding import EMBEDDINGS, columns_of_text
-
-    text: str = settings["embedding"]
-    changes = _given(settings, "embedding")
-    if changes or text in EMBEDDINGS:
-        paper = {"standardize": False} if settings["as_in_the_paper"] else {}
-        return _part_with(EMBEDDINGS, "embedding", text, changes, paper)
-    if text.startswith("columns="):
-        columns = columns_of_text(text)
-        of_metric = _metric_columns_from(list(settings["metric_column"]))
-        if missing := [name for name in columns if name not in features and name not in of_metric]:
-            others = f", and --metric-column {[*of_metric]}" if of_metric else ""
-            raise InvalidInputError(
-                f"--embedding {text}: no features are {missing}; they are {[*features]}{others}."
-            )
-        return columns
-    if not is_reference(text):
-        raise InvalidInputError(
-            f"--embedding {text!r} is none of {', '.join(EMBEDDINGS)}, columns=A,B and module:function."
-        )
-    found = find_object(text, "--embedding", settings["folder"])
-    if hasattr(found, "transform"):
-        raise InvalidInputError(
-            f"--embedding {text}: a transformer cannot be kept in a run folder; wrap it in a function of "
-            "(X, y), or use MetricSearch in Python."
-        )
-    return found
-
-
-def _sampler_from(settings: dict[str, Any]) -> Any:
-    """The sampler of a name, with its settings."""
-    from moew.samplers import SAMPLERS
-
-    changes = _given(settings, "sampler")
-    paper = {}
-    if settings["as_in_the_paper"]:
-        from moew.search import paper_settings
-
-        paper = asdict(paper_settings()["sampler"])
-    return _part_with(SAMPLERS, "sampler", settings["sampler"], changes, paper)
-
-
-def _given(settings: dict[str, Any], part: str) -> dict[str, tuple[str, Any]]:
-    """Settings of a part that were given: its parameter → (the option, the value)."""
-    given = {one.argument: (one.opts[0], settings[str(one.name)]) for one in options_of(part)}
-    return {parameter: setting for parameter, setting in given.items() if setting[1] is not None}
-
-
-def _part_with(
-    registry: Mapping[str, Any],
-    option: str,
-    name: str,
-    changes: Mapping[str, tuple[str, Any]],
-    paper: Mapping[str, Any],
-) -> Any:
-    """The part of that name with the paper's parameters, if it has them, and changed ones; the name alone if
-    there are none."""
-    takes = {known: set(signature(make).parameters) for known, make in registry.items()}
-    for parameter, (given, _) in changes.items():
-        if parameter not in takes.get(name, ()):
-            able = " or ".join(f"--{option} {known}" for known in registry if parameter in takes[known])
-            raise InvalidInputError(f"{given} is for {able}, not for --{option} {name}.")
-    values = {parameter: value for parameter, value in paper.items() if parameter in takes[name]}
-    values |= {parameter: value for parameter, (_, value) in changes.items()}
-    return registry[name](**values) if values else name
-
-
-def _honest_from(text: str) -> Any:
-    """The estimator's `honest`."""
-    if text in ("halves", "holdout"):
-        return text
-    if text == "none":
-        return None
-    share = _number(text, "--honest (halves, holdout, none or a share)")
-    if not 0 < share < 1:
-        raise InvalidInputError(f"--honest {text}: a share to hold out is above 0 and below 1.")
-    return share
-
-
-def _validation_from(settings: dict[str, Any]) -> Any:
-    """The estimator's `validation`: which rows candidates are evaluated on."""
-    folds, share = settings["folds"] or "auto", settings["validation_share"]
-    if share is None:
-        return "validation" if folds == "none" else folds
-    others = {"--validation": settings["validation"] is not None, f"--folds {folds}": isinstance(folds, int)}
-    for option, is_given in others.items():
-        if is_given:
-            raise InvalidInputError(
-                f"{option} and --validation-share exclude each other: held-out rows are for where there are "
-                "neither validation rows nor folds."
-            )
-    return share
+    parameters = {
+        "decision": rule,
+        "storage": storage if storage is None else settings["storage"] or storage,
+        "join": join,
+        "verbose": True if storage is not None else None,
+        **search_parameters_from(settings, {**schema.features, **schema.columns}),
+    }
+    return MetricSearch.from_settings(model, metric=metric, **parameters).settings
 
 
 def _task_from(given: str, model: str, y: Any) -> Task:
@@ -332,8 +229,8 @@ def _model_from(settings: dict[str, Any], X: Any, y: Any) -> Any:
     from moew.search import task_of
 
     name = settings["model"]
-    options = dict(_pair(text, "--model-option") for text in settings["model_option"])
-    values = {key: option_value(value) for key, value in options.items()}
+    options = dict(pair(text, "--model-option") for text in settings["model_option"])
+    values = {key: read_value(value) for key, value in options.items()}
     if name in MODELS:
         task = _task_from(settings["task"], name, y)
         model = built_in_model(name, X, task, values)
@@ -380,18 +277,4 @@ def _check_labels(y: Any, task: Task, model: str) -> None:
 
 def _metric_columns_from(given: list[str]) -> dict[str, str]:
     """Names and columns of texts such as `cost=amount`; a bare name is a column of that name."""
-    return dict(_pair(text, "--metric-column") if "=" in text else (text, text) for text in given)
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise InvalidInputError(f"{option} is NAME=VALUE, got {text!r}.")
-    return name, value
-
-
-def _number(text: str, option: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInputError(f"{option} needs a number, got {text!r}.") from None
+    return dict(pair(text, "--metric-column") if "=" in text else (text, text) for text in given)

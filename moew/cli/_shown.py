@@ -26,7 +26,7 @@ _WORDS = {
     "settings.toml": "all settings, for --config",
     "weights.parquet": "row id and weight of each training row, as the model was trained",
     "study.db": "every candidate and what it predicted, for `moew resume` (a file of SQLite)",
-    "parts.json": "weights and decision as functions of new rows",
+    "search.moew": "the model, its decision and weights: for `moew predict`, or `moew.load` in Python",
     "report.json": "what the report is made from",
 }
 
@@ -197,14 +197,10 @@ def show_comparison(comparison: Any) -> None:
 def show_files(folder: Any, names: Sequence[str]) -> None:
     """List the files of the run folder."""
     show(f"\nEverything is in {folder}:")
-    order = [name for name in _WORDS if name in names]
     width = max(map(len, names))
-    for name in [*order, *(name for name in names if name not in order)]:
-        words = _WORDS.get(name) or (
-            "the model, for `moew predict`"
-            if name.startswith("model")
-            else "the model without learned weights, for `moew predict --unweighted`"
-        )
+    for name, words in _WORDS.items():
+        if name not in names:
+            continue
         if _width(sys.stdout) < 2 * width:
             show(f"  {name}\n    {words}")
         else:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from moew.data import LabelledRows
     from moew.inspection import ModelScore
     from moew.search import Evaluator
-    from moew.types import Task
 
 
 @of_run_and_table("The scores, as a table.", f"{TRUST[:-1]}; and use a metric of your own.")
@@ -41,13 +40,12 @@ def evaluate(
     from moew.cli.runs._tables import separator_from
 
     refuse_to_overwrite(table, out)
-    found = load_run(run)
-    chosen, files = _result_of(run)
-    _say_if_it_was_used(files, table)
+    found = load_run(run, trust)
+    _say_if_it_was_used(run, table)
     rows = found.schema.read(table, ids=False, groups=True, separator=separator_from(separator))
     unseen = unseen_categories(found.schema, rows, table)
     with users_code():
-        record = _evaluated(found, chosen, rows, trust=trust)
+        record = _evaluated(found, rows, trust)
     record |= {"file": str(table), "unseen_categories": unseen}
     if out is not None:
         _write(record, out)
@@ -57,34 +55,28 @@ def evaluate(
         _show(record, out)
 
 
-def _result_of(run: Path) -> tuple[str, dict[str, str]]:
-    """The strategy that was selected, and digests of the files that the run was made with."""
-    from moew.cli.runs._folder import RESULT, RunFolder
+def _say_if_it_was_used(run: Path, table: Path) -> None:
+    """Warn if the file is one that the run was made with."""
+    from moew.cli.runs._folder import RESULT, RunFolder, file_digest
     from moew.saving import reading
 
-    result = RunFolder(run).read_json(RESULT)
+    data = RunFolder(run).read_json(RESULT)
     with reading(run / RESULT):
-        return str(result["selected"]), {name: str(of["sha256"]) for name, of in result["data"].items()}
-
-
-def _say_if_it_was_used(files: dict[str, str], table: Path) -> None:
-    """Warn if the file is one that the run was made with."""
-    from moew.cli.runs._folder import file_digest
-
+        files = {name: str(of["sha256"]) for name, of in data["data"].items()}
     digest = file_digest(table)
     for name, purpose in (("train", "the models were trained on"), ("validation", "the choice was made on")):
         if files.get(name) == digest:
             tell(f"warning: {table} holds the rows that {purpose}, so these scores are too good.")
 
 
-def _evaluated(run: FinishedRun, chosen: str, rows: TableRows, *, trust: bool) -> dict[str, Any]:
+def _evaluated(run: FinishedRun, rows: TableRows, trust: bool) -> dict[str, Any]:
     from moew.data import count_groups
     from moew.inspection import score_models
     from moew.search import UNWEIGHTED
 
     evaluator, evaluated = _evaluated_rows(run, rows, trust)
-    models = run.models_by_strategy(chosen, trust=trust)
-    scores = score_models(models, UNWEIGHTED, evaluator, evaluated)
+    chosen = run.fitted.result.selected
+    scores = score_models(run.models_by_strategy(), UNWEIGHTED, evaluator, evaluated)
     if scores[chosen].reason:
         raise MoewError(f"the metric {evaluator.metric.name!r} fails on these rows: {scores[chosen].reason}")
     return {
@@ -103,20 +95,20 @@ def _evaluated_rows(run: FinishedRun, rows: TableRows, trust: bool) -> tuple[Eva
     from moew.data import labelled_rows
     from moew.search import Evaluator
 
-    settings = settings_of_run(run.folder / SETTINGS, needs_files=False)
+    settings = settings_of_run(run.folder / SETTINGS)
     own = settings["metric_command"] or settings["metric"]
     if not trust and (settings["metric_command"] is not None or is_reference(own or "")):
         raise InvalidInputError(
             f"the metric of {run.folder} is code, {own!r}: it is run only with --trust. Look at the folder's "
             "settings.toml if the folder is not yours."
         )
-    task: Task = "regression" if run.classes is None else "classification"
-    positive = None if run.classes is None else positive_label(settings["positive"], run.classes)
+    fitted, classes = run.fitted, run.fitted.winner.classes
+    positive = None if classes is None else positive_label(settings["positive"], classes)
     metric = metric_from(settings, list(run.schema.columns), positive)
-    evaluator = Evaluator(metric, None, run.classes)
-    rules = [rule for rule in (run.decision, run.unweighted_decision, run.tuned_decision) if rule is not None]
+    evaluator = Evaluator(metric, None, classes)
+    rules = [model.rule for model in run.models_by_strategy().values() if model.rule is not None]
     names = [*evaluator.column_names, *(name for rule in rules for name in rule.columns)]
-    evaluated = labelled_rows(user_rows(rows, settings), task, "labelled", list(dict.fromkeys(names)))
+    evaluated = labelled_rows(user_rows(rows, settings), fitted.task, "labelled", list(dict.fromkeys(names)))
     evaluator.check_columns(evaluated, "columns")
     return evaluator, evaluator.rows_by_weight(evaluated)
 

@@ -19,11 +19,13 @@ from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import (
     FOLDER,
     JOBS,
+    TABLE,
     completed,
     recorded,
     search_command,
     search_parameters,
     settings_of_run,
+    toml_text,
 )
 from moew.cli._users_code import users_code
 from moew.exceptions import InvalidInputError
@@ -163,7 +165,7 @@ def _settings_of_unfinished(run: Path) -> dict[str, Any]:
     if not folder.is_unfinished:
         raise InvalidInputError(
             f"the run in {run} is complete, look at {run / REPORT}. For more candidates: `moew fit --config "
-            f"{run / SETTINGS} --out {run} --resume --batches N`."
+            f"{run / SETTINGS} --out {run} --resume --candidates N`."
         )
     return settings_of_run(path)
 
@@ -171,7 +173,7 @@ def _settings_of_unfinished(run: Path) -> dict[str, Any]:
 def _fit_with(settings: dict[str, Any]) -> None:
     """Run `moew fit` with these options."""
     from moew.cli._prepare import prepare_job
-    from moew.cli.runs._folder import SETTINGS, RunFolder, toml_text
+    from moew.cli.runs._folder import SETTINGS, RunFolder
     from moew.report import render
     from moew.search import run_search
 
@@ -192,7 +194,7 @@ def _fit_with(settings: dict[str, Any]) -> None:
     with users_code():
         comparison = run_comparison(job) if settings["compare"] else None
         with stage("making the report"):
-            report = _report_data(job, fitted, comparison, _without_password(recorded_settings))
+            report = _report_data(job, fitted, comparison, _told_settings(recorded_settings))
             page = render(report)
         result = folder.save(
             fitted, job.schema, job.training, text, _result(job, fitted, report), report, page
@@ -210,13 +212,14 @@ def _fit_with(settings: dict[str, Any]) -> None:
         click.echo("The model can only be kept as code: `moew predict` will ask for --trust.")
 
 
-def _without_password(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings for the report, which others read."""
-    if settings.get("storage") is None:
-        return settings
+def _told_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings for the report, which others read: flat, and without a password."""
+    flat = {name: value for name, value in settings.items() if name != TABLE} | settings.get(TABLE, {})
+    if flat.get("storage") is None:
+        return flat
     from moew.storage import storage_name
 
-    return {**settings, "storage": storage_name(settings["storage"])}
+    return {**flat, "storage": storage_name(flat["storage"])}
 
 
 @users_code()

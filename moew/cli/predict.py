@@ -13,11 +13,10 @@ from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import FILE, FOLDER
 from moew.cli._users_code import find_object, look_in, users_code
-from moew.exceptions import InvalidInputError
+from moew.exceptions import InvalidInputError, MissingObjectError
 
 if TYPE_CHECKING:
-    from moew._util.state import State
-    from moew.cli.runs import Schema
+    from moew.cli.runs import FinishedRun, Schema
     from moew.cli.runs._schema import TableRows
 
 _SHOWN_VALUES = 3  # of unseen categories that a warning names
@@ -76,12 +75,12 @@ def predict(
     refuse_to_overwrite(table, out)
     if trust:
         look_in(Path.cwd())  # where the model's own class may be
-    found = load_run(run)
+    found = load_run(run, trust)
     rows = found.rows_to_predict(table, separator_from(separator))
     _say_how_rows_are_named(found.schema, rows, table)
     unseen = unseen_categories(found.schema, rows, table)
     with users_code():
-        predictions = found.predict(rows, trust=trust, unweighted=unweighted)
+        predictions = found.predict(rows, unweighted=unweighted)
     _deliver(predictions, out, as_json, "predictions", {"unseen_categories": unseen})
 
 
@@ -96,16 +95,34 @@ def weights(
 
     They are on the scale of the training rows' weights, whose mean is one.
     """
-    from moew.cli.runs import load_run
     from moew.cli.runs._tables import separator_from
 
     refuse_to_overwrite(table, out)
-    found = load_run(run)
-    rows = found.rows_to_weigh(table, separator_from(separator))
+    found, rows = _read_to_weigh(run, table, separator_from(separator), trust)
     _say_how_rows_are_named(found.schema, rows, table)
     with users_code():
-        found_weights = found.weights(rows, _users_function(run, found.weight_state, trust))
+        found_weights = found.weights(rows)
     _deliver({rows.id_name: rows.ids, "weight": found_weights}, out, as_json, "weights", {})
+
+
+def _read_to_weigh(
+    run: Path, table: Path, separator: str | None, trust: bool
+) -> tuple[FinishedRun, TableRows]:
+    """The run and the rows of a file; functions that the embedding is are imported only with trust."""
+    from moew.cli.runs import load_run
+
+    functions: dict[str, Any] = {}
+    while True:
+        found = load_run(run, trust, functions)
+        try:
+            return found, found.rows_to_weigh(table, separator)
+        except MissingObjectError as missing:
+            if not trust:
+                raise InvalidInputError(
+                    f"the weights of {run} use the function {missing.name!r}: it is imported, and its code "
+                    "run, only with --trust."
+                ) from missing
+            functions[missing.name] = find_object(missing.name, "--set embedding", Path.cwd())
 
 
 @click.command()
@@ -170,20 +187,3 @@ def _deliver(
         _shown.show_csv(write_table(columns, None))
     else:
         _shown.show(f"{n_rows:,} {what} are in {out}")
-
-
-def _users_function(run: Path, state: State, trust: bool) -> dict[str, object]:
-    """The user's own embedding by its name in the state; it is imported only with trust."""
-    from moew.cli.runs._finished import embeddings_in
-    from moew.saving import reading
-    from moew.search import PARTS
-
-    with reading(run / PARTS):
-        named = {fitted["function"] for fitted in embeddings_in(state) if "function" in fitted}
-    for name in named:
-        if not trust:
-            raise InvalidInputError(
-                f"the weights of {run} use the function {name!r}: it is imported, and its code run, only "
-                "with --trust."
-            )
-    return {name: find_object(name, "--embedding", Path.cwd()) for name in named}

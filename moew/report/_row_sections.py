@@ -95,7 +95,7 @@ def _about_probabilities(found: Reliability) -> str:
         return (
             f"The mean squared error of the probabilities (Brier score) is {number(before, 3)}. If "
             'you use them as numbers and the points are far from the line, fit with calibrate="sigmoid" '
-            "(--calibrate sigmoid)."
+            "(--set calibrate=sigmoid)."
         )
     if found.before is None:
         return (

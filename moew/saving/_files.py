@@ -1,4 +1,4 @@
-"""Files of a run or a saved search: errors in reading them in words, their unpacked size, their versions."""
+"""The one file of a saved search: written and read; errors in words, its unpacked size, its versions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
+from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from moew._util.whole_files import write_whole
 from moew.exceptions import Argument, InvalidInputError, MoewError, MoewWarning, StateError
 
 
@@ -65,6 +67,34 @@ def in_words(error: Exception) -> str:
         return str(error).rstrip(".")
     what = str(error).rstrip(".") or "no more is known"
     return f"something in it is not as moew writes it ({type(error).__name__}: {what})"
+
+
+def write_files(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into one, a zip that is not compressed, for its owner alone."""
+
+    def pack(new: Path) -> None:
+        with ZipFile(new, "w") as packed:
+            for name, content in files.items():
+                packed.writestr(ZipInfo(name), content)  # without the time: the same bytes each time
+
+    write_whole(path, pack, private=True)
+
+
+def read_files(path: Path, trusted: bool = False) -> dict[str, bytes]:
+    """The files in one that `write_files` wrote; a damaged one, or one that would fill the memory, is an
+    error."""
+    with reading(path):
+        data = path.read_bytes()
+    if not trusted:
+        check_unpacked_size(data, path)
+    with reading(path):
+        packed = ZipFile(BytesIO(data))  # from memory, where no damage is an error of the disk
+    files = {}
+    with packed:
+        for name in packed.namelist():
+            with reading(path / name):
+                files[name] = packed.read(name)
+    return files
 
 
 # What moew writes is not compressed, so that it takes as much memory as the file is large. Others may have

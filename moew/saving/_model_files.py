@@ -1,4 +1,4 @@
-"""A fitted model in a file: as JSON or with skops, read as data, else as a pickle, which is code.
+"""A fitted model as files of a saved search: JSON or skops, read as data, else a pickle, which is code.
 
 An ensemble is a JSON file of its votes, and a file for each of its models, whose names follow from its own.
 """
@@ -7,26 +7,19 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import Path as ZipPath
 
 import numpy as np
 
 from moew._util.state import State, Stateful, load_state
-from moew._util.whole_files import write_whole
 from moew.exceptions import Argument, InvalidInputError, StateError
 from moew.models import ModelEnsemble, member_name, member_names
 from moew.saving._files import check_unpacked_size, damaged, reading
 from moew.saving._trees import check_trees
 
-MODEL, UNWEIGHTED = "model", "unweighted"  # the winner, and the one without learned weights
-JSON, SKOPS, PICKLE = ".json", ".skops", ".pickle"
-_ENDINGS = (JSON, SKOPS, PICKLE)
-_FILE = re.compile(rf"({MODEL}|{UNWEIGHTED})(-member-\d+)*({'|'.join(map(re.escape, _ENDINGS))})")
-
-Place = Path | ZipPath  # a folder, or what is in a saved search
+JSON, SKOPS, PICKLE = _ENDINGS = (".json", ".skops", ".pickle")
 
 # Types beyond skops' own list whose content is data that their libraries read; none of them runs what a
 # file says. Anything else is the user's code, and is loaded only when trusted.
@@ -35,7 +28,7 @@ _READ_AS_DATA = (
     "lightgbm.basic.Booster",
     "lightgbm.sklearn.LGBMClassifier",
     "lightgbm.sklearn.LGBMRegressor",
-    "moew.cli.runs._coded_labels.CodedLabels",
+    "moew.cli._coded_labels.CodedLabels",
     "numpy.dtype",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
@@ -45,72 +38,52 @@ _READ_AS_DATA = (
 )
 
 
-def is_model_file(name: str) -> bool:
-    """Whether a file of that name holds a model of a run."""
-    return _FILE.fullmatch(name) is not None
+def pack_model(model: Any, X: Any, name: str) -> dict[str, bytes]:
+    """The model as files, as safely as it can be; their names begin with `name`.
 
-
-def model_files(folder: Path) -> list[str]:
-    """The names of the files in a folder that hold its models."""
-    return sorted(entry.name for entry in folder.iterdir() if is_model_file(entry.name))
-
-
-def save_model(model: Any, folder: Path, X: Any, name: str = MODEL) -> str:
-    """Save the model as safely as it can be, and give the file's name, which begins with `name`.
-
-    The file is read again and asked for the rows of X, if there are any: a format that gives other answers,
-    be it in the last bit, is not used.
+    What is packed is read again and asked for the rows of X, if there are any: a format that gives other
+    answers, be it in the last bit, is not used.
     """
-    for old in model_files(folder):
-        if old.startswith((f"{name}.", f"{name}-")):
-            (folder / old).unlink()
+    files: dict[str, bytes] = {}
     if isinstance(model, ModelEnsemble):
         for k, member in enumerate(model.models_):
-            save_model(member, folder, X, _of_member(name, member_name(k)))
+            files |= pack_model(member, X, _of_member(name, member_name(k)))
     if isinstance(model, Stateful):
-        ending, content = JSON, json.dumps(model.state()).encode("utf-8")
-    elif (packed := _skops(model, X)) is not None:
-        ending, content = SKOPS, packed
-    else:
-        try:
-            ending, content = PICKLE, pickle.dumps(model)
-        except Exception as error:
-            raise StateError(
-                f"{type(model).__name__} cannot be saved, not even as a pickle: {error}"
-            ) from error
-    write_whole(folder / f"{name}{ending}", lambda new: new.write_bytes(content), private=True)
-    return f"{name}{ending}"
+        return files | {f"{name}{JSON}": json.dumps(model.state()).encode("utf-8")}
+    if (packed := _skops(model, X)) is not None:
+        return files | {f"{name}{SKOPS}": packed}
+    try:
+        return files | {f"{name}{PICKLE}": pickle.dumps(model)}
+    except Exception as error:
+        raise StateError(f"{type(model).__name__} cannot be saved, not even as a pickle: {error}") from error
 
 
-def load_model(folder: Place, trust: bool = False, name: str = MODEL) -> Any:
-    """Load a model of a run; a file that could execute code only with `trust`."""
-    as_json, as_skops, as_pickle = (folder / f"{name}{ending}" for ending in _ENDINGS)
-    if as_json.exists():
-        state, members = _read_state(as_json)
+def load_model(files: Mapping[str, bytes], place: Path, name: str, trusted: bool = False) -> Any:
+    """Load a model from the files of a saved search, which is in `place`; a file that could execute code only
+    if `trusted`."""
+    as_json, as_skops, as_pickle = (f"{name}{ending}" for ending in _ENDINGS)
+    if as_json in files:
+        state, members = _read_state(files[as_json], place / as_json)
         # Outside of `reading`, so that an error names the member's own file.
-        models = {member: load_model(folder, trust, _of_member(name, member)) for member in members}
-        with reading(as_json):
+        models = {one: load_model(files, place, _of_member(name, one), trusted) for one in members}
+        with reading(place / as_json):
             return load_state(state, models)
-    if as_skops.exists():
-        return _load_skops(as_skops, trust)
-    if not as_pickle.exists():
-        raise _missing(folder, name)
-    if not trust:
-        raise _needs_trust(f"{as_pickle} is a pickle: loading it runs whatever code its maker put in")
-    with reading(as_pickle):
-        return pickle.loads(as_pickle.read_bytes())
+    if as_skops in files:
+        return _load_skops(files[as_skops], place / as_skops, trusted)
+    if as_pickle not in files:
+        raise StateError(f"{place} holds none of {as_json}, {as_skops}, {as_pickle}, so a model is missing.")
+    if not trusted:
+        raise _needs_trust(f"{place / as_pickle} is a pickle: loading it runs whatever code its maker put in")
+    with reading(place / as_pickle):
+        return pickle.loads(files[as_pickle])
 
 
-def needs_trust(folder: Path, name: str = MODEL) -> bool:
-    """Whether a model of a run, or a member of it, is loaded only with --trust."""
-    as_json, as_skops = folder / f"{name}{JSON}", folder / f"{name}{SKOPS}"
-    if as_json.exists():
-        return any(needs_trust(folder, _of_member(name, member)) for member in _read_state(as_json)[1])
-    if not as_skops.exists():
-        return True
-    content = as_skops.read_bytes()
-    check_unpacked_size(content, as_skops)
-    return bool(_untrusted(content, as_skops))
+def needs_trust(files: Mapping[str, bytes]) -> bool:
+    """Whether one of these files of models is loaded only if trusted."""
+    return any(
+        name.endswith(PICKLE) or (name.endswith(SKOPS) and bool(_untrusted(content, name)))
+        for name, content in files.items()
+    )
 
 
 def _of_member(name: str, member: str) -> str:
@@ -118,10 +91,10 @@ def _of_member(name: str, member: str) -> str:
     return f"{name}-{member}"
 
 
-def _read_state(path: Place) -> tuple[State, list[str]]:
+def _read_state(content: bytes, path: Path) -> tuple[State, list[str]]:
     """A model's state, and the names of its members, if it is an ensemble."""
     with reading(path):
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(content)
         return state, member_names(state)
 
 
@@ -132,16 +105,6 @@ def _needs_trust(what: str) -> InvalidInputError:
         ".",
         argument="trusted",
     )
-
-
-def _missing(folder: Place, name: str) -> InvalidInputError:
-    if name not in (MODEL, UNWEIGHTED):
-        files = ", ".join(f"{name}{ending}" for ending in _ENDINGS)
-        return InvalidInputError(
-            f"{folder} holds none of {files}, so a member of its ensemble of models is missing."
-        )
-    what = "model" if name == MODEL else f"{name} model"
-    return InvalidInputError(f"{folder} holds no {what}; it is no finished run of `moew fit`.")
 
 
 def _skops(model: Any, X: Any) -> bytes | None:
@@ -169,19 +132,17 @@ def import_skops() -> Any:
     return skops.io
 
 
-def _load_skops(path: Place, trust: bool) -> Any:
+def _load_skops(content: bytes, path: Path, trusted: bool) -> Any:
     skops_io = import_skops()
-    with reading(path):  # in a saved search, it is unpacked here
-        content = path.read_bytes()
-    if not trust:
+    if not trusted:
         check_unpacked_size(content, path)
     unknown = _untrusted(content, path)
-    if unknown and not trust:
+    if unknown and not trusted:
         named = f"{', '.join(unknown[:4])}{' …' if len(unknown) > 4 else ''}"
         raise _needs_trust(f"{path} holds {named}: loading it imports and runs that code")
     try:
         model = skops_io.loads(content, trusted=[*_READ_AS_DATA, *unknown])
-        if not trust:
+        if not trusted:
             check_trees(model)
         return model
     except ModuleNotFoundError as missing:
@@ -192,7 +153,7 @@ def _load_skops(path: Place, trust: bool) -> Any:
         raise damaged(path, error) from error
 
 
-def _untrusted(content: bytes, path: Place) -> list[str]:
+def _untrusted(content: bytes, path: Path | str) -> list[str]:
     types_in = import_skops().get_untrusted_types
     try:
         return [name for name in types_in(data=content) if name not in _READ_AS_DATA]

@@ -34,13 +34,9 @@ from moew.search._prepare import task_of as task_of
 from moew.search._result import EvaluationDecisions as EvaluationDecisions
 from moew.search._result import FittedSearch as FittedSearch
 from moew.search._result import SearchResult as SearchResult
-from moew.search._saved import CALIBRATION as CALIBRATION
-from moew.search._saved import PARTS as PARTS
-from moew.search._saved import calibration_from as calibration_from
-from moew.search._saved import classes_from as classes_from
 from moew.search._saved import load as load
-from moew.search._saved import parts_of as parts_of
-from moew.search._saved import rule_from as rule_from
+from moew.search._saved import load_fitted as load_fitted
+from moew.search._saved import save_search as save_search
 from moew.search._settings import SearchSettings as SearchSettings
 from moew.search._settings import StudyStorage as StudyStorage
 from moew.search._settings import TrainingOptions as TrainingOptions

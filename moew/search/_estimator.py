@@ -602,7 +602,8 @@ class MetricSearch(MetaEstimatorMixin, BaseEstimator):
         loading it then needs the same.
         """
         check_is_fitted(self)
-        save_search(self, Path(path), trusted)
+        names = getattr(self, "feature_names_in_", None)
+        save_search(self.fitted_, self.n_features_in_ if names is None else list(names), Path(path), trusted)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How scikit-learn routes metadata: `fit` takes its own (`columns`, `groups`, `validation`, by

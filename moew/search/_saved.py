@@ -1,8 +1,8 @@
 """A finished search in one file, whose loading executes nothing.
 
-The file is a zip, not compressed, of the files that a run folder has for its models and its parts, and of
-`search.json`, with the result. What is the user's own code (a metric, an embedding) is named in it and passed
-in when the file is loaded.
+The file is a zip, not compressed, of `search.json`, with the result, the decisions and the weights, and of
+the files of its models. What is the user's own code (a metric, an embedding) is named in it and passed in
+when the file is loaded.
 """
 
 from __future__ import annotations
@@ -10,19 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
-from zipfile import Path as ZipPath
-from zipfile import ZipFile
 
 import numpy as np
 from sklearn.base import clone
 
 from moew._printable import shortened
 from moew._util.state import State, find_object, load_state, name_object, pack_array, unpack_array
-from moew._util.whole_files import write_whole
 from moew.decision import ClassOffsets
 from moew.exceptions import Argument, InvalidInputError, MissingObjectError, StateError
 from moew.metrics import (
@@ -36,33 +31,32 @@ from moew.metrics import (
     resolve_metric,
 )
 from moew.models import Calibration, ModelEnsemble
-from moew.saving import MODEL as MODEL_FILE
-from moew.saving import UNWEIGHTED as UNWEIGHTED_FILE
 from moew.saving import (
-    check_unpacked_size,
     import_skops,
     load_model,
     needs_trust,
+    pack_model,
+    read_files,
     reading,
-    save_model,
     versions,
     warn_of_other_versions,
+    write_files,
 )
-from moew.search._evaluate import Evaluator, FinalModel, metric_columns
+from moew.search._evaluate import Evaluator, FinalModel, constant_model, metric_columns
 from moew.search._front import pareto_from
 from moew.search._honest_score import HonestScore
 from moew.search._ledger import CutOff, Stopped
 from moew.search._result import FittedSearch, SearchResult, StrategyResult
 from moew.search._settings import SearchSettings
+from moew.search._strategies import CONSTANT, TUNED
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, DecisionRule
 
 if TYPE_CHECKING:
     from moew.search._estimator import MetricSearch
 
-SEARCH, PARTS = "search.json", "parts.json"
-CALIBRATION = "calibration"  # an entry of the parts, where probabilities are calibrated
-_FORMAT = 1  # of search.json; raise it when its entries change
+_SEARCH, _MODEL, _UNWEIGHTED = "search.json", "model", "unweighted"  # files in the file
+_FORMAT = 2  # of search.json; raise it when its entries change
 _ARRAY = "array"
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -90,35 +84,28 @@ class _Missing:
         raise self._error
 
 
-def save_search(search: MetricSearch, path: Path, trusted: bool = False) -> None:
-    """Write a fitted search to a file; what only code can make again needs `trusted`."""
+def save_search(
+    fitted: FittedSearch, features: Sequence[str] | int, path: Path, trusted: bool = False, table: Any = None
+) -> bool:
+    """Write a finished search to a file; what only code can make again needs `trusted`. `features` are their
+    names, or how many there are, `table` is what the command line keeps of its tables. Returns whether
+    loading the file needs `trusted`."""
     import_skops()  # before anything is written
-    fitted = search.fitted_
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        rows = fitted.example_rows
-        models = {MODEL_FILE: fitted.winner.model}
-        if fitted.unweighted is not None:
-            models[UNWEIGHTED_FILE] = fitted.unweighted.model
-        for file, model in models.items():
-            save_model(model, folder, rows, file)
-        if not trusted and any(needs_trust(folder, file) for file in models):
-            raise InvalidInputError(
-                f"the model {type(fitted.winner.model).__name__} can only be saved as code of yours, "
-                "which loading would run. If everybody who loads it trusts you, add ",
-                Argument("trusted", True),
-                " here and when it is loaded.",
-                argument="trusted",
-            )
-        _write_json(folder / PARTS, parts_of(fitted))
-        _write_json(folder / SEARCH, _content(search))
-
-        def pack(new: Path) -> None:
-            with ZipFile(new, "w") as packed:
-                for entry in sorted(folder.iterdir()):
-                    packed.write(entry, entry.name)
-
-        write_whole(path, pack, private=True)
+    models = pack_model(fitted.winner.model, fitted.example_rows, _MODEL)
+    if fitted.unweighted is not None:
+        models |= pack_model(fitted.unweighted.model, fitted.example_rows, _UNWEIGHTED)
+    is_code = needs_trust(models)
+    if is_code and not trusted:
+        raise InvalidInputError(
+            f"the model {type(fitted.winner.model).__name__} can only be saved as code of yours, which "
+            "loading would run. If everybody who loads it trusts you, add ",
+            Argument("trusted", True),
+            " here and when it is loaded.",
+            argument="trusted",
+        )
+    content = json.dumps(_encoded(_content(fitted, features, table)), indent=1, ensure_ascii=False)
+    write_files(path, {_SEARCH: content.encode("utf-8"), **models})
+    return is_code
 
 
 def load(
@@ -155,49 +142,35 @@ def load(
     """
     from moew.search._estimator import MetricSearch
 
-    path = Path(path)
-    with reading(path):
-        data = path.read_bytes()
-    if not trusted:
-        check_unpacked_size(data, path)
-    with reading(path):
-        # From memory, where whatever damage makes zipfile do is no error of the disk.
-        packed = ZipFile(BytesIO(data))
-        packed.filename = str(path)
-    with packed:
-        inside = ZipPath(packed)
-        content, parts = _read_json(inside / SEARCH), _read_json(inside / PARTS)
-        with reading(inside / SEARCH):
-            _check_format(content)
-            warn_of_other_versions(path, content["versions"])
-            names = [MODEL_FILE, *([UNWEIGHTED_FILE] if content["has_unweighted"] else [])]
-        models = [load_model(inside, trusted, name) for name in names]
-    with reading(path):
-        fitted = _fitted(content, parts, models, objects or {})
-        search = MetricSearch(**fitted.settings.parameters())
-        search.n_features_in_, names = int(content["features"]["n"]), content["features"]["names"]
-        if names is not None:
-            search.feature_names_in_ = _feature_names(names, search.n_features_in_)
-        search._keep(fitted)
+    fitted, features, _ = load_fitted(Path(path), trusted, objects)
+    search = MetricSearch(**fitted.settings.parameters())
+    if isinstance(features, int):
+        search.n_features_in_ = features
+    else:
+        search.n_features_in_, search.feature_names_in_ = len(features), np.asarray(features, dtype=object)
+    search._keep(fitted)
     return search
 
 
-def parts_of(fitted: FittedSearch) -> State:
-    """What predicting and weighting need besides the model, without pickle."""
-    winner, unweighted = fitted.winner, fitted.unweighted
-    calibrated = {} if winner.calibration is None else {CALIBRATION: winner.calibration.state()}
-    return {
-        **calibrated,
-        "weight_function": fitted.weight_function.state(),
-        "decision": _state(winner.rule),
-        "unweighted_decision": None if unweighted is None else _state(unweighted.rule),
-        "classes": None if winner.classes is None else winner.classes.tolist(),
-        "pos_label": winner.pos_label,
-    }
+def load_fitted(
+    path: Path, trusted: bool = False, objects: Mapping[str, Any] | None = None
+) -> tuple[FittedSearch, list[str] | int, Any]:
+    """As `load`: the record of a search, its features and its table, as `save_search` got them."""
+    files = read_files(path, trusted)
+    if _SEARCH not in files:
+        raise StateError(f"{path} holds no {_SEARCH}, so it is no search that moew saved.")
+    with reading(path / _SEARCH):
+        content = json.loads(files[_SEARCH])
+        _check_format(content)
+        warn_of_other_versions(path, content["versions"])
+        names = [_MODEL, *([_UNWEIGHTED] if content["has_unweighted"] else [])]
+    models = [load_model(files, path, name, trusted) for name in names]
+    with reading(path):
+        return _fitted(content, models, objects or {}), _features(content["features"]), content["table"]
 
 
-def rule_from(state: State | None, classes: Array | None) -> DecisionRule | None:
-    """The decision rule of a state in the parts; raise if it is something else, or of other classes."""
+def _rule(state: State | None, classes: Array | None) -> DecisionRule | None:
+    """The decision rule of a state; raise if it is something else, or of other classes."""
     if state is None:
         return None
     rule = load_state(state)
@@ -209,11 +182,11 @@ def rule_from(state: State | None, classes: Array | None) -> DecisionRule | None
     return rule
 
 
-def calibration_from(parts: State, classes: Array | None) -> Calibration | None:
-    """The calibration of probabilities in the parts, None without; raise if it is of other classes."""
-    if CALIBRATION not in parts:
+def _calibration(state: State | None, classes: Array | None) -> Calibration | None:
+    """The calibration of probabilities of a state; raise if it is something else, or of other classes."""
+    if state is None:
         return None
-    found = load_state(parts[CALIBRATION])
+    found = load_state(state)
     if not isinstance(found, Calibration):
         raise StateError(f"its calibration is a {type(found).__name__}, no calibration.")
     n = 0 if classes is None else len(classes)
@@ -222,42 +195,39 @@ def calibration_from(parts: State, classes: Array | None) -> Calibration | None:
     return found
 
 
-def classes_from(classes: Any, pos_label: Any) -> Array | None:
-    """The classes (C,) in the parts, None in regression; raise if they are no labels."""
-    if classes is None:
-        return None
-    kinds = {type(name) for name in classes} if isinstance(classes, list) else set()
-    if len(kinds) != 1 or not kinds <= {bool, int, float, str} or len(set(classes)) != len(classes):
-        raise StateError(f"its classes must be a list of different labels of one kind, got {classes!r}.")
-    if pos_label is not None and pos_label not in classes:
-        raise StateError(f"its positive label {pos_label!r} is none of its classes.")
-    return np.asarray(classes)
+def _features(given: Any) -> list[str] | int:
+    """The names of the features, or how many there are; raise if they are something else."""
+    is_number = type(given) is int and given > 0
+    if is_number or (isinstance(given, list) and all(isinstance(name, str) for name in given)):
+        return cast("list[str] | int", given)
+    raise StateError(f"its features must be a list of texts or a number of columns, got {given!r}.")
 
 
-def _feature_names(names: Any, n: int) -> Array:
-    """The names of the columns (n,); raise if they are something else."""
-    if not (isinstance(names, list) and len(names) == n and all(isinstance(name, str) for name in names)):
-        raise StateError(f"its names of columns must be a list of {n} texts, got {names!r}.")
-    return np.asarray(names, dtype=object)
-
-
-def _content(search: MetricSearch) -> State:
+def _content(fitted: FittedSearch, features: Sequence[str] | int, table: Any) -> State:
     """What is in search.json."""
-    fitted, names = search.fitted_, getattr(search, "feature_names_in_", None)
-    classes = fitted.winner.classes
+    winner, simple = fitted.winner, fitted.simple_models
     return {
         "format": _FORMAT,
         "versions": versions(loaded_only=True),
-        "has_unweighted": fitted.unweighted is not None,
         "task": fitted.task,
-        "features": {"n": search.n_features_in_, "names": None if names is None else list(names)},
-        "classes_dtype": None if classes is None else classes.dtype.str,
+        "features": features if isinstance(features, int) else list(features),
+        "table": table,
         "parameters": {name: _parameter(value) for name, value in vars(fitted.settings).items()},
         **_metrics_content(fitted),
         "tuned": fitted.evaluator.tuned.state(),
         "always_tuned": fitted.evaluator.always_tuned,
         "passed_columns": list(fitted.evaluator.passed_columns),
         "rule": _state(fitted.evaluator.rule),
+        "classes": None if winner.classes is None else winner.classes.tolist(),
+        "classes_dtype": None if winner.classes is None else winner.classes.dtype.str,
+        "pos_label": winner.pos_label,
+        "decision": _state(winner.rule),
+        "calibration": _state(winner.calibration),
+        "has_unweighted": fitted.unweighted is not None,
+        "unweighted_decision": None if fitted.unweighted is None else _state(fitted.unweighted.rule),
+        "tuned_decision": _state(simple[TUNED].rule) if TUNED in simple else None,
+        "constant": simple[CONSTANT].model.constant[0] if CONSTANT in simple else None,
+        "weight_function": fitted.weight_function.state(),
         "result": _encoded(asdict(fitted.result)),
         "weights": pack_array(fitted.weights),
         "training_rows": pack_array(fitted.training_rows),
@@ -297,11 +267,11 @@ def _metric_content(metric: Metric, given: Any) -> State:
     return {**told, "object": name_object(given.function if isinstance(given, FunctionMetric) else given)}
 
 
-def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mapping[str, Any]) -> FittedSearch:
-    classes = _typed_classes(parts, content["classes_dtype"])
+def _fitted(content: State, models: Sequence[Any], objects: Mapping[str, Any]) -> FittedSearch:
+    classes = _classes(content)
     pos_label = None
-    if classes is not None and parts["pos_label"] is not None:
-        pos_label = classes[parts["classes"].index(parts["pos_label"])]
+    if classes is not None and content["pos_label"] is not None:
+        pos_label = classes[content["classes"].index(content["pos_label"])]
     others = content.get("others", {})
     if not isinstance(others, dict):
         raise StateError(f"its other metrics must be named, got {others!r}.")
@@ -314,7 +284,7 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
         parameters[parameter] = told["value"] if "value" in told else NotSaved(str(told["not saved"]))
     evaluator = Evaluator(
         first,
-        rule_from(content["rule"], classes),
+        _rule(content["rule"], classes),
         classes,
         load_state(content["tuned"]),
         content["always_tuned"] is True,
@@ -323,9 +293,10 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
         resolve_constraints(parameters["constraints"], metrics),
         tuple(map(str, content.get("passed_columns", ()))),
     )
-    rules = [rule_from(parts[name], classes) for name in ("decision", "unweighted_decision")]
+    rules = [_rule(content[name], classes) for name in ("decision", "unweighted_decision")]
     final = [FinalModel(model, rule, classes, pos_label) for model, rule in zip(models, rules, strict=False)]
-    final[0] = replace(final[0], calibration=calibration_from(parts, classes))
+    final[0] = replace(final[0], calibration=_calibration(content["calibration"], classes))
+    unweighted = final[1] if len(final) > 1 else None
     single = final[-1].model  # with the estimator's class: one of an ensemble's
     parameters["estimator"] = clone(single.models_[0] if isinstance(single, ModelEnsemble) else single)
     known = ["made_with" in told or told.get("object") in objects for told in given]
@@ -343,7 +314,7 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
         argument="search",
     )
     try:
-        weight_function = load_state(parts["weight_function"], objects)
+        weight_function = load_state(content["weight_function"], objects)
     except MissingObjectError as error:  # only asking for weights needs it
         weight_function = _Missing(error)
     return FittedSearch(
@@ -355,16 +326,22 @@ def _fitted(content: State, parts: State, models: Sequence[Any], objects: Mappin
         final[0],
         unpack_array(content["weights"]),
         unpack_array(content["training_rows"]),
-        final[1] if len(final) > 1 else None,
+        unweighted,
         weight_function,
+        simple_models=_simple_models(content, unweighted, classes),
     )
 
 
-def _typed_classes(parts: State, dtype: Any) -> Array | None:
-    """The classes (C,) in the parts, of their own type."""
-    listed = parts["classes"]
-    if classes_from(listed, parts["pos_label"]) is None:
+def _classes(content: State) -> Array | None:
+    """The classes (C,), of their own type, None in regression; raise if they are no labels."""
+    listed, dtype, pos_label = content["classes"], content["classes_dtype"], content["pos_label"]
+    if listed is None:
         return None
+    kinds = {type(name) for name in listed} if isinstance(listed, list) else set()
+    if len(kinds) != 1 or not kinds <= {bool, int, float, str} or len(set(listed)) != len(listed):
+        raise StateError(f"its classes must be a list of different labels of one kind, got {listed!r}.")
+    if pos_label is not None and pos_label not in listed:
+        raise StateError(f"its positive label {pos_label!r} is none of its classes.")
     wrong = StateError(f"its classes {listed!r} are none of {dtype!r}.")
     try:  # from the list itself: an array of it may be of floats, which do not hold all whole numbers
         classes = np.asarray(listed, dtype=np.dtype(dtype))
@@ -373,6 +350,23 @@ def _typed_classes(parts: State, dtype: Any) -> Array | None:
     if classes.tolist() != listed:
         raise wrong
     return classes
+
+
+def _simple_models(
+    content: State, unweighted: FinalModel | None, classes: Array | None
+) -> dict[str, FinalModel]:
+    """The models of the strategies that need no training beside the unweighted model."""
+    found, constant = {}, content["constant"]
+    if content["tuned_decision"] is not None and unweighted is not None:
+        found[TUNED] = replace(unweighted, rule=_rule(content["tuned_decision"], classes))
+    if constant is not None:
+        is_answer = isinstance(constant, int | float) if classes is None else constant in classes.tolist()
+        if not is_answer:
+            raise StateError(f"its constant {constant!r} is no answer of the model.")
+        labels = [constant] if classes is None else classes
+        model = constant_model(constant, np.zeros((len(labels), 1)), labels, classifies=classes is not None)
+        found[CONSTANT] = FinalModel(model, None, classes, None)
+    return found
 
 
 def _metric(told: State, task: str, objects: Mapping[str, Any]) -> Metric:
@@ -458,18 +452,7 @@ def _check_format(content: Any) -> None:
     found = content.get("format") if isinstance(content, dict) else None
     if not isinstance(found, int) or found < 1:
         raise StateError("it is no search that moew saved.")
-    if found > _FORMAT:
+    if found != _FORMAT:
         raise StateError(
-            f"it has format {found}, and this moew reads up to {_FORMAT}: update moew to load it."
+            f"it has format {found}, and this moew reads {_FORMAT}: take the moew that saved it."
         )
-
-
-def _write_json(path: Path, content: State) -> None:
-    path.write_text(json.dumps(_encoded(content), indent=1, ensure_ascii=False), encoding="utf-8")
-
-
-def _read_json(path: ZipPath) -> Any:
-    if not path.exists():
-        raise StateError(f"{path.root.filename} holds no {path.name}, so it is no search that moew saved.")
-    with reading(path):
-        return json.loads(path.read_text(encoding="utf-8"))

@@ -23,10 +23,11 @@ label = "y"
 id = "id"
 metric = "mine:share"
 model = "mine:Model"
-embedding = "mine:embedding"
-batches = 1
-batch-size = 2
+candidates = 2
 out = "found"
+[search]
+batch_size = 2
+embedding = "mine:embedding"
 """
 
 
@@ -82,7 +83,7 @@ def test_files_on_the_command_line_are_in_the_current_folder(project):
     [
         (("--folder", "."), "no module 'mine' installed or in the folder "),
         (("--folder", "nowhere"), "'nowhere' does not exist"),
-        (("--folder", ".", "--metric", "accuracy", "--model", "logistic", "--embedding", "x:f"), "'x'"),
+        (("--folder", ".", "--metric", "accuracy", "--model", "logistic", "--set", "embedding=x:f"), "'x'"),
     ],
 )
 def test_modules_that_are_not_in_their_folder_are_said(project, more, words):
@@ -102,7 +103,7 @@ def test_programs_that_are_not_in_their_folder_are_said(project):
 
 
 def test_settings_that_are_nested_too_deeply_are_refused(project):
-    (project / "deep.toml").write_text("batches = " + "[" * 50_000 + "]" * 50_000)
+    (project / "deep.toml").write_text("candidates = " + "[" * 50_000 + "]" * 50_000)
     assert "deep.toml has lists or tables nested too deeply" in refused(
         "fit", "--config", str(project / "deep.toml")
     )

@@ -8,7 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
-from tables import QUICK, WITHOUT_FOLDS, in_json, moew, refused, write_classes, write_module, write_numbers
+from tables import (
+    QUICK,
+    WITHOUT_FOLDS,
+    change_entries,
+    entries,
+    in_json,
+    moew,
+    refused,
+    write_classes,
+    write_module,
+    write_numbers,
+)
 
 from moew.cli.runs import load_run
 from moew.search._strategies import CONSTANT, TUNED, UNWEIGHTED
@@ -49,7 +60,7 @@ def test_values_are_the_metrics_of_the_predictions_and_gains_those_of_the_run(ho
         moew("predict", "run", "test.csv", *options, "--out", "p.csv")
         oracle = balanced_accuracy_score(y, pd.read_csv("p.csv")["prediction"])
         assert models[strategy]["value"] == pytest.approx(oracle)
-    tuned = load_run(Path("run")).models_by_strategy(result["selected"])[TUNED]
+    tuned = load_run(Path("run")).models_by_strategy()[TUNED]
     decided = tuned.decide(pd.read_csv("test.csv")[["a", "b"]], {})
     assert models[TUNED]["value"] == pytest.approx(balanced_accuracy_score(y, decided))
     assert models[CONSTANT]["value"] == 0.5 and models[CONSTANT]["interval"] == [0.5, 0.5]
@@ -156,13 +167,12 @@ def test_numbers(there):
     assert record[UNWEIGHTED]["value"] == pytest.approx(-oracle)
 
 
-def test_a_run_of_an_earlier_version_has_two_models(there):
-    path = Path("run/parts.json")
-    parts = json.loads(path.read_text())
-    del parts["simple_strategies"], parts["checksum"], parts["models"]
-    del parts["schema"]["categories"], parts["schema"]["separator"]
-    path.write_text(json.dumps(parts))
-    assert UNWEIGHTED in by_strategy(in_json("evaluate", "run", "test.csv"))
-    parts["simple_strategies"] = {"tuned_decision": None, "constant": "maybe"}
-    path.write_text(json.dumps(parts))
+def test_a_run_without_simple_strategies_has_two_models(there):
+    whole = json.loads(entries()["search.json"])
+    change_entries({"search.json": json.dumps({**whole, "tuned_decision": None, "constant": None})})
+    assert set(by_strategy(in_json("evaluate", "run", "test.csv"))) == {
+        UNWEIGHTED,
+        whole["result"]["selected"],
+    }
+    change_entries({"search.json": json.dumps({**whole, "constant": "maybe"})})
     assert "its constant 'maybe' is no answer" in refused("evaluate", "run", "test.csv", status=1)

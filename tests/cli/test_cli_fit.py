@@ -23,7 +23,9 @@ from tables import (
     PAPER,
     QUICK,
     WITHOUT_FOLDS,
+    change_entries,
     contents,
+    entries,
     fit_once,
     in_json,
     moew,
@@ -81,8 +83,8 @@ def test_a_run_holds_what_it_promises():
     assert f"{result['selected']}, {result['reason']}." in shown
     assert "instead of" in shown or "keep the unweighted model" in shown  # the verdict in words
     names = {entry.name for entry in Path("run").iterdir()}
-    assert names >= {"model.skops", "weights.parquet", "study.db", "report.html", "report.json"}
-    assert names >= {"settings.toml", "result.json", "parts.json"}
+    assert names >= {"search.moew", "weights.parquet", "study.db", "report.html", "report.json"}
+    assert names >= {"settings.toml", "result.json"}
     weights = pd.read_parquet("run/weights.parquet")
     assert list(weights.columns) == ["id", "weight"]
     assert weights["id"].tolist() == pd.read_csv("train.csv")["id"].tolist()
@@ -119,28 +121,52 @@ def test_options_of_the_search_arrive(monkeypatch):
     for name in ("evaluate_on", "final", "strategies", "honest", "embedding", "n_candidates", "batch_size"):
         assert getattr(plain, name) == getattr(own, name)
     asked = settings(
-        "--folds", "4", "--final", "average", "--strategies", "example weights", "--decision", "tuned"
+        "--set",
+        "evaluate_on=4",
+        "--set",
+        "final=average",
+        "--strategies",
+        "example weights",
+        "--decision",
+        "tuned",
     )
     assert (asked.evaluate_on, asked.final, asked.decision) == (4, "average", Tuned())
     assert asked.strategies == ("example weights",)
-    assert settings("--batches", "3", "--batch-size", "4").n_candidates == 12
-    assert settings("--batches", "3", "--candidates", "7").n_candidates == 7
+    assert settings("--candidates", "7").n_candidates == 7
     assert plain.n_jobs == "auto" and [settings("--jobs", n).n_jobs for n in (-1, 3)] == [-1, 3]
-    assert plain.stop_when is None and settings("--stop-when", "0.002").stop_when == 0.002
+    assert plain.stop_when is None and settings("--set", "stop_when=0.002").stop_when == 0.002
     assert plain.sampler == own.sampler
-    known = settings("--p", "95", "--q", "0", "--kernel-width", "domain", "--noise", "0.01")
+    known = settings(
+        "--set",
+        "sampler.p=95",
+        "--set",
+        "sampler.q=0",
+        "--set",
+        "sampler.width=domain",
+        "--set",
+        "sampler.noise=0.01",
+    )
     assert known.sampler == GpBucb(95, 0, width="domain", noise=0.01)
-    known = settings("--kernel-width", "2", "--noise", "repeats", "--alpha-zero-repeats", "2")
+    known = settings(
+        "--set", "sampler.width=2", "--set", "sampler.noise=repeats", "--set", "alpha_zero_repeats=2"
+    )
     assert known.sampler == GpBucb(width=2.0, noise="repeats")
-    embedding = settings("--embedding", "autoencoder", "--dims", "3", "--trade-off", "0.2").embedding
+    embedding = settings(
+        "--set", "embedding=autoencoder", "--set", "embedding.n_dims=3", "--set", "embedding.trade_off=0.2"
+    ).embedding
     assert embedding.get_params() == AutoencoderEmbedding(3, trade_off=0.2).get_params()
-    assert settings("--validation-share", "0.3", "--folds", "auto").evaluate_on == 0.3
-    assert settings("--validation", "valid.csv", "--folds", "none").evaluate_on == "validation"
-    assert settings("--validation", "valid.csv", "--folds", "3").evaluate_on == 3
-    Path("run.toml").write_text('folds = 3\nstrategies = ["example weights"]\nfinal = "best"\n')
-    asked = settings("--config", "run.toml")
+    assert settings("--set", "evaluate_on=auto", "--set", "evaluate_on=0.3").evaluate_on == 0.3
+    assert (
+        settings("--validation", "valid.csv", "--set", "evaluate_on=validation").evaluate_on == "validation"
+    )
+    assert settings("--validation", "valid.csv", "--set", "evaluate_on=3").evaluate_on == 3
+    Path("run.toml").write_text(
+        'strategies = ["example weights"]\n[search]\nevaluate_on = 3\nfinal = "best"\nsampler.p = 50\n'
+    )
+    asked = settings("--config", "run.toml", "--set", "radius=2")
     assert (asked.evaluate_on, asked.final, asked.strategies) == (3, "best", ("example weights",))
-    asked = settings("--config", "run.toml", "--strategies", "auto", "--folds", "auto")
+    assert (asked.sampler, asked.radius) == (GpBucb(p=50), 2)
+    asked = settings("--config", "run.toml", "--strategies", "auto", "--set", "evaluate_on=auto")
     assert (asked.evaluate_on, asked.strategies) == ("auto", "auto")
 
 
@@ -165,22 +191,39 @@ def test_the_papers_settings_are_one_option(monkeypatch):
             assert getattr(found, field.name) == getattr(wanted, field.name), field.name
     assert found.embedding.get_params() == wanted.embedding.get_params()
     other = settings(
-        "--as-in-the-paper", "--batch-size", "5", "--p", "90", "--dims", "4", "--strategies", "auto"
+        "--as-in-the-paper",
+        "--set",
+        "batch_size=5",
+        "--set",
+        "sampler.p=90",
+        "--set",
+        "embedding.n_dims=4",
+        "--strategies",
+        "auto",
     )
-    assert (other.batch_size, other.n_candidates, other.strategies) == (5, 50, "auto")
+    assert (other.batch_size, other.n_candidates, other.strategies) == (5, 200, "auto")
     assert other.sampler == replace(wanted.sampler, p=90)
     assert other.embedding.get_params() == wanted.embedding.set_params(n_dims=4).get_params()
-    label = settings("--as-in-the-paper", "--embedding", "label", "--sampler", "random")
-    assert label.embedding.standardize is False and label.sampler == "random"
-    Path("paper.toml").write_text("as-in-the-paper = true\nbatches = 3\n")
-    from_file = settings("--config", "paper.toml", "--radius", "2")
+    label = settings("--as-in-the-paper", "--set", "embedding=label", "--set", "sampler=random")
+    assert (label.embedding, label.sampler) == ("label", "random")
+    Path("paper.toml").write_text("as-in-the-paper = true\ncandidates = 60\n")
+    from_file = settings("--config", "paper.toml", "--set", "radius=2")
     found = (from_file.n_candidates, from_file.batch_size, from_file.radius, from_file.final)
     assert found == (60, 20, 2, "best")
 
 
 def test_a_run_as_in_the_paper_that_stops_is_repeated_by_its_settings():
-    quick = ("--embedding", "label", "--batches", "3", "--batch-size", "3", "--alpha-zero-repeats", "2")
-    shown = moew("fit", *LOGISTIC, "--as-in-the-paper", *quick, "--stop-when", "5", "--out", "one").stdout
+    quick = (
+        "--set",
+        "embedding=label",
+        "--candidates",
+        "9",
+        "--set",
+        "batch_size=3",
+        "--set",
+        "alpha_zero_repeats=2",
+    )
+    shown = moew("fit", *LOGISTIC, "--as-in-the-paper", *quick, "--set", "stop_when=5", "--out", "one").stdout
     first = json.loads(Path("one/result.json").read_text())
     assert first["selected"] == "example weights"
     assert first["stopped"]["n_candidates"] == 8 and first["stopped"]["n_trainings_saved"] == 3
@@ -193,19 +236,30 @@ def test_a_run_as_in_the_paper_that_stops_is_repeated_by_its_settings():
 
 
 def test_the_unweighted_model_is_kept_too():
-    moew("fit", *LOGISTIC, *PAPER, "--embedding", "columns=a,b", "--batches", 1, "--decision", "recall=0.9")
+    moew(
+        "fit",
+        *LOGISTIC,
+        *PAPER,
+        "--set",
+        "embedding=columns=a,b",
+        "--candidates",
+        10,
+        "--decision",
+        "recall=0.9",
+    )
     train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
-    plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
+    plain = clone(load_run(Path("run")).fitted.winner.model).fit(train[["a", "b"]], train["y"])
     shares = in_json("predict", "run", "test.csv", "--unweighted")["predictions"]
     np.testing.assert_allclose(
         shares["probability_yes"], plain.predict_proba(test[["a", "b"]])[:, 1], rtol=1e-6
     )
-    rule = load_run(Path("run")).unweighted_decision
+    rule = load_run(Path("run")).fitted.unweighted.rule
     decided = plain.decision_function(test[["a", "b"]]) >= rule.threshold_
     assert (np.asarray(shares["prediction"]) == np.where(decided, "yes", "no")).all()
     winner = in_json("predict", "run", "test.csv")["predictions"]
     assert winner["probability_yes"] != shares["probability_yes"]
-    Path("run/unweighted.skops").unlink()
+    content = json.loads(entries()["search.json"])
+    change_entries({"search.json": json.dumps({**content, "has_unweighted": False})})
     assert "holds no unweighted model" in refused("predict", "run", "test.csv", "--unweighted")
 
 
@@ -221,7 +275,7 @@ def test_a_threshold_is_of_the_probability_for_every_model(model):
 
 def test_notes_and_names_are_the_same_everywhere():
     recall = ("--metric", "recall", "--positive", "yes", "--model", "logistic")
-    shown = moew("fit", *DATA, *QUICK, *recall, "--honest", "0.3").stdout
+    shown = moew("fit", *DATA, *QUICK, *recall, "--set", "honest=0.3").stdout
     found = json.loads(Path("run/result.json").read_text())
     assert found["metric"] == "recall of yes"
     assert (
@@ -249,7 +303,7 @@ def test_test_rows_evaluate_the_delivered_and_the_unweighted_model():
     predicted = in_json("predict", "run", "test.csv")["predictions"]["prediction"]
     assert found["tested"]["moew"] == worst_class_error()(test["y"], np.asarray(predicted))
     train = pd.read_csv("train.csv")
-    plain = clone(load_run(Path("run")).model()).fit(train[["a", "b"]], train["y"])
+    plain = clone(load_run(Path("run")).fitted.winner.model).fit(train[["a", "b"]], train["y"])
     assert found["tested"]["unweighted"] == worst_class_error()(test["y"], plain.predict(test[["a", "b"]]))
     assert found["tested"]["n_rows"] == len(test)
     verdict = found["verdict"]
@@ -263,7 +317,7 @@ def test_test_rows_evaluate_the_delivered_and_the_unweighted_model():
 def test_errors_by_class_of_a_rule_by_groups(folder):
     write_mixed(folder)
     data = ("mixed.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic")
-    held = ("--validation-share", "0.2")
+    held = ("--set", "evaluate_on=0.2")
     moew("fit", *data, *QUICK, *held, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
     labels = report_data()["labels"]
     assert labels["reason"] == "" and all(g["winner_error"] is not None for g in labels["groups"])
@@ -307,15 +361,24 @@ def test_models_take_texts_and_gaps_and_are_loaded_without_trust(model, folder):
     write_mixed(folder)
     few = {"logistic": "max_iter=200", "hist_gradient_boosting": "max_iter=20"}.get(model, "n_estimators=20")
     options = ("mixed.csv", "--label", "y", "--metric", "roc_auc", "--model-option", few)
-    found = in_json("fit", *options, "--model", model, *QUICK, "--validation-share", "0.2")
-    assert found["model"] == {"file": "model.skops", "needs_trust": False}
+    found = in_json("fit", *options, "--model", model, *QUICK, "--set", "evaluate_on=0.2")
+    assert found["model"] == {"file": "search.moew", "needs_trust": False}
     predicted = in_json("predict", "run", "more.csv")["predictions"]
     assert roc_auc_score(pd.read_csv("more.csv")["y"], predicted["probability_yes"]) > 0.65
 
 
 def test_a_column_of_the_metric_feeds_the_embedding():
-    quick = ("--batches", "1", "--batch-size", "4", "--strategies", "example weights", "--final", "best")
-    columns = ("--metric-column", "cost=amount", "--embedding", "columns=a,cost")
+    quick = (
+        "--candidates",
+        "4",
+        "--set",
+        "batch_size=4",
+        "--strategies",
+        "example weights",
+        "--set",
+        "final=best",
+    )
+    columns = ("--metric-column", "cost=amount", "--set", "embedding=columns=a,cost")
     moew("fit", *LOGISTIC, *quick, *columns, "--out", "run")
     train = pd.read_csv("train.csv")
     weights = pd.DataFrame(in_json("weights", "run", "train.csv")["weights"])["weight"]
@@ -340,8 +403,8 @@ def test_models_stop_early(model, folder):
         "--model",
         model,
         *settings,
-        "--eval-share",
-        0.2,
+        "--set",
+        "eval_share=0.2",
     )
     moew(
         "fit",
@@ -349,10 +412,10 @@ def test_models_stop_early(model, folder):
         *QUICK,
         "--strategies",
         "example weights",
-        "--final",
-        "best",
-        "--validation-share",
-        "0.2",
+        "--set",
+        "final=best",
+        "--set",
+        "evaluate_on=0.2",
         "--out",
         "run",
     )
@@ -361,13 +424,13 @@ def test_models_stop_early(model, folder):
         assert 1 <= trained.best_iteration_ < 100
     else:
         assert 0 <= trained.estimator_.best_iteration < 99
-    said = refused("fit", *LOGISTIC, "--eval-share", "0.2", "--out", "other")
-    assert "--eval-share is for models whose fit takes rows to stop by" in said
+    said = refused("fit", *LOGISTIC, "--set", "eval_share=0.2", "--out", "other")
+    assert "--set eval_share is for models whose fit takes rows to stop by" in said
 
 
 def test_numbers_are_predicted_with_folds(folder):
     write_numbers(folder)
-    data = ("numbers.csv", "--label", "y", "--folds", 3, "--metric", "r_squared")
+    data = ("numbers.csv", "--label", "y", "--set", "evaluate_on=3", "--metric", "r_squared")
     found = in_json("fit", *data, "--model", "ridge", *QUICK)
     assert found["task"] == "regression" and found["rows"] == {
         "training": 120,
@@ -411,7 +474,7 @@ def test_rules_by_group_get_their_column_in_prediction(folder):
     write_mixed(folder)
     data = ("mixed.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic")
     moew("fit", *data, *QUICK, "--decision", "equal_fpr=0.4", "--metric-column", "group=group")
-    assert '"group": "text"' not in Path("run/parts.json").read_text()  # a column of the metric is no feature
+    assert "group" not in json.loads(entries()["search.json"])["features"]  # a column of the metric is none
     share = np.mean(np.asarray(in_json("predict", "run", "more.csv")["predictions"]["prediction"]) == "yes")
     assert 0.3 < share < 0.5
     pd.read_csv("more.csv").drop(columns="group").to_csv("less.csv", index=False)
@@ -579,8 +642,8 @@ def test_a_real_interruption(folder):
         "fit",
         *LOGISTIC,
         *QUICK,
-        "--batches",
-        "50",
+        "--candidates",
+        "150",
         "--model",
         "slow:Model",
     ]
@@ -629,5 +692,5 @@ def test_an_id_that_is_also_a_feature_or_a_cost_stays_a_number():
         "--features",
         "a,b",
     )
-    assert json.loads(Path("run/parts.json").read_text())["schema"]["features"]["a"] == "number"
+    assert json.loads(entries()["search.json"])["table"]["features"]["a"] == "number"
     moew("predict", "run", "test.csv", "--out", "predicted.csv")

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import QUICK, in_json, moew, refused, write_classes
+from tables import QUICK, entries, in_json, moew, refused, write_classes
 
 DATA = ("train.csv", "--label", "y", "--id", "id", "--metric", "accuracy", "--model", "logistic")
 FIT = ("fit", *DATA, "--groups", "patient", *QUICK)
 ALONE = (
-    "--folds",
-    "none",
+    "--set",
+    "evaluate_on=validation",
     "--strategies",
     "example weights",
 )  # the validation rows alone, and example weights whatever they gain
@@ -33,12 +33,12 @@ def change(name, how):
 
 
 def test_held_out_rows_are_whole_groups_and_the_column_is_no_feature():
-    moew(*FIT, "--test", "test.csv", "--validation-share", "0.2")
+    moew(*FIT, "--test", "test.csv", "--set", "evaluate_on=0.2")
     trained = pd.read_parquet("run/weights.parquet")["id"]
     train = pd.read_csv("train.csv").set_index("id")["patient"]
     assert 0 < len(trained) < len(train)
     assert not set(train[trained]) & set(train.drop(trained))
-    assert set(json.loads(Path("run/parts.json").read_text())["schema"]["features"]) == {"a", "b", "amount"}
+    assert set(json.loads(entries()["search.json"])["features"]) == {"a", "b", "amount"}
     assert tomllib.loads(Path("run/settings.toml").read_text())["groups"] == "patient"
 
 
@@ -116,7 +116,12 @@ def with_gap(frame):
         ),
         ("train", lambda frame: frame.assign(patient=1), (), "all rows belong to one group"),
         ("valid", lambda frame: frame.assign(patient="x"), VALIDATION, "no halves for the honest score"),
-        ("train", lambda frame: frame.assign(patient=frame.index % 4), ("--folds", "5"), "--folds 5 cannot"),
+        (
+            "train",
+            lambda frame: frame.assign(patient=frame.index % 4),
+            ("--set", "evaluate_on=5"),
+            "--set evaluate_on=5 cannot",
+        ),
     ],
 )
 def test_what_cannot_work_is_told_before_training(name, how, options, words):

@@ -35,7 +35,14 @@ def test_ids_keep_their_text(folder, text):
     script = folder / "keep"
     script.write_text('#!/bin/sh\ncp -n "$1" kept.csv\necho 0.5\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    program = ("--metric-command", "./keep {predictions}", "--honest", "none", "--folds", "none")
+    program = (
+        "--metric-command",
+        "./keep {predictions}",
+        "--set",
+        "honest=none",
+        "--set",
+        "evaluate_on=validation",
+    )
     moew(*(word for word in FIT if word not in DATA[-2:]), "--id", "id", *program)
     assert pd.read_parquet("run/weights.parquet")["id"].tolist() == ids_of("train.csv")
     kept = pd.read_csv("kept.csv", dtype=str, keep_default_na=False)

@@ -24,7 +24,7 @@ DATA = (
     "logistic",
     *WITHOUT_FOLDS,
 )
-ASIDE = ("--honest", "holdout")
+ASIDE = ("--set", "honest=holdout")
 AWK = """
 NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 { total += $at["cost"]; if ($at["label"] != $at["decision"]) lost += $at["cost"] }
@@ -81,7 +81,7 @@ def test_the_list_has_all_with_a_line_each():
 def test_a_program_gives_what_the_same_function_gives():
     column = ("--metric-column", "cost=amount", "--lower-is-better")
     program = ("--metric-command", "awk -F, -f score.awk {predictions}")
-    alone = ("--final", "best", *ASIDE)  # a slow metric has no ensembles, and decisions are not tuned
+    alone = ("--set", "final=best", *ASIDE)  # a slow metric has no ensembles, and decisions are not tuned
     by_program = in_json("fit", *DATA, *program, *column, *alone, "--out", "one")
     by_function = in_json("fit", *DATA, "--metric", "mine:lost", *column, *alone, "--out", "two")
     for model in ("unweighted", "alpha_zero"):
@@ -102,7 +102,16 @@ def test_a_program_gets_ids_labels_scores_and_columns(folder):
     script = folder / "keep"
     script.write_text('#!/bin/sh\ncp -n "$1" kept.csv\necho working >&2\necho 0.5\n')  # the first call's
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    options = ("--response", "score", "--metric-column", "amount", "--honest", "none", "--folds", "none")
+    options = (
+        "--set",
+        "metric.response=score",
+        "--metric-column",
+        "amount",
+        "--set",
+        "honest=none",
+        "--set",
+        "evaluate_on=validation",
+    )
     assert (
         in_json("fit", *DATA, "--metric-command", "./keep {predictions}", *options)["moew"]["apparent"] == 0.5
     )
@@ -119,7 +128,7 @@ def test_a_program_also_gets_training_rows_out_of_fold(folder):
     script = folder / "keep"
     script.write_text('#!/bin/sh\ncp "$1" kept-$$.csv\necho 0.5\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    folds = ("--folds", "auto", "--honest", "none")
+    folds = ("--set", "evaluate_on=auto", "--set", "honest=none")
     found = in_json("fit", *DATA, "--metric-command", "./keep {predictions}", *folds)
     kept = max(map(pd.read_csv, folder.glob("kept-*.csv")), key=len)  # other calls are on halves of the rows
     train = pd.read_csv("train.csv").set_index("id")["y"]
@@ -132,7 +141,7 @@ def test_a_program_also_gets_training_rows_out_of_fold(folder):
 def test_a_program_is_called_seldom_and_on_rows_set_aside_if_told(folder):
     (folder / "count.sh").write_text("echo call >> calls\nawk -F, -f score.awk $1\n")
     program = ("--metric-command", "sh count.sh {predictions}", "--lower-is-better")
-    halves = ("--folds", "auto", "--out", "halves")
+    halves = ("--set", "evaluate_on=auto", "--out", "halves")
     found = in_json("fit", *DATA, *program, "--metric-column", "cost=amount", *halves)
     calls = Path("calls").read_text().count("call")
     assert found["rows"]["validation"] == 126 and calls < found["candidates"] + 100
@@ -150,7 +159,7 @@ def test_a_program_is_called_seldom_and_on_rows_set_aside_if_told(folder):
         ("sh fail.sh {predictions}", "failed with exit status 3: no such metric"),
         ("sh words.sh {predictions}", "must be a number, got 'well'"),
         ("sh silent.sh {predictions}", "must be a number, got nothing"),
-        ("sh slow.sh {predictions}", "took longer than 0.5 seconds; raise --metric-timeout"),
+        ("sh slow.sh {predictions}", "took longer than 0.5 seconds; raise --set metric.timeout"),
         ("echo {predictions} ; echo 1", "must be a number"),  # there is no shell
     ],
 )
@@ -162,13 +171,13 @@ def test_programs_that_fail(folder, command, words):
         "slow": "exec sleep 20",
     }.items():
         (folder / f"{name}.sh").write_text(text)
-    line = refused("fit", *DATA, "--metric-command", command, "--metric-timeout", "0.5")
+    line = refused("fit", *DATA, "--metric-command", command, "--set", "metric.timeout=0.5")
     assert words in line and line.count("\n") == 1
     assert not Path("run").exists()
 
 
 def test_a_program_that_was_changed_is_another_metric(folder):
-    program = ("--metric-command", "sh one.sh {predictions}", "--honest", "none")
+    program = ("--metric-command", "sh one.sh {predictions}", "--set", "honest=none")
     (folder / "one.sh").write_text("echo 1")
     moew("fit", *DATA, *program)
     (folder / "one.sh").write_text("echo 2")
@@ -194,11 +203,11 @@ def test_functions_that_cannot_be_used(folder, arguments, words):
 
 
 def test_scorers_and_scores():
-    alone = (*ASIDE, "--final", "best", "--strategies", "example weights")
+    alone = (*ASIDE, "--set", "final=best", "--strategies", "example weights")
     named = in_json("fit", *DATA, "--metric", "f1", "--positive", "yes", *alone, "--out", "one")
     assert 0 < named["moew"]["apparent"] < 1
     in_json("fit", *DATA, "--metric", "mine:twice", *alone, "--out", "two")
-    in_json("fit", *DATA, "--metric", "mine:scored", "--response", "score", "--out", "three")
+    in_json("fit", *DATA, "--metric", "mine:scored", "--set", "metric.response=score", "--out", "three")
     found = in_json("fit", *DATA, "--metric", "precision_at_recall=0.8", "--positive", "no", "--out", "four")
     assert found["metric"] == "precision at 80% recall"
     assert load_run(Path("four")).pos_label == "no"
@@ -208,7 +217,7 @@ def test_scorers_and_scores():
 @pytest.mark.parametrize(
     ("function", "told", "scorer"),
     [
-        ("log_loss", ("--lower-is-better", "--response", "proba"), "neg_log_loss"),
+        ("log_loss", ("--lower-is-better", "--set", "metric.response=proba"), "neg_log_loss"),
         ("zero_one_loss", ("--lower-is-better",), ""),
     ],
 )
@@ -245,7 +254,7 @@ def test_a_cost_without_a_direction_gets_a_hint_in_the_options_words():
     ],
 )
 def test_a_metric_has_the_name_that_people_give_it(metric):
-    named = (*metric, "--metric-name", "money <lost> a day", "--out", "named")
+    named = (*metric, "--set", "metric.name=money <lost> a day", "--out", "named")
     done = moew("fit", *DATA, *named)
     assert "money <lost> a day on " in done.stdout
     page = Path("named/report.html").read_text(encoding="utf-8")
@@ -254,4 +263,6 @@ def test_a_metric_has_the_name_that_people_give_it(metric):
     assert 'metric-name = "money <lost> a day"' in Path("named/settings.toml").read_text(encoding="utf-8")
     again = moew("fit", "--config", "named/settings.toml", "--out", "again")
     assert "money <lost> a day on " in again.stdout
-    assert "--metric-name is empty" in refused("fit", *DATA, *metric, "--metric-name", " ", "--out", "no")
+    assert "--set metric.name is empty" in refused(
+        "fit", *DATA, *metric, "--set", "metric.name= ", "--out", "no"
+    )

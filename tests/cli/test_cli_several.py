@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import WITHOUT_FOLDS, in_json, moew, refused, write_classes, write_module
+from tables import WITHOUT_FOLDS, change_entries, entries, in_json, moew, refused, write_classes, write_module
 
 from moew.cli.runs import load_run
 
@@ -47,24 +47,24 @@ def test_a_metric_of_the_users_can_be_another():
 
 
 def test_calibrated_probabilities_are_printed():
-    moew("fit", *LOGISTIC, "--calibrate", "sigmoid", "--strategies", "example weights")
+    moew("fit", *LOGISTIC, "--set", "calibrate=sigmoid", "--strategies", "example weights")
     run = load_run(Path("run"))
     rows = run.rows_to_predict(Path("test.csv"))
     printed = pd.read_csv(io.StringIO(moew("predict", "run", "test.csv").stdout))
-    model = run.model()
-    wanted = run.calibration.probabilities(model.decision_function(rows.X))
+    model = run.fitted.winner.model
+    wanted = run.fitted.winner.calibration.probabilities(model.decision_function(rows.X))
     assert printed["probability_yes"].to_numpy() == pytest.approx(wanted[:, 1])
     assert not np.allclose(wanted, model.predict_proba(rows.X), atol=1e-3)
     plain = pd.read_csv(io.StringIO(moew("predict", "run", "test.csv", "--unweighted").stdout))
-    own = run.model(unweighted=True).predict_proba(rows.X)
+    own = run.fitted.unweighted.model.predict_proba(rows.X)
     assert plain["probability_yes"].to_numpy() == pytest.approx(own[:, 1])
 
 
 def test_damaged_curves_are_refused():
-    moew("fit", *LOGISTIC, "--calibrate", "isotonic")
-    parts = json.loads(Path("run/parts.json").read_text())
-    parts["calibration"]["curves"] = []
-    Path("run/parts.json").write_text(json.dumps(parts))
+    moew("fit", *LOGISTIC, "--set", "calibrate=isotonic")
+    content = json.loads(entries()["search.json"])
+    content["calibration"]["curves"] = []
+    change_entries({"search.json": json.dumps(content)})
     assert "no curve" in refused("predict", "run", "test.csv", status=1)
 
 
@@ -75,7 +75,7 @@ def test_damaged_curves_are_refused():
         (("--constraint", "accuracy > 0.2"), "--constraint must be a text such as"),
         (("--also", "accuracy"), "--also accuracy is named twice"),
         (("--also", "no_such_metric"), "no_such_metric"),
-        (("--calibrate", "platt"), "'platt' is not one of"),
+        (("--set", "calibrate=platt"), "--set calibrate must be 'sigmoid', 'isotonic' or None"),
     ],
     ids=str,
 )

@@ -7,8 +7,8 @@ from tables import in_json, moew, refused, write_classes
 
 from moew.search._ledger import Deadline
 
-FIT = ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic", "--embedding")
-FIT += ("label", "--batch-size", "3")
+FIT = ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic", "--set")
+FIT += ("embedding=label", "--set", "batch_size=3")
 
 
 @pytest.fixture(autouse=True)

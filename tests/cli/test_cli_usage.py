@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from moew.decision import DECISION_RULES, rule_examples
 from moew.embedding import EMBEDDINGS
 from moew.metrics import METRICS
 from moew.samplers import SAMPLERS
+from moew.search import SearchSettings
 from moew.weighting import BASE_WEIGHTS
 
 DATA = ("train.csv", "--validation", "valid.csv", "--label", "y")
@@ -65,7 +67,7 @@ def test_help_loads_nothing_heavy():
         ((*DATA, "--metric", "roc_auc", "--positive", "yes"), "no positive label"),
         ((*DATA, "--metric", "f1", "--positive", "no", "--decision", "accurate"), "second label 'yes'"),
         ((*DATA, *WORST, "--lower-is-better"), "knows its direction"),
-        ((*DATA, *WORST, "--response", "score"), "knows its direction"),
+        ((*DATA, *WORST, "--set", "metric.response=score"), "knows its direction"),
         ((*DATA, *WORST, "--decision", "half"), "none of threshold=0.5"),
         ((*DATA, *WORST, "--decision", "select=many"), "needs a number, got 'many'"),
         ((*DATA, *WORST, "--decision", "select=7"), "share must be a number above 0"),
@@ -81,30 +83,62 @@ def test_help_loads_nothing_heavy():
         ((*DATA, *WORST, "--model", "sklearn.svm:Nothing"), "has no attribute 'Nothing'"),
         ((*DATA, *WORST, "--model", "sklearn.svm:SVR", "--task", "classification"), "is for regression"),
         ((*DATA, *WORST, "--model", "pathlib:Path"), "no scikit-learn estimator"),
-        ((*DATA, *WORST, "--validation-share", "0.3"), "--validation and --validation-share exclude each"),
+        ((*DATA, *WORST, "--set", "evaluate_on=0.3"), "leave out --validation, or this"),
         (
-            (*DATA[:1], *DATA[3:], *WORST, "--folds", "3", "--validation-share", "0.3"),
-            "--folds 3 and --validation-share exclude each other",
+            (*DATA[:1], *DATA[3:], *WORST, "--set", "evaluate_on=validation"),
+            "--set evaluate_on=validation is for given validation rows",
         ),
-        ((*DATA[:1], *DATA[3:], *WORST, "--folds", "none"), "--folds none is for given validation rows"),
-        ((*DATA[:1], *DATA[3:], *WORST, "--honest", "holdout"), "as --validation-share; in a cross"),
+        ((*DATA[:1], *DATA[3:], *WORST, "--set", "honest=holdout"), "as --set evaluate_on; in a cross"),
         ((*DATA, *WORST, "--features", "a,c"), "no column 'c'"),
         ((*DATA, *WORST, "--features", "a,y"), "the label 'y' is among the features"),
         ((*DATA, *WORST, "--drop", "id,a,b,amount"), "no column left"),
         ((*DATA, *WORST, "--id", "name"), "no column 'name'"),
-        ((*DATA, *WORST, "--embedding", "sklearn.decomposition:PCA"), "a transformer cannot be kept"),
-        ((*DATA, *WORST, "--embedding", "labels"), "is none of autoencoder, label"),
-        ((*DATA, *WORST, "--honest", "very"), "needs a number, got 'very'"),
-        ((*DATA, *WORST, "--sampler", "random", "--p", "90"), "--p is for --sampler gp_bucb, not for"),
+        ((*DATA, *WORST, "--set", "embedding=sklearn.decomposition:PCA"), "a transformer cannot be kept"),
+        ((*DATA, *WORST, "--set", "embedding=labels"), "--set embedding must be one of ['autoencoder'"),
+        ((*DATA, *WORST, "--set", "honest=very"), "--set honest must be 'halves', 'holdout', a share"),
         (
-            (*DATA, *WORST, "--sampler", "random", "--stop-when", "0.1"),
-            "take --sampler gp_bucb, or leave out",
+            (*DATA, *WORST, "--set", "sampler=random", "--set", "sampler.p=90"),
+            "--set sampler.p is for --set sampler=gp_bucb, not for random",
         ),
-        ((*DATA, *WORST, "--embedding", "label", "--dims", "3"), "--dims is for --embedding autoencoder"),
-        ((*DATA, *WORST, "--embedding", "columns=a", "--trade-off", "1"), "--trade-off is for --embedding"),
-        ((*DATA, *WORST, "--noise", "repeats"), "raise --alpha-zero-repeats, which is 1"),
-        ((*DATA[:1], *DATA[3:], *WORST, "--as-in-the-paper"), "--folds none is for given validation rows"),
-        ((*DATA, *WORST, "--honest", "2"), "--honest 2: a share to hold out is above 0"),
+        (
+            (*DATA, *WORST, "--set", "sampler=random", "--set", "stop_when=0.1"),
+            "take --set sampler=gp_bucb, or leave out",
+        ),
+        (
+            (*DATA, *WORST, "--set", "embedding=label", "--set", "embedding.n_dims=3"),
+            "--set embedding.n_dims is for --set embedding=autoencoder",
+        ),
+        (
+            (*DATA, *WORST, "--set", "embedding=columns=a", "--set", "embedding.trade_off=1"),
+            "--set embedding.trade_off is for --set embedding=",
+        ),
+        ((*DATA, *WORST, "--set", "sampler.noise=repeats"), "raise --set alpha_zero_repeats, which is 1"),
+        (
+            (*DATA[:1], *DATA[3:], *WORST, "--as-in-the-paper"),
+            "--set evaluate_on=validation is for given validation rows",
+        ),
+        ((*DATA, *WORST, "--set", "honest=2"), "--set honest must be 'halves', 'holdout', a share"),
+        (
+            (*DATA, *WORST, "--set", "evaluate_on=1"),
+            "--set evaluate_on as a number of folds must be at least 2",
+        ),
+        ((*DATA, *WORST, "--set", "evaluate_on=given"), "--set evaluate_on must be 'auto', 'validation'"),
+        ((*DATA, *WORST, "--set", "final=sum"), "'ensemble', 'average', 'smoothed', 'best'"),
+        ((*DATA, *WORST, "--set", "stop_when=-1"), "--set stop_when must be a positive number"),
+        ((*DATA, *WORST, "--set", "radius=far"), "--set radius must be a positive number"),
+        ((*DATA, *WORST, "--set", "sampler.p=101"), "--set sampler.p is in percent"),
+        ((*DATA, *WORST, "--set", "sampler.width=wide"), "--set sampler.width must be"),
+        ((*DATA, *WORST, "--set", "sampler.noise=-1"), "--set sampler.noise is a variance"),
+        (
+            (*DATA, *WORST, "--set", "embedding=autoencoder", "--set", "embedding.trade_off=2"),
+            "--set embedding.trade_off must be",
+        ),
+        ((*DATA, *WORST, "--set", "base_weights=shift"), "['covariate_shift', 'label_shift', 'uniform']"),
+        ((*DATA, *WORST, "--set", "sampler=spiral"), "--set sampler must be"),
+        ((*DATA, *WORST, "--set", "radus=2"), "no such parameter; the nearest is 'radius'"),
+        ((*DATA, *WORST, "--set", "sampler.width_=2"), "the nearest is 'sampler.width'"),
+        ((*DATA, *WORST, "--set", "n_candidates=2"), "it has an option of its own, --candidates"),
+        ((*DATA[:1], "--validation", "nowhere.csv", *DATA[3:], *WORST), "there is no file nowhere.csv"),
     ],
 )
 def test_wrong_usage_of_fit(arguments, words):
@@ -115,20 +149,9 @@ def test_wrong_usage_of_fit(arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("fit", "nowhere.csv"), "'nowhere.csv' does not exist"),
-        (("fit", "train.csv", "--batches", "none"), "--batches"),
+        (("fit", "train.csv", "--set", "radius"), "--set is NAME=VALUE, got 'radius'"),
+        (("fit", "train.csv", "--candidates", "none"), "--candidates"),
         (("fit", "train.csv", "--seed", "-1"), "--seed"),
-        (("fit", "train.csv", "--validation-share", "1"), "--validation-share"),
-        (("fit", "train.csv", "--folds", "1"), "'1' is not auto, none or a whole number of at least 2"),
-        (("fit", "train.csv", "--folds", "given"), "'given' is not auto, none or a whole number"),
-        (("fit", "train.csv", "--final", "sum"), "'ensemble', 'average', 'smoothed', 'best'"),
-        (("fit", "train.csv", "--stop-when", "-1"), "--stop-when"),
-        (("fit", "train.csv", "--stop-when", "soon"), "--stop-when"),
-        (("fit", "train.csv", "--p", "101"), "--p"),
-        (("fit", "train.csv", "--kernel-width", "wide"), "'wide' is not fit, domain or a number"),
-        (("fit", "train.csv", "--noise", "-1"), "'-1' is not fit, repeats or a number of at least 0"),
-        (("fit", "train.csv", "--trade-off", "2"), "--trade-off"),
-        (("fit", "train.csv", "--dims", "0"), "--dims"),
         (("predict", "nowhere", "train.csv"), "'nowhere' does not exist"),
         (("predict", "."), "Missing argument 'TABLE'"),
         (("compare", "--repeats", "1"), "--repeats"),
@@ -218,12 +241,15 @@ def test_missing_packages_are_named(monkeypatch):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("batchs = 3", "there is no setting 'batchs'; the nearest is 'batches'"),
+        ("labl = 'y'", "there is no setting 'labl'; the nearest is 'label'"),
+        ("radius = 3", "Parameters of the search stand in its table [search]"),
+        ("search = 3", "search is a table of parameters"),
+        ("[search]\nradus = 3", "the nearest is 'radius'"),
         ("config = 'x'", "there is no setting 'config'"),
-        ("batches = 2.5", "'2.5' is not a valid integer"),
+        ("candidates = 2.5", "'2.5' is not a valid integer"),
         ("compare = 'yes'", "compare is true or false"),
         ("label = ['y']", "takes one value"),
-        ("test = 'nowhere.csv'", "does not exist"),
+        ("test = 'nowhere.csv'", "there is no file"),
         ("not toml", "is no TOML"),
     ],
 )
@@ -244,11 +270,12 @@ def test_every_option_may_come_from_a_file(folder):
     model-option = {C = 0.5, fit_intercept = true}
     metric-column = {cost = "amount"}
     lower_is_better = true
-    embedding = "label"
-    batches = 1
-    batch-size = 2
-    radius = 1
+    candidates = 2
     json = true
+    [search]
+    embedding = "label"
+    batch_size = 2
+    radius = 1
     """
     write_module(folder, "own", "def profit(y, decision, cost): return float(cost[y != decision].mean())\n")
     (folder / "run.toml").write_text(text)
@@ -260,18 +287,29 @@ def test_every_option_may_come_from_a_file(folder):
 
 def test_every_option_of_fit_is_a_setting():
     command = cli.commands().commands["fit"]
-    assert {p.name for p in command.params} >= {"train", "out", "metric_command", "honest", "jobs"}
+    assert {p.name for p in command.params} >= {"train", "out", "metric_command", "set", "jobs"}
     told = {p.name: p.get_help_record(click.Context(command)) for p in command.params}
-    assert all(told[name][1] for name in ("metric", "model", "decision", "embedding"))
+    assert all(told[name][1] for name in ("metric", "model", "decision", "set"))
 
 
-def test_names_of_parts_come_from_the_registries():
-    text = " ".join(moew("fit", "--help").stdout.split())
+def test_what_can_be_set_comes_from_the_library():
+    text = " ".join(moew("fit", "--set", "help").stdout.split())
     for registry in (EMBEDDINGS, BASE_WEIGHTS, SAMPLERS):
-        assert ", ".join(registry) in text
-    assert ", ".join(rule_examples()) in text
-    assert "'uniform', 'label_shift', 'covariate_shift'" in refused("fit", "--base-weights", "shift")
-    assert "'gp_bucb', 'random'" in refused("fit", "--sampler", "spiral")
+        assert all(f'"{name}"' in text for name in registry)
+    own = {
+        "estimator",
+        "metric",
+        "constraints",
+        "strategies",
+        "decision",
+        "n_candidates",
+        "timeout",
+        "storage",
+    }
+    own |= {"n_jobs", "random_state", "join", "search_space", "callbacks"}
+    names = {field.name for field in fields(SearchSettings)} - own
+    assert all(f" {name} " in text for name in [*names, "embedding.n_dims", "sampler.p", "metric.response"])
+    assert ", ".join(rule_examples()) in " ".join(moew("fit", "--help").stdout.split())
 
 
 def test_no_list_of_names_is_kept_twice():

@@ -77,9 +77,18 @@ def alone(*arguments):
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.heavy)])
 def test_what_the_users_code_prints_is_no_result(jobs):
-    own = ("--metric", "loud:share", "--model", "loud:Model", "--embedding", "loud:embedding")
+    own = ("--metric", "loud:share", "--model", "loud:Model", "--set", "embedding=loud:embedding")
     done = alone(
-        "fit", *DATA, *own, "--jobs", jobs, "--json", "--strategies", "example weights", "--folds", "auto"
+        "fit",
+        *DATA,
+        *own,
+        "--jobs",
+        jobs,
+        "--json",
+        "--strategies",
+        "example weights",
+        "--set",
+        "evaluate_on=auto",
     )
     assert json.loads(done.stdout)["metric"] == "share"
     for word in ("imported", "training", "as a compiled library would", "scoring", "embedding"):
@@ -117,8 +126,17 @@ def test_a_model_that_hangs_is_a_failed_candidate(folder):
     text += "class Hanging(LogisticRegression):\n    def fit(self, X, y, sample_weight=None):\n"
     text += "        time.sleep(1000)\n"
     write_module(folder, "hanging", text)
-    few = ("--batches", "1", "--batch-size", "1", "--folds", "none", "--strategies", "example weights")
-    timeout = ("--candidate-timeout", "0.2")
+    few = (
+        "--candidates",
+        "1",
+        "--set",
+        "batch_size=1",
+        "--set",
+        "evaluate_on=validation",
+        "--strategies",
+        "example weights",
+    )
+    timeout = ("--set", "candidate_timeout=0.2")
     line = refused(
         "fit", *DATA, *few, "--metric", "accuracy", "--model", "hanging:Hanging", *timeout, status=1
     )
@@ -132,7 +150,7 @@ def test_what_was_trained_before_the_end_is_kept(folder):
     text += "    if not Path('go').exists() and Path('calls').stat().st_size > 2: sys.exit(7)\n"
     text += "    return float((y == decision).mean())\n"
     write_module(folder, "sometimes", text)
-    fit = ("fit", *DATA, "--metric", "sometimes:share", "--model", "logistic", "--honest", "none")
+    fit = ("fit", *DATA, "--metric", "sometimes:share", "--model", "logistic", "--set", "honest=none")
     assert "SystemExit: 7" in refused(*fit, status=1)
     Path("go").touch()
     moew(*fit, "--resume")

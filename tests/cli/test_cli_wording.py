@@ -82,7 +82,7 @@ def folder(own_folder):
         ((*THREE, "--metric", "roc_auc"), "related ones are roc_auc_ovo"),
         (
             (*TWO, *LOGISTIC, "--metric", "sklearn.metrics:log_loss"),
-            "pass --lower-is-better, --response proba, or",
+            "pass --lower-is-better, --set metric.response=proba, or",
         ),
         (
             (*TWO, *LOGISTIC, "--metric", "sklearn.metrics:roc_auc_score"),
@@ -101,7 +101,10 @@ def folder(own_folder):
             (*TWO, *LOGISTIC, "--metric", "accuracy", "--model-option", "C=-1"),
             "The 'C' parameter of Logistic",
         ),
-        ((*TWO, *LOGISTIC, "--metric", "accuracy", "--embedding", "columns="), "name at least one column"),
+        (
+            (*TWO, *LOGISTIC, "--metric", "accuracy", "--set", "embedding=columns="),
+            "name at least one column",
+        ),
         (("fit", "one-class.csv", "--label", "y", "--metric", "accuracy"), "hold only one class ('no')"),
         (
             ("fit", "rare.csv", "--label", "y", "--metric", "accuracy"),
@@ -123,16 +126,16 @@ def folder(own_folder):
                 "y",
                 "--metric",
                 "accuracy",
-                "--folds",
-                "3",
-                "--honest",
-                "holdout",
+                "--set",
+                "evaluate_on=3",
+                "--set",
+                "honest=holdout",
             ),
-            "--honest holdout needs validation rows: pass --validation, or a share of the rows as --val",
+            "--set honest=holdout needs validation rows: pass --validation, or a share of the rows as --set",
         ),
         (
             ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--validation", "other.csv", *QUICK),
-            "use --base-weights uniform or --base-weights covariate_shift; else",
+            "use --set base_weights=uniform or --set base_weights=covariate_shift; else",
         ),
     ],
 )
@@ -149,12 +152,12 @@ def test_warnings_speak_of_options():
     pd.read_csv("valid.csv").query("y == 'no'").to_csv("valid.csv", index=False)
     said = moew(*TWO, *LOGISTIC, "--metric", "accuracy").stderr
     warning = next(line for line in said.splitlines() if "do not occur in the validation set" in line)
-    assert "Use --base-weights uniform if" in warning and not PYTHON.search(warning)
+    assert "Use --set base_weights=uniform if" in warning and not PYTHON.search(warning)
 
 
 @pytest.mark.parametrize("metric", ["neg_brier_score", "f1", "average_precision"])
 def test_a_positive_label_is_all_that_was_missing(metric):
-    moew(*TWO, *LOGISTIC, "--metric", metric, "--positive", "yes", "--honest", "none", *PAPER)
+    moew(*TWO, *LOGISTIC, "--metric", metric, "--positive", "yes", "--set", "honest=none", *PAPER)
 
 
 @pytest.mark.parametrize("metric", ["neg_mean_poisson_deviance", "neg_mean_squared_log_error", "r2"])
@@ -171,14 +174,14 @@ def test_made_up_answers_are_such_as_these_metrics_take(metric):
         (Argument("test"), "--test"),
         (Argument("columns"), "--metric-column"),
         (Argument("constraints"), "--constraint"),
-        (Argument("evaluate_on"), "--validation-share"),
-        (Argument("evaluate_on", 0.3), "--validation-share 0.3"),
-        (Argument("evaluate_on", 3), "--folds 3"),
-        (Argument("evaluate_on", "validation"), "--folds none"),
+        (Argument("evaluate_on"), "--set evaluate_on"),
+        (Argument("evaluate_on", 0.3), "--set evaluate_on=0.3"),
+        (Argument("evaluate_on", 3), "--set evaluate_on=3"),
+        (Argument("evaluate_on", "validation"), "--set evaluate_on=validation"),
         (Argument("pos_label", "no"), "--positive no"),
         (Argument("greater_is_better", False), "--lower-is-better"),
-        (Argument("base_weights", "uniform"), "--base-weights uniform"),
-        (Argument("alpha_zero_repeats"), "--alpha-zero-repeats"),
+        (Argument("base_weights", "uniform"), "--set base_weights=uniform"),
+        (Argument("alpha_zero_repeats"), "--set alpha_zero_repeats"),
         (Argument("n_candidates"), "--candidates"),
         (Argument("random_state"), "--seed"),
         (Argument("on", "train"), "@train"),

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import WITHOUT_FOLDS, contents, moew, refused, write_classes, write_numbers
+from tables import WITHOUT_FOLDS, change_entries, entries, moew, refused, write_classes, write_numbers
 
-from moew.cli.runs import RunFolder, built_in_model, load_run
+from moew.cli.runs import built_in_model, load_run
 from moew.models import ModelEnsemble
-from moew.saving._model_files import UNWEIGHTED, load_model, model_files, needs_trust, save_model
+from moew.saving import load_model, needs_trust, pack_model
 
 FIT = (
     "fit",
@@ -29,7 +29,6 @@ FIT = (
 )
 NAMES = ("logistic", "lightgbm", "xgboost", "network")
 VOTES = [0.1, 0.2, 0.3, 0.4]
-RECORD = Path("run/model.json")
 
 
 class Payload:
@@ -58,7 +57,7 @@ def saved(tmp_path_factory):
         moew(*FIT, "--model", "logistic", "--features", "a,b")
         train = pd.read_csv("train.csv")
         ensemble = an_ensemble(train)
-        assert save_model(ensemble, Path("run"), train[["a", "b"]]) == "model.json"
+        change_entries({"model.skops": None, **pack_model(ensemble, train[["a", "b"]], "model")})
     finally:
         os.chdir(before)
     return folder, ensemble
@@ -73,26 +72,24 @@ def ensemble(saved, own_folder):
 
 
 def test_every_member_has_a_file_of_its_own(ensemble):
-    assert model_files(Path("run")) == [
+    files = entries()
+    assert sorted(files) == [
         "model-member-0.skops",
         "model-member-1.skops",
         "model-member-2.skops",
         "model-member-3.json",
         "model.json",
+        "search.json",
         "unweighted.skops",
     ]
-    assert json.loads(RECORD.read_text()) == {
-        "kind": "moew.models:ModelEnsemble",
-        "version": 1,
-        "members": 4,
-        "votes": VOTES,
-    }
-    assert not needs_trust(Path("run"))
+    votes = {"kind": "moew.models:ModelEnsemble", "version": 1, "members": 4, "votes": VOTES}
+    assert json.loads(files["model.json"]) == votes
+    assert not needs_trust(files)
 
 
 def test_it_is_loaded_with_its_bits_and_predicts(ensemble):
     test = pd.read_csv("test.csv")
-    again = load_run(Path("run")).model()
+    again = load_run(Path("run")).fitted.winner.model
     assert isinstance(again, ModelEnsemble)
     np.testing.assert_array_equal(again.votes_, ensemble.votes_)
     np.testing.assert_array_equal(
@@ -109,8 +106,7 @@ def test_regressors_are_kept_too(own_folder):
     write_numbers(own_folder)
     train = pd.read_csv("numbers.csv")
     ensemble = an_ensemble(train, ("ridge", "lightgbm", "xgboost"), "regression")
-    save_model(ensemble, own_folder, train[["a", "b"]])
-    again = load_model(own_folder)
+    again = load_model(pack_model(ensemble, train[["a", "b"]], "model"), Path("p"), "model")
     np.testing.assert_array_equal(again.predict(train[["a", "b"]]), ensemble.predict(train[["a", "b"]]))
 
 
@@ -118,66 +114,38 @@ def test_an_ensemble_may_be_a_member(ensemble):
     train = pd.read_csv("train.csv")
     X = train[["a", "b"]]
     nested = ModelEnsemble([ensemble, an_ensemble(train, ("logistic", "network"))], [1, 2])
-    save_model(nested, Path("run"), X)
-    assert "model-member-1-member-1.json" in model_files(Path("run"))
-    np.testing.assert_array_equal(load_model(Path("run")).predict_proba(X), nested.predict_proba(X))
-
-
-def test_a_model_that_replaces_an_ensemble_leaves_none_of_its_files(ensemble):
-    X = pd.read_csv("train.csv")[["a", "b"]]
-    Path("run/model-notes.json").write_text("of the user")
-    save_model(ensemble, Path("run"), X, UNWEIGHTED)
-    save_model(ensemble.models_[0], Path("run"), X)
-    files = model_files(Path("run"))
-    assert [name for name in files if name.startswith("model")] == ["model.skops"]
-    assert "unweighted-member-2.skops" in files and Path("run/model-notes.json").exists()
-    save_model(ensemble.models_[0], Path("run"), X, UNWEIGHTED)
-    assert model_files(Path("run")) == ["model.skops", "unweighted.skops"]
-
-
-def test_a_run_of_an_ensemble_stays_as_it_is_while_it_is_replaced(ensemble):
-    before = contents("run")
-    run = RunFolder(Path("run"))
-    assert (
-        set(run.files()) == {entry.name for entry in Path("run").iterdir()}
-        and run.files()[-1] == "settings.toml"
-    )
-    run.begin("", force=True)
-    assert {entry.name for entry in Path("run.moew-new").iterdir()} == {"settings.toml"}
-    run.take_back()
-    assert not Path("run.moew-new").exists()
-    assert contents("run") == before
+    files = pack_model(nested, X, "model")
+    assert "model-member-1-member-1.json" in files
+    again = load_model(files, Path("p"), "model")
+    np.testing.assert_array_equal(again.predict_proba(X), nested.predict_proba(X))
 
 
 def test_a_member_that_is_code_needs_trust(ensemble):
-    Path("run/model-member-1.skops").unlink()
-    Path("run/model-member-1.pickle").write_bytes(pickle.dumps(Payload()))
-    assert needs_trust(Path("run"))
+    change_entries({"model-member-1.skops": None, "model-member-1.pickle": pickle.dumps(Payload())})
+    assert needs_trust(entries())
     line = refused("predict", "run", "test.csv")
-    assert "run/model-member-1.pickle is a pickle" in line and "--trust" in line
+    assert "run/search.moew/model-member-1.pickle is a pickle" in line and "--trust" in line
     assert not Path("executed").exists()
-    Path("run/model-member-1.pickle").write_bytes(pickle.dumps(ensemble.models_[1]))
+    change_entries({"model-member-1.pickle": pickle.dumps(ensemble.models_[1])})
     expected = moew("predict", "run", "test.csv", "--trust").stdout
     assert expected.startswith("row,prediction,probability_no")
 
 
 @pytest.mark.parametrize("k", range(4))
 def test_a_missing_member_is_said(ensemble, k):
-    for path in Path("run").glob(f"model-member-{k}.*"):
-        path.unlink()
-    line = refused("predict", "run", "test.csv")
-    assert f"run holds none of model-member-{k}.json, model-member-{k}.skops" in line
-    assert "a member of its ensemble of models is missing" in line and line.count("\n") == 1
+    change_entries({name: None for name in entries() if name.startswith(f"model-member-{k}.")})
+    line = refused("predict", "run", "test.csv", status=1)
+    assert f"search.moew holds none of model-member-{k}.json, model-member-{k}.skops" in line
+    assert "a model is missing" in line and line.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["model-member-0.skops", "model-member-3.json", "model.json"])
 @pytest.mark.parametrize("share", [0, 0.3, 0.99])
 def test_a_file_that_was_cut_off_is_said(ensemble, name, share):
-    path = Path("run", name)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(len(content) * share)])
+    content = entries()[name]
+    change_entries({name: content[: int(len(content) * share)]})
     line = refused("predict", "run", "test.csv", status=1)
-    assert f"{path} is damaged" in line and line.count("\n") == 1
+    assert f"run/search.moew/{name} is damaged" in line and line.count("\n") == 1
 
 
 def damaged_records(record):
@@ -195,45 +163,45 @@ def damaged_records(record):
 
 
 def test_a_damaged_record_is_said_whatever_was_done_to_it(ensemble):
-    record = json.loads(RECORD.read_text())
+    record = json.loads(entries()["model.json"])
     for odd in damaged_records(record):
-        RECORD.write_text(json.dumps(odd))
+        change_entries({"model.json": json.dumps(odd)})
         line = refused("predict", "run", "test.csv", status=1)
-        assert "run/model.json" in line and line.count("\n") == 1, odd
-    RECORD.write_text(json.dumps({**record, "version": 99}))
+        assert "run/search.moew" in line and line.count("\n") == 1, odd
+    change_entries({"model.json": json.dumps({**record, "version": 99})})
     assert "saved by a newer moew" in refused("predict", "run", "test.csv", status=1)
 
 
 def test_members_of_another_problem_are_said(ensemble):
     train = pd.read_csv("train.csv")
-    other = built_in_model("logistic", train[["a", "b"]], "classification")
-    save_model(
-        other.fit(train[["a", "b"]], train["y"] == "yes"), Path("run"), train[["a", "b"]], "model-member-0"
-    )
+    X = train[["a", "b"]]
+    other = built_in_model("logistic", X, "classification").fit(X, train["y"] == "yes")
+    change_entries(pack_model(other, X, "model-member-0"))
     line = refused("predict", "run", "test.csv", status=1)
     assert "model.json cannot be used" in line and "[False, True]" in line and "['no', 'yes']" in line
-    other = built_in_model("ridge", train[["a", "b"]], "regression")
-    save_model(other.fit(train[["a", "b"]], train["a"]), Path("run"), train[["a", "b"]], "model-member-0")
+    change_entries(
+        pack_model(built_in_model("ridge", X, "regression").fit(X, train["a"]), X, "model-member-0")
+    )
     assert "model 0 is a regressor" in refused("predict", "run", "test.csv", status=1)
 
 
 def test_the_first_of_several_damages_is_said(ensemble):
-    Path("run/model-member-1.skops").write_bytes(b"odd")
-    Path("run/model-member-2.skops").unlink()
-    Path("run/model-member-3.json").write_text("{")
-    assert "run/model-member-1.skops is damaged" in refused("predict", "run", "test.csv", status=1)
-    Path("run/model-member-1.skops").write_bytes(Path("run/model-member-0.skops").read_bytes())
-    assert "model-member-2.skops" in refused("predict", "run", "test.csv")
-    Path("run/model-member-2.skops").write_bytes(Path("run/model-member-0.skops").read_bytes())
-    assert "run/model-member-3.json is damaged" in refused("predict", "run", "test.csv", status=1)
-    RECORD.write_text("{")
-    assert "run/model.json is damaged" in refused("predict", "run", "test.csv", status=1)
+    sound = entries()["model-member-0.skops"]
+    odd = {"model-member-1.skops": "odd", "model-member-2.skops": None, "model-member-3.json": "{"}
+    change_entries(odd)
+    assert "model-member-1.skops is damaged" in refused("predict", "run", "test.csv", status=1)
+    change_entries({"model-member-1.skops": sound})
+    assert "model-member-2.skops" in refused("predict", "run", "test.csv", status=1)
+    change_entries({"model-member-2.skops": sound})
+    assert "model-member-3.json is damaged" in refused("predict", "run", "test.csv", status=1)
+    change_entries({"model.json": "{"})
+    assert "model.json is damaged" in refused("predict", "run", "test.csv", status=1)
 
 
 def test_a_member_cannot_name_another_file(ensemble):
-    record = json.loads(RECORD.read_text())
-    RECORD.write_text(json.dumps({**record, "members": ["../secret", "b", "c", "d"]}))
+    record = json.loads(entries()["model.json"])
+    change_entries({"model.json": json.dumps({**record, "members": ["../secret", "b", "c", "d"]})})
     refused("predict", "run", "test.csv", status=1)
-    Path("run/model-member-3.json").write_text(json.dumps({"kind": "evil:Model", "version": 1}))
-    RECORD.write_text(json.dumps(record))
-    assert "run/model-member-3.json" in refused("predict", "run", "test.csv", status=1)
+    evil = json.dumps({"kind": "evil:Model", "version": 1})
+    change_entries({"model.json": json.dumps(record), "model-member-3.json": evil})
+    assert "model-member-3.json" in refused("predict", "run", "test.csv", status=1)

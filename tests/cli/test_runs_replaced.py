@@ -44,14 +44,14 @@ def test_a_forced_run_that_is_killed_twice_leaves_the_older_one(monkeypatch):
     before = content()
     interrupt_at(monkeypatch, "moew.search._conclude.list_variants")
     assert content() == before and (NEW / "study.db").exists()
-    interrupt_at(monkeypatch, "moew.cli.runs._folder.save_model")
+    interrupt_at(monkeypatch, "moew.cli.runs._folder.save_search")
     assert content() == before
     moew("predict", "run", "test.csv")
     moew(*LOGISTIC, "--seed", 1, "--resume")
     assert not NEW.exists() and not OLD.exists()
     after = content()
     moew(*LOGISTIC, "--seed", 1, "--out", "fresh")
-    assert content("fresh")["model.skops"] and after["settings.toml"] == content("fresh")["settings.toml"]
+    assert content("fresh")["search.moew"] and after["settings.toml"] == content("fresh")["settings.toml"]
     assert moew("predict", "run", "test.csv").stdout == moew("predict", "fresh", "test.csv").stdout
 
 
@@ -126,7 +126,7 @@ def test_a_wrong_resume_takes_nothing_from_a_finished_run():
     fit_once(*LOGISTIC)
     Path("run/study.db").unlink()
     before = content()
-    refused(*LOGISTIC, "--resume", "--sampler", "random", "--stop-when", 0.1)
+    refused(*LOGISTIC, "--resume", "--set", "sampler=random", "--set", "stop_when=0.1")
     assert content() == before
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tables import in_json, moew, refused, write_classes, write_numbers
+from tables import change_entries, entries, in_json, moew, refused, write_classes, write_numbers
 
 from moew import search as library
 from moew._util.state import load_state
@@ -18,7 +18,7 @@ from moew.models import ModelEnsemble
 from moew.search import _selection as selection
 from moew.weighting import AveragedWeights, PowerWeights
 
-SMALL = ("--batches", "1", "--batch-size", "10", "--out", "run")
+SMALL = ("--candidates", "10", "--set", "batch_size=10", "--out", "run")
 CLASSES = ("train.csv", "--validation", "valid.csv", "--label", "y", "--features", "a,b", *SMALL)
 BINARY = (*CLASSES, "--metric", "balanced_accuracy", "--model", "logistic")
 NUMBERS = (
@@ -156,20 +156,19 @@ def test_thresholds_by_group(selected):
 
 @pytest.mark.parametrize("final", ["average", "best"])
 def test_one_model_of_example_weights(selected, final):
-    fitted = selected("example weights", *BINARY, "--final", final)
+    fitted = selected("example weights", *BINARY, "--set", f"final={final}")
     assert not isinstance(fitted.winner.model, ModelEnsemble)
     check_folder(fitted, "test.csv")
 
 
 def test_damaged_averages_are_said(selected):
     selected("example weights", *BINARY)
-    path = Path("run/parts.json")
-    parts = json.loads(path.read_text())
+    whole = json.loads(entries()["search.json"])
     for entry, odd in product(("functions", "votes"), (None, "odd", 3, [], [None], [[1]], {})):
-        function = {**parts["weight_function"], entry: odd}
-        path.write_text(json.dumps({**parts, "weight_function": function}))
+        function = {**whole["weight_function"], entry: odd}
+        change_entries({"search.json": json.dumps({**whole, "weight_function": function})})
         line = refused("weights", "run", "test.csv", status=1)
-        assert "run/parts.json" in line and line.count("\n") == 1, (entry, odd)
+        assert "run/search.moew" in line and line.count("\n") == 1, (entry, odd)
 
 
 def test_a_report_of_an_older_run_is_refused_and_its_model_is_not(selected):

@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
-from tables import PAPER, QUICK, fit_once, write_classes
+from tables import PAPER, QUICK, change_entries, entries, fit_once, write_classes
 
 from moew.exceptions import StateError
 from moew.saving._trees import check_trees
@@ -87,15 +87,14 @@ def test_a_changed_file_is_refused_and_crashes_nothing(model, changes, words):
     option, change = MODELS[model]
     data = ("train.csv", "--validation", "valid.csv", "--label", "y", "--metric", "accuracy", "--drop", "id")
     fit_once("fit", *data, "--model", model, "--model-option", option, *QUICK, *PAPER)
-    path = Path("run/model.skops")
-    types = skops.io.get_untrusted_types(file=path)
-    pipeline = skops.io.load(path, trusted=types)
+    packed = entries()["model.skops"]
+    pipeline = skops.io.loads(packed, trusted=skops.io.get_untrusted_types(data=packed))
     change(pipeline[-1], **changes)
-    skops.io.dump(pipeline, path)
+    change_entries({"model.skops": skops.io.dumps(pipeline)})
     command = [sys.executable, "-m", "moew", "predict", "run", "test.csv"]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
-    assert done.stderr.startswith("moew: run/model.skops") and words in done.stderr
+    assert done.stderr.startswith("moew: run/search.moew/model.skops") and words in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -2,11 +2,10 @@
 
 import io
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
-from tables import WITHOUT_FOLDS, fit_once, moew, refused, write_classes
+from tables import WITHOUT_FOLDS, change_entries, entries, fit_once, moew, refused, write_classes, zipped
 
 FIT = (
     "fit",
@@ -32,22 +31,15 @@ def assert_harmless(text):
     assert not any(odd in text for odd in ("\x1b", "\x9b", "\u202e"))
 
 
-def rename_the_models_class(path, name):
-    with zipfile.ZipFile(path) as packed:
-        content = {entry: packed.read(entry) for entry in packed.namelist()}
-    schema = json.loads(content["schema.json"])
-    schema["__class__"] = name
-    content["schema.json"] = json.dumps(schema).encode()
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as packed:
-        for entry, data in content.items():
-            packed.writestr(entry, data)
-    path.write_bytes(written.getvalue())
+def rename_the_models_class(name):
+    model = entries(io.BytesIO(entries()["model.skops"]))
+    schema = {**json.loads(model["schema.json"]), "__class__": name}
+    change_entries({"model.skops": zipped({**model, "schema.json": json.dumps(schema)})})
 
 
 def test_the_question_whether_to_trust_cannot_be_rewritten():
     fit_once(*FIT, "--model", "logistic")
-    rename_the_models_class(Path("run/model.skops"), REWRITE)
+    rename_the_models_class(REWRITE)
     line = refused("predict", "run", "test.csv")
     assert "add --trust" in line and "\\x1b[1A\\x1b[2K" in line
     assert_harmless(line)
@@ -56,7 +48,8 @@ def test_the_question_whether_to_trust_cannot_be_rewritten():
 def test_a_folders_own_name_cannot_either():
     odd = Path(f"run{REWRITE}")
     moew(*FIT, "--model", "logistic", "--out", odd)
-    (odd / "model.skops").rename(odd / "model.pickle")
+    file = odd / "search.moew"
+    change_entries({"model.skops": None, "model.pickle": entries(file)["model.skops"]}, file)
     line = refused("predict", odd, "test.csv")
     assert "add --trust" in line
     assert_harmless(line)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tables import in_json, moew, refused, write_classes
 
-FIT = ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic", "--embedding")
-FIT += ("label", "--batches", "2", "--batch-size", "3")
+FIT = ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic", "--set")
+FIT += ("embedding=label", "--candidates", "6", "--set", "batch_size=3")
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_a_worker_trains_what_the_run_then_finds():
 
 
 def test_the_search_may_be_in_a_database():
-    stored = ("--storage", "sqlite:///shared.db", "--study-name", "mine")
+    stored = ("--storage", "sqlite:///shared.db", "--set", "study_name=mine")
     whole = in_json(*FIT, *stored, "--out", "alone")
     assert Path("shared.db").exists() and not Path("alone/study.db").exists()
     begun("elsewhere", Path("alone/settings.toml").read_text())

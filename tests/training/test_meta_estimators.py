@@ -28,7 +28,7 @@ from sklearn.utils.fixes import parse_version
 
 from moew import MetricSearch, load
 from moew.exceptions import InvalidInputError, UnsupportedEstimatorError
-from moew.saving import load_model, needs_trust, save_model
+from moew.saving import load_model, needs_trust, pack_model
 from moew.training import resolve_trainer
 from moew.types import Training
 
@@ -183,11 +183,11 @@ def test_requests_of_the_user_stay():
 def test_trained_models_are_saved_as_any_others(make, tmp_path):
     model = make(make_pipeline(StandardScaler(), LogisticRegression()))
     ((_, trained),) = resolve_trainer(model).train(X, Y, Training.each(WEIGHTS, [0]))
-    save_model(model.fit(X, Y), tmp_path, X)
-    by_scikit_learn = needs_trust(tmp_path)
-    save_model(trained, tmp_path, X)
-    assert needs_trust(tmp_path) == by_scikit_learn
-    assert np.array_equal(load_model(tmp_path, by_scikit_learn).predict(X), trained.predict(X))
+    by_scikit_learn = needs_trust(pack_model(model.fit(X, Y), X, "model"))
+    files = pack_model(trained, X, "model")
+    assert needs_trust(files) == by_scikit_learn
+    again = load_model(files, tmp_path, "model", by_scikit_learn)
+    assert np.array_equal(again.predict(X), trained.predict(X))
 
 
 def test_a_search_with_one(tmp_path):

@@ -10,10 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,15 +21,13 @@ from moew._util.whole_files import write_whole, writing
 from moew.cli.runs._schema import Schema, TableRows
 from moew.cli.runs._tables import write_table
 from moew.exceptions import InvalidInputError
-from moew.saving import UNWEIGHTED, is_model_file, model_files, needs_trust, reading, save_model, versions
-from moew.search import CONSTANT, PARTS, TUNED, FittedSearch, parts_of
+from moew.saving import reading, versions
+from moew.search import FittedSearch, save_search
 
-SETTINGS, RESULT = "settings.toml", "result.json"
+SETTINGS, RESULT, SEARCH = "settings.toml", "result.json", "search.moew"
 STUDY, WEIGHTS = "study.db", "weights.parquet"
 REPORT_DATA, REPORT = "report.json", "report.html"
-MODELS, CHECKSUM = "models", "checksum"  # in the parts: digests of the models' files, and of the parts
-SIMPLE = "simple_strategies"  # in the parts: see `simple_parts`
-_BEFORE_MODELS = (RESULT, PARTS, STUDY, WEIGHTS, REPORT_DATA, REPORT)
+_FILES = (RESULT, SEARCH, STUDY, WEIGHTS, REPORT_DATA, REPORT, SETTINGS)  # without the last there is no run
 
 
 class RunFolder:
@@ -135,19 +131,12 @@ class RunFolder:
         """
         ids = rows.ids[fitted.training_rows]
         write_table({rows.id_name: ids, "weight": fitted.weights}, self.work / WEIGHTS, private=True)
-        some = rows.X.iloc[:200]
-        name = save_model(fitted.winner.model, self.work, some)
-        if fitted.unweighted is not None:
-            save_model(fitted.unweighted.model, self.work, some, UNWEIGHTED)
-        models = {model: file_digest(self.work / model) for model in model_files(self.work)}
-        simple = {SIMPLE: simple_parts(fitted)}
-        parts = plain({"schema": schema.state(), **parts_of(fitted), **simple, MODELS: models})
-        self._write_json(PARTS, {**parts, CHECKSUM: parts_checksum(parts)})
+        features = list(rows.X.columns)
+        is_code = save_search(fitted, features, self.work / SEARCH, trusted=True, table=schema.state())
         self._write_json(REPORT_DATA, report)
         self._write(REPORT, page)
         self._write(SETTINGS, settings)
-        trusted = needs_trust(self.work)
-        result = {**result, "model": {"file": name, "needs_trust": trusted}, "versions": versions()}
+        result = {**result, "model": {"file": SEARCH, "needs_trust": is_code}, "versions": versions()}
         self._write_json(RESULT, result)
         if self.work != self._place:
             with writing(self.path):
@@ -156,43 +145,27 @@ class RunFolder:
         return result
 
     def files(self) -> list[str]:
-        """The names of the run's files that exist; last the settings, without which there is no run."""
-        names = (*_BEFORE_MODELS, *model_files(self.work), SETTINGS)
-        return [name for name in names if (self.work / name).exists()]
+        """The names of the run's files that exist."""
+        return [name for name in _FILES if (self.work / name).exists()]
 
-    def read_json(self, name: str) -> Any:
-        """The content of a JSON file of the run; raise if the run is not finished."""
+    def file_of_finished_run(self, name: str) -> Path:
+        """The place of a file; raise if it is not there, as the run is not finished."""
         if not (self.path / name).exists():
             how = f" (`moew resume {shlex.quote(str(self.path))}` finishes it)" if self.is_unfinished else ""
             raise InvalidInputError(f"{self.path} holds no {name}; it is no finished run of `moew fit`{how}.")
-        with reading(self.path / name):
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        return self.path / name
+
+    def read_json(self, name: str) -> Any:
+        """The content of a JSON file of the finished run."""
+        path = self.file_of_finished_run(name)
+        with reading(path):
+            return json.loads(path.read_text(encoding="utf-8"))
 
     def _write_json(self, name: str, content: Any) -> None:
         self._write(name, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
     def _write(self, name: str, text: str) -> None:
         write_whole(self.work / name, lambda new: new.write_text(text, encoding="utf-8"), private=True)
-
-
-def _is_of_run(name: str) -> bool:
-    """Whether a file of that name belongs to a run, not to the user."""
-    return name in (*_BEFORE_MODELS, SETTINGS, f"{STUDY}-journal") or is_model_file(name)
-
-
-def simple_parts(fitted: FittedSearch) -> State:
-    """What makes the models of simple strategies of the unweighted model: a tuned rule, and a constant."""
-    tuned, constant = (fitted.simple_models.get(strategy) for strategy in (TUNED, CONSTANT))
-    return {
-        "tuned_decision": None if tuned is None else tuned.rule.state(),
-        "constant": None if constant is None else constant.model.constant[0],
-    }
-
-
-def parts_checksum(parts: State) -> str:
-    """A digest of what is in the parts besides their checksum, to see later whether it is the same."""
-    content = {name: value for name, value in parts.items() if name != CHECKSUM}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:
@@ -256,21 +229,6 @@ def _recover(folder: Path) -> None:
 def _clean(folder: Path) -> None:
     """Move what is not of the old run to the new one, and remove the old run."""
     for entry in _old_place(folder).iterdir():
-        if not _is_of_run(entry.name) and not (folder / entry.name).exists():
+        if entry.name not in (*_FILES, f"{STUDY}-journal") and not (folder / entry.name).exists():
             entry.rename(folder / entry.name)
     shutil.rmtree(_old_place(folder))
-
-
-def toml_text(settings: Mapping[str, Any], comment: str = "") -> str:
-    """Settings (texts, finite numbers, truths and lists of them) as a TOML file; None is left out."""
-
-    def written(value: Any) -> str:
-        # As JSON writes them, TOML reads them, but for one character that it wants escaped, too.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-    lines = [f"# {line}" for line in comment.splitlines()]
-    for name, value in settings.items():
-        if value is not None:
-            key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name)
-            lines.append(f"{key} = {written(value)}")
-    return "\n".join([*lines, ""])
