@@ -34,7 +34,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from moew import MetricSearch, load
 from moew.cli.runs import load_run
-from moew.cli.runs._folder import CHECKSUM, parts_checksum
 from moew.search import WEIGHTS
 
 _N_SAVED = 8
@@ -227,23 +226,20 @@ def _run_case(rng: Rng, run: Run) -> None:
 
 
 def _damaged_folder(rng: Rng, folder: Path) -> tuple[bool, str]:
-    """Damage a file that loading reads; whether an entry was edited on purpose, and what was done."""
-    files = [path for path in sorted(folder.iterdir()) if path.name == "parts.json" or "model" in path.name]
-    path = pick(rng, files)
-    what = pick(rng, ["bytes", "bytes", "edit", "delete", "exchange", "other file"])
-    if what == "edit" and path.suffix == ".json":
-        edited = damaged_json(rng, json.loads(path.read_text()))
-        if isinstance(edited, dict) and CHECKSUM in edited and chance(rng, 0.8):
-            edited[CHECKSUM] = parts_checksum(edited)  # as somebody who means it would
-        path.write_text(json.dumps(edited))
-        return True, f"{path.name} edited"
+    """Damage a file of the folder; whether an entry was edited on purpose, and what was done."""
+    path = folder / _FILE
+    what = pick(rng, ["bytes", "bytes", "edit", "edit", "delete", "exchange", "other file"])
+    others = [other for other in sorted(folder.iterdir()) if other.is_file() and other != path]
+    if what == "edit":
+        path.write_bytes(_edited_zip(rng, path.read_bytes()))
+        return True, "edited"
     if what == "delete":
         path.unlink()
     elif what == "exchange":
-        path.write_bytes(pick(rng, files).read_bytes())
+        path.write_bytes(pick(rng, others).read_bytes())
     elif what == "other file":  # loading does not read it
-        other = pick(rng, [p for p in sorted(folder.iterdir()) if p.is_file() and p not in files])
+        other = pick(rng, others)
         other.write_bytes(damaged_bytes(rng, other.read_bytes()))
     else:
         path.write_bytes(damaged_bytes(rng, path.read_bytes()))
-    return False, f"{path.name}: {what}"
+    return False, what

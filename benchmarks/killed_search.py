@@ -164,8 +164,8 @@ def digest_run(run: Path, result: Path) -> None:
     content = json.loads((run / "result.json").read_text(encoding="utf-8"))
     report = json.loads((run / "report.json").read_text(encoding="utf-8"))
     del report["settings"]  # with the number of jobs
-    found = load_run(run)
-    predictions = found.predict(found.rows_to_predict(run.parent / "new.csv"), trust=True)
+    found = load_run(run, trusted=True)
+    predictions = found.predict(found.rows_to_predict(run.parent / "new.csv"))
     write_result(
         result,
         result=digest(json.dumps(content, sort_keys=True)),

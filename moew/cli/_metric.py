@@ -29,41 +29,31 @@ _SHOWN = 300  # characters of a failed program's message
 
 def metric_from(settings: dict[str, Any], columns: list[str], pos_label: Any) -> Any:
     """The metric that `--metric` or `--metric-command` names; `columns` are those of `--metric-column`."""
-    name, program = settings["metric"], settings["metric_command"]
+    name, program, folder = settings["metric"], settings["metric_command"], settings["folder"]
     if (name is None) == (program is None):
         raise InvalidInputError(
             "say what the model is judged by: --metric NAME (`moew metrics` lists them), --metric "
             'module:function, or --metric-command "./score {predictions}"; one of them.',
             argument="metric",
         )
-    metric = _metric_from(settings, name, program, columns, pos_label)
-    given = of_metric(settings, "name")
-    return metric if given is None else _renamed(metric, str(given))
+    from moew.metrics import make_metric
 
-
-def _metric_from(
-    settings: dict[str, Any], name: str, program: str | None, columns: list[str], pos_label: Any
-) -> Any:
-    from moew.metrics import METRICS, make_metric, named_metric
-
-    response = of_metric(settings, "response")
     own = {
-        "response": response or "decision",
+        "response": of_metric(settings, "response") or "decision",
         "greater_is_better": None if settings["lower_is_better"] is None else not settings["lower_is_better"],
         "pos_label": pos_label,
     }
     if program is not None:
-        function = command_metric(
-            program, response or "decision", columns, _timeout(settings), settings["folder"]
-        )
-        name = f"number of `{' '.join(program.replace(PREDICTIONS, '').split())}`"
-        return make_metric(function, name=name, slow=True, **own)
-    if is_reference(name):
-        return _users(find_object(name, "--metric", settings["folder"]), name, own, settings)
-    _check_fixed(name, settings)
-    if name in METRICS and pos_label is None:  # moew's own, also where scikit-learn has one of that name
-        return METRICS[name].make()
-    return named_metric(name, pos_label)
+        function = command_metric(program, own["response"], columns, _timeout(settings), folder)
+        called = f"number of `{' '.join(program.replace(PREDICTIONS, '').split())}`"
+        metric = make_metric(function, name=called, slow=True, **own)
+    elif is_reference(name):
+        metric = _users(find_object(name, "--metric", folder), name, own, settings)
+    else:
+        _check_fixed(name, settings)
+        metric = _named(name, pos_label, lenient=bool(settings["also"]))
+    renamed = of_metric(settings, "name")
+    return metric if renamed is None else _renamed(metric, str(renamed))
 
 
 def _timeout(settings: dict[str, Any]) -> float:
@@ -80,13 +70,8 @@ def metrics_from(settings: dict[str, Any], columns: list[str], pos_label: Any) -
     """The metric of `--metric`, or with those of `--also` a dict of all, by the names that the user gave."""
     if not settings["also"]:
         return metric_from(settings, columns, pos_label)
-    name = settings["metric"]
-    simple = name is not None and not is_reference(name)
-    # Where several are named, --positive is for those that have a positive label.
-    first = _lenient(name, pos_label) if simple else metric_from(settings, columns, pos_label)
-    if simple:
-        _check_fixed(name, settings)
-    metrics = {first.name if name is None else name: first}
+    first = metric_from(settings, columns, pos_label)
+    metrics = {settings["metric"] or first.name: first}
     for other in settings["also"]:
         if other in metrics:
             raise InvalidInputError(f"--also {other} is named twice.", argument="also")
@@ -98,22 +83,23 @@ def _other(name: str, settings: dict[str, Any], pos_label: Any) -> Any:
     from moew.metrics import FunctionMetric, resolve_metric
 
     if not is_reference(name):
-        return _lenient(name, pos_label)
+        return _named(name, pos_label, lenient=True)
     found = resolve_metric(find_object(name, "--also", settings["folder"]))
     if isinstance(found, FunctionMetric) and found.pos_label is None:
         return replace(found, pos_label=pos_label)
     return found
 
 
-def _lenient(name: str, pos_label: Any) -> Any:
-    """A metric by its name, of the positive label if it has one."""
+def _named(name: str, pos_label: Any, lenient: bool) -> Any:
+    """A metric by its name: moew's own, also where scikit-learn has one of that name. If `lenient`, as where
+    several are named, the positive label is for those that have one."""
     from moew.metrics import METRICS, named_metric
 
     if pos_label is not None:
         try:
             return named_metric(name, pos_label)
         except InvalidInputError as error:
-            if error.argument != "pos_label":
+            if not (lenient and error.argument == "pos_label"):
                 raise
     return METRICS[name].make() if name in METRICS else named_metric(name)
 

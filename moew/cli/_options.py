@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import click
@@ -40,13 +39,13 @@ metric NAME | | See `moew metrics`; or module:function.
 also NAME | several; to=metric=[…, …] | A metric that is looked at, too; as --metric.
 constraint BOUND | several; to=constraints | A bound to keep, as "fpr_gap <= 0.05".
 metric-command WORDS | | "./score {predictions}": prints the number last.
-metric-column NAME=COLUMN | several; to=columns | What the metric calls a column of the file.
+metric-column NAME=COL | several; to=columns | What the metric calls a column of the file.
 --lower-is-better/--higher-is-better | unset | Of your function or program; default: higher.
 positive LABEL | to=pos_label | Default: the second of two labels.
-decision RULE | | $decision_rules; with @train or @validation, fitted there.
+decision RULE | | As tuned, select=0.05@train; see `--set help`.
 
 [Model]
-model NAME | default=hist_gradient_boosting; to=estimator | $models; or module:object.
+model NAME | default=hist_gradient_boosting; to=estimator | {models}; or module:object.
 model-option NAME=VALUE | several | A setting of it, as n_estimators=50.
 
 [Search]
@@ -57,10 +56,8 @@ jobs N | jobs; default=auto; to=n_jobs | Models trained at a time; default: as t
 seed N | from zero; shown=0; to=random_state | Of all chance.
 as-in-the-paper | flag | Other defaults: those of the paper's experiments.
 set NAME=VALUE | set | Any other parameter; `--set help` lists them.
-
-[Comparison at equal budget]
---compare/--no-compare | flag; not shown by compare | Each strategy with the whole budget; needs --test.
-repeats N | from two; shown=5 | Of every method, for margins.
+--compare/--no-compare | flag; not shown by compare | All strategies at equal budget; needs --test.
+repeats N | from two; shown=5 | Of the comparison, for margins.
 
 [Output]
 out FOLDER | path; shown=run; of fit | The run folder.
@@ -78,7 +75,7 @@ TABLE = "search"  # of a TOML file: the parameters that `--set` sets
 
 
 class Option(click.Option):
-    """An option that stands under a heading in the help; `words` name registries as $names.
+    """An option that stands under a heading in the help.
 
     `of_fit`: `moew compare` has it not; `recorded`: it is among the settings of a run; `to`: what the library
     calls it.
@@ -101,12 +98,6 @@ class Option(click.Option):
         self.section, self.of_fit, self.recorded = section, of_fit, recorded
         self.argument = to or str(self.name)
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        words = Template(self.help or "")
-        named = {name: ", ".join(_REGISTRIES[name]()) for name in words.get_identifiers()}
-        self.help = words.substitute(named)
-        return super().get_help_record(ctx)
-
     def get_help_extra(self, ctx: click.Context) -> Any:
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)  # ranges are told when they are violated
@@ -127,18 +118,6 @@ class SectionCommand(click.Command):
                 formatter.write_dl(records, col_max=min(26, formatter.width // 2 - 4))
 
 
-def search_command(parameters: list[click.Parameter]) -> Callable[[Callable[..., Any]], SectionCommand]:
-    """A decorator that makes a command of a function; its docstring is the help."""
-
-    def decorate(function: Callable[..., Any]) -> SectionCommand:
-        name = function.__name__
-        return SectionCommand(
-            name, callback=function, params=parameters, help=function.__doc__, no_args_is_help=True
-        )
-
-    return decorate
-
-
 def JOBS(given: Any) -> Any:  # noqa: N802  (a type of values, as click's)
     """Models that are trained at a time; "auto": as many as there are cores, as soon as that pays."""
     text = str(given)
@@ -147,19 +126,6 @@ def JOBS(given: Any) -> Any:  # noqa: N802  (a type of values, as click's)
     if text == "-1" or (text.isdecimal() and int(text) >= 1):
         return int(text)
     raise click.BadParameter(f"{text!r} is not a whole number of at least 1, -1 for all cores, or auto.")
-
-
-def _decision_rules() -> list[str]:
-    from moew.decision import rule_examples
-
-    return rule_examples()
-
-
-# What gives the names that the help lists; their rooms are loaded only then.
-_REGISTRIES: dict[str, Callable[[], list[str]]] = {
-    "decision_rules": _decision_rules,
-    "models": lambda: list(MODELS),
-}
 
 
 def search_parameters(*, of_fit: bool = True) -> list[click.Parameter]:
@@ -203,7 +169,8 @@ def _declared(of_fit: bool = True) -> Iterator[Option]:
                     settings[key] = value
                 else:
                     settings |= {"type": click.Choice(kind.split("/"))} if "/" in kind else kinds[kind]
-            yield Option(name, words.strip(), section, **settings)
+            words = words.strip().replace("{models}", ", ".join(MODELS))
+            yield Option(name, words, section, **settings)
 
 
 def option_of(argument: str) -> str | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import is_dataclass, replace
 from difflib import get_close_matches
 from inspect import getdoc, signature
 from typing import Any
@@ -91,8 +90,10 @@ def parameter_called(argument: str) -> str | None:
 def show_parameters() -> None:
     """Show what `--set` can name: each parameter, and what it is."""
     from moew.cli import _shown
+    from moew.decision import rule_examples
 
     _shown.show_table(("--set", "what it is"), list(_known().items()), texts=2)
+    _shown.show(f"\n--decision is one of {', '.join(rule_examples())}; @train or @validation: fitted there.")
     _shown.show(
         "\nValues are numbers, true, false, none, lists as [1, 2], or texts. More: help(moew.MetricSearch)"
     )
@@ -163,16 +164,17 @@ def _check_names(given: Mapping[str, Any]) -> None:
 
 def _part_with(part: str, base: Any, changes: Mapping[str, Any]) -> Any:
     """An embedding or a sampler, by its name or as the paper has it, with changed parameters."""
-    registry = _registry(part)
-    make = registry.get(base) if isinstance(base, str) else type(base)
+    is_name = isinstance(base, str)
+    make: Any = _registry(part).get(base) if is_name else type(base)
+    names = () if make is None else signature(make).parameters
     for name in changes:
-        if make is None or name not in signature(make).parameters:
+        if name not in names:
             able = " or ".join(f"--set {part}={kind}" for kind in _parameters_of(part)[name])
-            of = base if isinstance(base, str) else type(base).__name__
-            raise InvalidInputError(f"--set {part}.{name} is for {able}, not for {of}.")
-    if isinstance(base, str):
-        return registry[base](**changes)
-    return replace(base, **changes) if is_dataclass(base) else base.set_params(**changes)
+            raise InvalidInputError(
+                f"--set {part}.{name} is for {able}, not for {base if is_name else make.__name__}."
+            )
+    kept = {} if is_name else {name: getattr(base, name) for name in names}
+    return make(**{**kept, **changes})
 
 
 def _embedding_from(text: str, settings: Mapping[str, Any], known_columns: Mapping[str, Any]) -> Any:

@@ -42,8 +42,8 @@ def evaluate(
     refuse_to_overwrite(table, out)
     found = load_run(run, trust)
     _say_if_it_was_used(run, table)
-    rows = found.schema.read(table, ids=False, groups=True, separator=separator_from(separator))
-    unseen = unseen_categories(found.schema, rows, table)
+    rows = found.rows_to_evaluate(table, separator_from(separator))
+    unseen = unseen_categories(found, rows, table)
     with users_code():
         record = _evaluated(found, rows, trust)
     record |= {"file": str(table), "unseen_categories": unseen}

@@ -20,9 +20,9 @@ from moew.cli._options import (
     FOLDER,
     JOBS,
     TABLE,
+    SectionCommand,
     completed,
     recorded,
-    search_command,
     search_parameters,
     settings_of_run,
     toml_text,
@@ -38,7 +38,7 @@ _run = click.argument("run", type=FOLDER)
 _jobs = click.option("--jobs", type=JOBS, metavar="N", help="Models trained at a time; default: the run's.")
 
 
-@search_command(search_parameters())
+@click.command(cls=SectionCommand, params=search_parameters(), no_args_is_help=True)
 def fit(**_: Any) -> None:
     """Find the best strategy for a metric, from a file of data.
 
@@ -120,7 +120,7 @@ def worker(run: Path, jobs: Any) -> None:
     _shown.show(f"{here} of {everywhere} candidates were trained here; {end}")
 
 
-@search_command(search_parameters(of_fit=False))
+@click.command(cls=SectionCommand, params=search_parameters(of_fit=False), no_args_is_help=True)
 @one_line_errors()
 def compare(**_: Any) -> None:
     """Compare weights, class weights, tuned decisions and moew.
@@ -214,12 +214,11 @@ def _fit_with(settings: dict[str, Any]) -> None:
 
 def _told_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings for the report, which others read: flat, and without a password."""
-    flat = {name: value for name, value in settings.items() if name != TABLE} | settings.get(TABLE, {})
-    if flat.get("storage") is None:
-        return flat
     from moew.storage import storage_name
 
-    return {**flat, "storage": storage_name(flat["storage"])}
+    flat: dict[str, Any] = {**settings, **settings.get(TABLE, {})}
+    flat.pop(TABLE, None)
+    return flat | ({"storage": storage_name(flat["storage"])} if "storage" in flat else {})
 
 
 @users_code()

@@ -78,7 +78,7 @@ def predict(
     found = load_run(run, trust)
     rows = found.rows_to_predict(table, separator_from(separator))
     _say_how_rows_are_named(found.schema, rows, table)
-    unseen = unseen_categories(found.schema, rows, table)
+    unseen = unseen_categories(found, rows, table)
     with users_code():
         predictions = found.predict(rows, unweighted=unweighted)
     _deliver(predictions, out, as_json, "predictions", {"unseen_categories": unseen})
@@ -155,9 +155,9 @@ def _say_how_rows_are_named(schema: Schema, rows: TableRows, table: Path) -> Non
         tell(f"note: {table} has no column {schema.id!r}, so its rows are named by their numbers, from 0")
 
 
-def unseen_categories(schema: Schema, rows: TableRows, table: Path) -> dict[str, dict[str, int]]:
+def unseen_categories(run: FinishedRun, rows: TableRows, table: Path) -> dict[str, dict[str, int]]:
     """Rows of each category that no training row had, by column; a warning tells of each column."""
-    found = schema.unseen(rows)
+    found = run.unseen(rows)
     for column, values in found.items():
         n = sum(values.values())
         named = [f"{value!r} ({count(rows_of, 'row')})" for value, rows_of in values.items()]

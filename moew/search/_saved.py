@@ -24,6 +24,7 @@ from moew.metrics import (
     METRICS,
     FunctionMetric,
     Metric,
+    ScorerMetric,
     accuracy,
     make_metric,
     r_squared,
@@ -260,6 +261,8 @@ def _metric_content(metric: Metric, given: Any) -> State:
     """How a metric is found again: by its name, as one of moew's, or as an object of the user's."""
     told: State = {"name": metric.name, "response": metric.response, "columns": metric_columns(metric)}
     told |= {"greater_is_better": metric.greater_is_better, "pos_label": metric.pos_label}
+    if isinstance(given, ScorerMetric) and given.name == given.registry_name:
+        given = given.name
     if given is None or isinstance(given, str):
         return {**told, "registered": given}
     if isinstance(metric, FunctionMetric) and metric.made_with is not None and _is_plain(metric.made_with):

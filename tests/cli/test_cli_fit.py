@@ -36,7 +36,7 @@ from tables import (
     write_numbers,
 )
 
-from moew import MetricSearch, NetworkClassifier
+from moew import MetricSearch, NetworkClassifier, load
 from moew.cli.runs import load_run
 from moew.decision import RecallReached, Tuned
 from moew.embedding import AutoencoderEmbedding
@@ -233,6 +233,15 @@ def test_a_run_as_in_the_paper_that_stops_is_repeated_by_its_settings():
     assert {name: again[name] for name in ("moew", "alpha", "stopped")} == {
         name: first[name] for name in ("moew", "alpha", "stopped")
     }
+
+
+def test_the_search_of_a_run_is_loaded_in_python():
+    fit_once("fit", *LOGISTIC, *WITHOUT_FOLDS, "--metric", "balanced_accuracy")
+    search, test = load("run/search.moew"), pd.read_csv("test.csv")
+    printed = in_json("predict", "run", "test.csv")["predictions"]["prediction"]
+    assert search.predict(test[["a", "b"]]).tolist() == printed
+    shown = in_json("evaluate", "run", "test.csv")["models"][0]["value"]
+    assert search.metric_value(test[["a", "b"]], test["y"]) == pytest.approx(shown)
 
 
 def test_the_unweighted_model_is_kept_too():

@@ -309,7 +309,7 @@ def test_what_can_be_set_comes_from_the_library():
     own |= {"n_jobs", "random_state", "join", "search_space", "callbacks"}
     names = {field.name for field in fields(SearchSettings)} - own
     assert all(f" {name} " in text for name in [*names, "embedding.n_dims", "sampler.p", "metric.response"])
-    assert ", ".join(rule_examples()) in " ".join(moew("fit", "--help").stdout.split())
+    assert ", ".join(rule_examples()) in text
 
 
 def test_no_list_of_names_is_kept_twice():

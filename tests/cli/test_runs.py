@@ -5,6 +5,7 @@ import os
 import pickle
 import sys
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ from moew._util.state import plain
 from moew.cli._coded_labels import CodedLabels
 from moew.cli._options import toml_text
 from moew.cli.runs import built_in_model, read_table
-from moew.cli.runs._schema import Roles, learn_schema, named_columns
+from moew.cli.runs._schema import Roles, Schema, learn_schema, named_columns
 from moew.cli.runs._tables import read_header, write_table
 from moew.exceptions import InvalidInputError
 from moew.metrics import fpr_gap
@@ -187,7 +188,7 @@ def test_texts_of_digits_stay_texts_in_every_file(folder):
     rows = schema.read(Path("v.csv"))
     assert list(rows.X.columns) == ["code", "n"] and rows.X["code"].tolist()[0] == "01"
     assert rows.X["code"].isna().tolist() == [False, True] and rows.y.tolist() == ["1", "2"]
-    assert schema.from_state(json.loads(json.dumps(schema.state()))) == schema
+    assert Schema(**json.loads(json.dumps(asdict(schema)))) == schema
 
 
 def test_the_metrics_texts_of_digits_stay_texts_too(folder):
@@ -197,7 +198,7 @@ def test_the_metrics_texts_of_digits_stay_texts_too(folder):
         write(frame[:2].assign(group=[1, 2]))
     for name in ("v.csv", "v.parquet"):
         assert schema.read(Path(name)).columns["group"].tolist() == ["1", "2"]
-    assert schema.from_state(json.loads(json.dumps(schema.state()))) == schema
+    assert Schema(**json.loads(json.dumps(asdict(schema)))) == schema
     categories = frame.astype({"group": "category"})
     assert learn_schema(categories, Path("t.csv"), Roles("y", columns={"group": "group"})) == schema
 

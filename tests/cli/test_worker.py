@@ -43,11 +43,12 @@ def test_the_search_may_be_in_a_database():
 
 
 def test_a_password_does_not_get_into_the_report():
-    from moew.cli.fit import _without_password
+    from moew.cli.fit import _told_settings
 
-    settings = {"storage": "postgresql://me:secret@host/name", "label": "y"}
-    assert _without_password(settings) == {"storage": "postgresql://me:***@host/name", "label": "y"}
-    assert _without_password({"label": "y"}) == {"label": "y"}
+    settings = {"storage": "postgresql://me:secret@host/name", "label": "y", "search": {"radius": 2}}
+    told = {"storage": "postgresql://me:***@host/name", "label": "y", "radius": 2}
+    assert _told_settings(settings) == told
+    assert _told_settings({"label": "y"}) == {"label": "y"}
 
 
 def test_a_folder_without_settings_has_nothing_to_do():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,25 @@ class FinishedRun:
     def rows_to_predict(self, path: Path, separator: str | None = None) -> TableRows:
         """The rows of a file, with those of the metric's columns that the decision looks at."""
         rule = self.fitted.winner.rule
-        return self._rows(path, () if rule is None else rule.columns, separator, labels=False)
+        return self._rows(path, separator, () if rule is None else rule.columns, labels=False)
 
     def rows_to_weigh(self, path: Path, separator: str | None = None) -> TableRows:
         """The labelled rows of a file, with those of the metric's columns that the embedding looks at."""
-        needed = getattr(self.fitted.weight_function, "wanted_columns", ())
-        return self._rows(path, needed, separator, labels=True)
+        return self._rows(path, separator, getattr(self.fitted.weight_function, "wanted_columns", ()))
 
-    def _rows(self, path: Path, needed: Any, separator: str | None, labels: bool) -> TableRows:
-        columns = [name for name in needed if name in self.schema.columns]
-        return self.schema.read(path, labels=labels, ids=False, columns=columns, separator=separator)
+    def rows_to_evaluate(self, path: Path, separator: str | None = None) -> TableRows:
+        """The labelled rows of a file, with all columns of the metric, and groups."""
+        return self._rows(path, separator, self.schema.columns, groups=True)
+
+    def _rows(self, path: Path, separator: str | None, needed: Iterable[str], **what: bool) -> TableRows:
+        with using(self.folder / SEARCH):
+            columns = [name for name in needed if name in self.schema.columns]
+            return self.schema.read(path, ids=False, columns=columns, separator=separator, **what)
+
+    def unseen(self, rows: TableRows) -> dict[str, dict[str, int]]:
+        """As `Schema.unseen`."""
+        with using(self.folder / SEARCH):
+            return self.schema.unseen(rows)
 
     def predict(self, rows: TableRows, *, unweighted: bool = False) -> dict[str, Any]:
         """Columns: the rows' ids, the prediction, and the score or the probability of each class; of the
@@ -55,10 +64,9 @@ class FinishedRun:
         """The selected model, the unweighted one, and those of simple strategies."""
         found, unweighted = {self.fitted.result.selected: self.fitted.winner}, self.fitted.unweighted
         others = {} if unweighted is None else {UNWEIGHTED: unweighted}
-        return {
-            **found,
-            **{k: m for k, m in {**others, **self.fitted.simple_models}.items() if k not in found},
-        }
+        for strategy, model in {**others, **self.fitted.simple_models}.items():
+            found.setdefault(strategy, model)
+        return found
 
     def weights(self, rows: TableRows) -> FloatArray:
         """The learned weights of labelled rows."""
@@ -91,4 +99,4 @@ def load_run(folder: Path, trusted: bool = False, objects: Mapping[str, Any] | N
     path = RunFolder(folder).file_of_finished_run(SEARCH)
     fitted, _, table = load_fitted(path, trusted, objects)
     with reading(path):
-        return FinishedRun(folder, Schema.from_state(table), fitted)
+        return FinishedRun(folder, Schema(**table), fitted)

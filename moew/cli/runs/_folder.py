@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import shutil
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ class RunFolder:
         ids = rows.ids[fitted.training_rows]
         write_table({rows.id_name: ids, "weight": fitted.weights}, self.work / WEIGHTS, private=True)
         features = list(rows.X.columns)
-        is_code = save_search(fitted, features, self.work / SEARCH, trusted=True, table=schema.state())
+        is_code = save_search(fitted, features, self.work / SEARCH, trusted=True, table=asdict(schema))
         self._write_json(REPORT_DATA, report)
         self._write(REPORT, page)
         self._write(SETTINGS, settings)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from moew._util.numbers import reads_as_number
-from moew._util.state import State
 from moew.cli.runs._tables import read_table
-from moew.exceptions import InvalidInputError, StateError
+from moew.exceptions import InvalidInputError
 
 Array = np.ndarray[Any, Any]
 NUMBERED = "row"  # what ids are called that are the numbers of the rows
-_FEATURE_KINDS, _LABEL_KINDS = {"number", "text"}, {"number", "text", "truth"}
 _MOST_CATEGORIES = 10_000  # of a column, that are kept to see later what is new
 _WRITTEN = ("weight", "prediction", "score")  # columns that stand beside the ids in tables that are written
 
@@ -58,25 +56,15 @@ class Schema:
     separator: str | None = None  # of text tables, where it was told; else it is found in each
     categories: dict[str, list[str]] = field(default_factory=dict)  # of the features that are texts
 
-    def read(
-        self,
-        path: Path,
-        *,
-        labels: bool = True,
-        ids: bool = True,
-        columns: Sequence[str] | None = None,
-        groups: bool = False,
-        separator: str | None = None,
-    ) -> TableRows:
-        """The rows of a file; `labels`, `ids` and `groups`: whether it must hold them (rows without ids
-        have numbers), `columns`: those of the metric that it must hold (None: all; those that are there are
-        taken), `separator`: of its columns, where it is not as the schema has it."""
+    def read(self, path: Path, separator: str | None = None, **needed: Any) -> TableRows:
+        """The rows of a file, with what is needed, see `rows`; `separator` is that of its columns, where it
+        is not as the schema has it."""
         texts = [name for name, kind in self.features.items() if kind == "text"]
         texts += self.text_columns
         texts += [self.label] if self.label_kind == "text" else []
         alone = self.id not in self.features and self.id not in self.columns.values()
         frame = read_table(path, texts, ids=self.id if alone else None, separator=separator or self.separator)
-        return self.rows(frame, path, labels=labels, ids=ids, columns=columns, groups=groups)
+        return self.rows(frame, path, **needed)
 
     def rows(
         self,
@@ -88,7 +76,9 @@ class Schema:
         columns: Sequence[str] | None = None,
         groups: bool = False,
     ) -> TableRows:
-        """As `read`, for a data frame that was read from the file."""
+        """The rows of a data frame that was read from a file; `labels`, `ids` and `groups`: whether it must
+        hold them (rows without ids have numbers), `columns`: those of the metric that it must hold (None:
+        all; those that are there are taken)."""
         needed = [*self.features, *([self.label] if labels else []), *([self.id] if self.id and ids else [])]
         needed += [self.columns[name] for name in (self.columns if columns is None else columns)]
         needed += [self.groups] if self.groups and groups else []
@@ -122,20 +112,6 @@ class Schema:
             if len(strange):
                 found[name] = {str(value): int(n) for value, n in strange.value_counts().items()}
         return found
-
-    def state(self) -> State:
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        made = cls(**state)
-        texts = [*made.features, *made.columns, *made.columns.values(), *made.text_columns, made.label]
-        texts += [name for name in (made.id, made.sample_weight, made.groups) if name is not None]
-        kinds_are_known = {*made.features.values()} <= _FEATURE_KINDS and made.label_kind in _LABEL_KINDS
-        if not (kinds_are_known and made.features and all(isinstance(name, str) for name in texts)):
-            raise StateError("its schema must name columns by texts, and features as number or text.")
-        _check_seen(made)
-        return made
 
     def _column(self, series: Any) -> Array:
         """A column of the metric's (n,); texts in training stay texts where a file holds only numbers."""
@@ -203,18 +179,6 @@ def _categories(frame: Any, texts: Sequence[str]) -> dict[str, list[str]]:
     """The categories of each column of texts; a column with very many is no column of categories."""
     of_columns = {name: sorted(set(_as_text(frame[name].dropna()))) for name in texts}
     return {name: seen for name, seen in of_columns.items() if len(seen) <= _MOST_CATEGORIES}
-
-
-def _check_seen(schema: Schema) -> None:
-    """Raise unless separator and categories are what `learn_schema` gives."""
-    between, seen = schema.separator, schema.categories
-    if not (between is None or (isinstance(between, str) and len(between) == 1)):
-        raise StateError(f"its separator must be one character, got {between!r}.")
-    if not all(
-        schema.features.get(name) == "text" and isinstance(of, list) and all(isinstance(c, str) for c in of)
-        for name, of in seen.items()
-    ):
-        raise StateError("its categories must be lists of texts of features that are texts.")
 
 
 def labels_of(frame: Any, label: str, path: Path) -> Array:
