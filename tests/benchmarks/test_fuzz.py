@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from benchmark_modules import importable
+from tables import change_entries, entries
 
 from moew import MetricSearch
 
@@ -93,20 +94,17 @@ def test_wrong_scores_weights_and_errors_are_found(monkeypatch):
 
 
 def test_a_store_that_is_believed_is_found(monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("moew.cli.runs._finished.parts_checksum", lambda parts: parts["checksum"])
-        run = fuzz_loaders.finished_run(0)
-        parts = (run.folder / "parts.json").read_text()
-        patch.setattr(
-            fuzz_loaders,
-            "_damaged_folder",
-            lambda _, folder: (
-                (folder / "parts.json").write_text(parts.replace('"log_top": -0.', '"log_top": -9.')) < 0,
-                "a digit",
-            ),
-        )
-        with pytest.raises(WrongAnswer, match="weights of a damaged run, a digit"):
-            fuzz_loaders._run_case(np.random.default_rng(0), run)
+    def edit(_, folder):  # and write checksums that fit
+        path = folder / "search.moew"
+        content = entries(path)["search.json"]
+        changed = content.replace(b'"log_top": -0.', b'"log_top": -9.')
+        assert changed != content
+        change_entries({"search.json": changed}, path)
+        return False, "a digit"
+
+    monkeypatch.setattr(fuzz_loaders, "_damaged_folder", edit)
+    with pytest.raises(WrongAnswer, match="weights of a damaged run, a digit"):
+        fuzz_loaders._run_case(np.random.default_rng(0), fuzz_loaders.finished_run(0))
 
 
 @pytest.mark.heavy

@@ -55,7 +55,8 @@ search = MetricSearch.from_settings(
 search.fit(rows[["a", "b"]].to_numpy(), rows["y"])
 """
 COMMAND = ["-m", "moew", "fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "slow:Slow"]
-COMMAND += ["--embedding", "label", "--folds", "2", "--batches", "2", "--batch-size", "3", "--jobs", "2"]
+COMMAND += ["--set", "embedding=label", "--set", "evaluate_on=2", "--set", "batch_size=3"]
+COMMAND += ["--candidates", "6", "--jobs", "2"]
 
 
 @pytest.fixture
