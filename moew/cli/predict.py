@@ -12,7 +12,7 @@ from moew._util.numbers import count
 from moew.cli import _shown
 from moew.cli._ending import one_line_errors, tell
 from moew.cli._options import FILE, FOLDER
-from moew.cli._users_code import find_object, look_in, users_code
+from moew.cli._users_code import find_object, users_code
 from moew.exceptions import InvalidInputError, MissingObjectError
 
 if TYPE_CHECKING:
@@ -73,8 +73,6 @@ def predict(
     from moew.cli.runs._tables import separator_from
 
     refuse_to_overwrite(table, out)
-    if trust:
-        look_in(Path.cwd())  # where the model's own class may be
     found = load_run(run, trust)
     rows = found.rows_to_predict(table, separator_from(separator))
     _say_how_rows_are_named(found.schema, rows, table)

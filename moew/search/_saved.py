@@ -161,7 +161,7 @@ def load_fitted(
     if _SEARCH not in files:
         raise StateError(f"{path} holds no {_SEARCH}, so it is no search that moew saved.")
     with reading(path / _SEARCH):
-        content = json.loads(files[_SEARCH])
+        content = _decoded(json.loads(files[_SEARCH]))
         _check_format(content)
         warn_of_other_versions(path, content["versions"])
         names = [_MODEL, *([_UNWEIGHTED] if content["has_unweighted"] else [])]
@@ -229,9 +229,9 @@ def _content(fitted: FittedSearch, features: Sequence[str] | int, table: Any) ->
         "tuned_decision": _state(simple[TUNED].rule) if TUNED in simple else None,
         "constant": simple[CONSTANT].model.constant[0] if CONSTANT in simple else None,
         "weight_function": fitted.weight_function.state(),
-        "result": _encoded(asdict(fitted.result)),
-        "weights": pack_array(fitted.weights),
-        "training_rows": pack_array(fitted.training_rows),
+        "result": asdict(fitted.result),
+        "weights": fitted.weights,
+        "training_rows": fitted.training_rows,
     }
 
 
@@ -325,10 +325,10 @@ def _fitted(content: State, models: Sequence[Any], objects: Mapping[str, Any]) -
         task,
         evaluator,
         cast(WeightStudy, _Missing(no_study)),
-        _result(_decoded(content["result"])),
+        _result(content["result"]),
         final[0],
-        unpack_array(content["weights"]),
-        unpack_array(content["training_rows"]),
+        np.asarray(content["weights"]),
+        np.asarray(content["training_rows"]),
         unweighted,
         weight_function,
         simple_models=_simple_models(content, unweighted, classes),

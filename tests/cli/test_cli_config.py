@@ -72,7 +72,7 @@ def test_recorded_settings_repeat_a_run_from_anywhere(project, monkeypatch):
 
 def test_files_on_the_command_line_are_in_the_current_folder(project):
     line = refused("fit", "--config", "../project/run.toml", "--validation", "data/valid.csv")
-    assert "'data/valid.csv' does not exist" in line
+    assert "there is no file data/valid.csv" in line
     moew("fit", "--config", "../project/run.toml", "--validation", "../project/data/test.csv", "--out", "run")
     recorded = tomllib.loads(Path("run/settings.toml").read_text())
     assert Path(recorded["validation"]).resolve() == project / "data/test.csv"
@@ -82,7 +82,7 @@ def test_files_on_the_command_line_are_in_the_current_folder(project):
     ("more", "words"),
     [
         (("--folder", "."), "no module 'mine' installed or in the folder "),
-        (("--folder", "nowhere"), "'nowhere' does not exist"),
+        (("--folder", "nowhere"), "no module 'mine' installed or in the folder "),
         (("--folder", ".", "--metric", "accuracy", "--model", "logistic", "--set", "embedding=x:f"), "'x'"),
     ],
 )

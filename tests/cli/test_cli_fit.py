@@ -356,7 +356,7 @@ def test_predictions_and_weights_are_those_of_the_python_api():
 def test_a_network_is_that_of_the_python_api():
     fitted = python_search(NetworkClassifier(steps=30), evaluate_on="validation")
     found = in_json("fit", *LOGISTIC, *WITHOUT_FOLDS, "--model", "network", "--model-option", "steps=30")
-    assert found["model"] == {"file": "model.json", "needs_trust": False}
+    assert found["model"] == {"file": "search.moew", "needs_trust": False}
     test = pd.read_csv("test.csv")
     columns = in_json("predict", "run", "test.csv")["predictions"]
     np.testing.assert_array_equal(columns["prediction"], fitted.predict(test[["a", "b"]]))
@@ -395,8 +395,8 @@ def test_a_column_of_the_metric_feeds_the_embedding():
     other = train.assign(amount=train["amount"].to_numpy()[::-1])
     other.to_csv("other.csv", index=False)
     assert not np.allclose(weights, pd.DataFrame(in_json("weights", "run", "other.csv")["weights"])["weight"])
-    said = refused("fit", *LOGISTIC, *columns[:3], "columns=price", "--out", "other")
-    assert "no features are ['price']" in said and "--metric-column ['cost']" in said
+    said = refused("fit", *LOGISTIC, *columns[:3], "embedding=columns=price", "--out", "other")
+    assert "no features are ['price']" in said and "'cost'" in said
 
 
 @pytest.mark.parametrize("model", ["lightgbm", "xgboost"])
@@ -428,7 +428,7 @@ def test_models_stop_early(model, folder):
         "--out",
         "run",
     )
-    trained = load_run(Path("run")).model()[-1]
+    trained = load_run(Path("run")).fitted.winner.model[-1]
     if model == "lightgbm":
         assert 1 <= trained.best_iteration_ < 100
     else:

@@ -210,7 +210,7 @@ def test_scorers_and_scores():
     in_json("fit", *DATA, "--metric", "mine:scored", "--set", "metric.response=score", "--out", "three")
     found = in_json("fit", *DATA, "--metric", "precision_at_recall=0.8", "--positive", "no", "--out", "four")
     assert found["metric"] == "precision at 80% recall"
-    assert load_run(Path("four")).pos_label == "no"
+    assert load_run(Path("four")).fitted.winner.pos_label == "no"
     assert isinstance(metrics.resolve_metric(metrics.accuracy()), Metric)
 
 
@@ -260,7 +260,7 @@ def test_a_metric_has_the_name_that_people_give_it(metric):
     page = Path("named/report.html").read_text(encoding="utf-8")
     assert "money &lt;lost&gt; a day of LogisticRegression" in page and "train.csv" in page
     assert str(Path.cwd()) not in page  # no folders of this machine
-    assert 'metric-name = "money <lost> a day"' in Path("named/settings.toml").read_text(encoding="utf-8")
+    assert '"metric.name" = "money <lost> a day"' in Path("named/settings.toml").read_text(encoding="utf-8")
     again = moew("fit", "--config", "named/settings.toml", "--out", "again")
     assert "money <lost> a day on " in again.stdout
     assert "--set metric.name is empty" in refused(

@@ -141,7 +141,7 @@ def test_a_model_that_hangs_is_a_failed_candidate(folder):
         "fit", *DATA, *few, "--metric", "accuracy", "--model", "hanging:Hanging", *timeout, status=1
     )
     assert "the training took longer than candidate_timeout=0.2 seconds" in line
-    assert "candidate-timeout = 0.2" in Path("run/settings.toml").read_text()
+    assert "candidate_timeout = 0.2" in Path("run/settings.toml").read_text()
 
 
 def test_what_was_trained_before_the_end_is_kept(folder):

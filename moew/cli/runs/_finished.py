@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from moew.cli._users_code import look_in, users_code
 from moew.cli.runs._folder import SEARCH, RunFolder
 from moew.cli.runs._schema import Schema, TableRows
 from moew.exceptions import InvalidInputError
@@ -93,10 +94,13 @@ def _answers(final: FinalModel, rows: TableRows) -> dict[str, Any]:
     return columns
 
 
+@users_code()
 def load_run(folder: Path, trusted: bool = False, objects: Mapping[str, Any] | None = None) -> FinishedRun:
     """Load the run in a folder of `moew fit`; without `trusted`, nothing of it is executed. `objects` are
     functions of the user's own, by their names."""
     path = RunFolder(folder).file_of_finished_run(SEARCH)
+    if trusted:
+        look_in(Path.cwd())  # where the model's own class may be
     fitted, _, table = load_fitted(path, trusted, objects)
     with reading(path):
         return FinishedRun(folder, Schema(**table), fitted)
