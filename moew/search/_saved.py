@@ -51,6 +51,7 @@ from moew.search._result import FittedSearch, SearchResult, StrategyResult
 from moew.search._settings import SearchSettings
 from moew.search._strategies import CONSTANT, TUNED
 from moew.search._study import Trial, WeightStudy
+from moew.storage import storage_name
 from moew.types import Array, DecisionRule
 
 if TYPE_CHECKING:
@@ -238,6 +239,8 @@ def _content(fitted: FittedSearch, features: Sequence[str] | int, table: Any) ->
 def _parameter(value: Any) -> State:
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, str) and "://" in value:
+        value = storage_name(value)  # without a password
     texts = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
     if isinstance(value, _PLAIN) or texts:
         return {"value": value}

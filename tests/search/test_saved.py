@@ -25,6 +25,7 @@ from moew.decision import EqualFalsePositiveRates
 from moew.exceptions import InvalidInputError, MissingObjectError, MoewError, MoewWarning, StateError
 from moew.metrics import precision_at_recall, worst_class_error
 from moew.models import ModelEnsemble
+from moew.search._saved import _parameter
 
 QUICK = {"n_candidates": 3, "batch_size": 3, "embedding": "label", "random_state": 0}
 LIGHTGBM = {"n_estimators": 5, "verbose": -1, "n_jobs": 1, "min_child_samples": 5}
@@ -406,3 +407,8 @@ def test_names_of_columns_that_are_something_else_are_refused():
         replaced("search.json", json.dumps(content))
         with pytest.raises(StateError, match="its features must be a list of texts or a number"):
             moew.load("search.moew")
+
+
+def test_a_password_is_not_saved():
+    assert _parameter("postgresql://me:secret@host/name") == {"value": "postgresql://me:***@host/name"}
+    assert _parameter("columns=a,b") == {"value": "columns=a,b"}
