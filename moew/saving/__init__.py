@@ -1,6 +1,5 @@
 """Fitted models in one file, whose loading executes no code; for saved searches and run folders."""
 
-from moew.saving._files import check_unpacked_size as check_unpacked_size
 from moew.saving._files import read_files as read_files
 from moew.saving._files import reading as reading
 from moew.saving._files import using as using
