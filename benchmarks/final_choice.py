@@ -2,7 +2,8 @@
 
 The last is the remedy for small validation sets of a remark in the paper's source that was not printed. The
 metrics of `radius.py` count as slow, so that no decisions are tuned, and a search would then average nothing:
-here the averages are made of its candidates as `final="average"` and `final="ensemble"` make them.
+here the averages are made of its candidates: "ensemble" as `final="ensemble"` makes it, and "average", one
+model trained with the average of the members' weights, which a search does not offer: it was not better.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from moew.data import Rows
 from moew.models import ModelEnsemble
 from moew.samplers import GpBucb
 from moew.search._choices import Chooser, Effort
-from moew.search._ledger import Budget, Outcome
-from moew.search._loop import search_side_by_side
+from moew.search._honest_score import select_best
+from moew.search._loop import Budget, Outcome, search_side_by_side
 from moew.search._prepare import Prepared, prepare
-from moew.search._selection import select_best
 from moew.search._strategies import WEIGHTS, list_searches
 from moew.types import FloatArray
 

@@ -86,7 +86,7 @@ def sound_settings(rng: Rng, problem: Problem) -> dict[str, Any]:
         "batch_size": batch_size,
         "embedding": pick(rng, ["directions", "label", "label", [0], PCA(1), _first_column]),
         "sampler": pick(rng, ["gp_bucb", "random", "random", Annealing()]),
-        "final": pick(rng, ["ensemble", "average", "best"]),
+        "final": pick(rng, ["ensemble", "smoothed", "best"]),
         "strategies": pick(rng, ["auto", "auto", WEIGHTS, [WEIGHTS], ["class weights", WEIGHTS]]),
         "honest": pick(rng, ["halves", "halves", None]),
         "evaluate_on": pick(

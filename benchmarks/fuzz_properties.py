@@ -126,10 +126,7 @@ def _check_weights(search: MetricSearch, problem: Problem) -> None:
             search.example_weights(X, y) * own, weights, "example_weights of the training rows", rtol=1e-6
         )
     if isinstance(function, AveragedWeights):
-        expect(
-            isinstance(search.best_estimator_, ModelEnsemble) or search.settings.final == "average",
-            "no ensemble",
-        )
+        expect(isinstance(search.best_estimator_, ModelEnsemble), "no ensemble")
 
 
 def _cross_fitted(function: Any) -> bool:

@@ -85,7 +85,6 @@ def fits() -> dict[str, Callable[[], dict[str, str]]]:
             "two classes", honest=None, strategies="example weights", final="best"
         ),
         "validation rows alone": lambda: _searched("two classes", evaluate_on="validation"),
-        "one model": lambda: _searched("two classes", final="average"),
         "smoothed": lambda: _searched("two classes", final="smoothed"),
         "rule": lambda: _searched("two classes", decision="select=0.2"),
         "tuned": lambda: _searched("two classes", decision="tuned"),

@@ -40,9 +40,8 @@ from moew.data import LabelledRows, Rows
 from moew.search._choices import EFFORTS
 from moew.search._conclude import Pool
 from moew.search._estimator import train_candidates
-from moew.search._honest_score import gain_error
+from moew.search._honest_score import NEAR, gain_error
 from moew.search._prepare import prepare
-from moew.search._selection import NEAR
 from moew.search._strategies import CONSTANT, UNWEIGHTED, list_variants
 
 PATH = Path(__file__).parents[1] / "docs/results/selection/strategies.csv"

@@ -19,7 +19,7 @@ from moew._util.threads import one_blas_thread
 from moew.exceptions import InvalidInputError
 from moew.samplers import Ball, GpBucb
 from moew.samplers._gp_bucb import Argmax
-from moew.search._selection import select_best
+from moew.search._honest_score import select_best
 from moew.types import Domain, FloatArray
 
 BEST_TRIAL, ARGMAX = "best trial by posterior mean", "argmax of posterior mean"

@@ -21,11 +21,9 @@ from moew.embedding import FunctionEmbedding
 from moew.exceptions import MoewError
 from moew.metrics import Predictions
 from moew.samplers import Ball, GpBucb, RandomSampler
-from moew.search._candidates import TrainedTrials
 from moew.search._evaluate import Evaluator
-from moew.search._ledger import Budget, Search
-from moew.search._loop import search_side_by_side
-from moew.search._selection import select_best
+from moew.search._honest_score import select_best
+from moew.search._loop import Budget, Search, TrainedTrials, search_side_by_side
 from moew.search._study import Trial, WeightStudy
 from moew.types import Array, BaseWeights, FloatArray, IntArray, Labels, Sampler, Task, Weighting
 from moew.weighting import (

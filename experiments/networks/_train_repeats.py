@@ -9,8 +9,7 @@ from joblib import Parallel, delayed
 
 from experiments.networks._repeats import RepeatedNetworks, TrainedNetworks
 from moew.exceptions import Argument, InvalidInputError
-from moew.search._candidates import TrainedTrials
-from moew.search._ledger import Search
+from moew.search._loop import Search, TrainedTrials
 from moew.search._study import Trial
 from moew.types import Array
 

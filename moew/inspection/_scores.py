@@ -22,7 +22,6 @@ from moew.search import (
     FittedSearch,
     checked_test_rows,
     gain_error_on,
-    value_error_on,
 )
 from moew.types import Array, IntArray
 
@@ -88,7 +87,7 @@ def score_models(
         known[name] = seen
         error = gain = gain_error = math.nan
         if with_errors:
-            error = value_error_on(seen, rows, evaluator, generator(0, "test rows"))
+            error = gain_error_on(seen, None, rows, evaluator, generator(0, "test rows"))
         if beside in known and name != beside:
             gain = sign * (value - scores[beside].value)
             gain_error = gain_error_on(seen, known[beside], rows, evaluator, generator(0, "test rows"))

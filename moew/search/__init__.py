@@ -1,7 +1,6 @@
 """The search: Algorithm 1 as one estimator, the study with its trials, the comparison with other weights."""
 
 from moew.search._callbacks import SearchCallback as SearchCallback
-from moew.search._candidates import trainings_of as trainings_of
 from moew.search._compare import MOEW as MOEW
 from moew.search._compare import Comparison as Comparison
 from moew.search._compare import Row as Row
@@ -21,12 +20,12 @@ from moew.search._front import ParetoFront as ParetoFront
 from moew.search._front import undominated as undominated
 from moew.search._honest_score import HonestScore as HonestScore
 from moew.search._honest_score import gain_error_on as gain_error_on
-from moew.search._honest_score import value_error_on as value_error_on
-from moew.search._ledger import Budget as Budget
-from moew.search._ledger import CutOff as CutOff
-from moew.search._ledger import Search as Search
-from moew.search._ledger import Stopped as Stopped
+from moew.search._loop import Budget as Budget
+from moew.search._loop import CutOff as CutOff
+from moew.search._loop import Search as Search
+from moew.search._loop import Stopped as Stopped
 from moew.search._loop import search_side_by_side as search_side_by_side
+from moew.search._loop import trainings_of as trainings_of
 from moew.search._prepare import Prepared as Prepared
 from moew.search._prepare import checked_test_rows as checked_test_rows
 from moew.search._prepare import prepare as prepare

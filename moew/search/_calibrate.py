@@ -7,6 +7,7 @@ folds. On validation rows alone, these are the final models themselves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from moew.models import (
     scores_to_calibrate,
     weighted_mean,
 )
-from moew.search._candidates import Members, trained_models
 from moew.search._evaluate import answering_alone
-from moew.types import Array, FloatArray, Task, Trainer
+from moew.search._loop import train_all
+from moew.types import Array, FloatArray, Task, Trainer, Training
 
 if TYPE_CHECKING:
     from moew.search._prepare import Prepared
@@ -58,14 +59,15 @@ def check_calibrate(method: Any, estimator: Any, task: Task, data: SearchData, c
 
 
 def calibrate(
-    prepared: Prepared, members: Members, model: Any
+    prepared: Prepared, trainings: Sequence[Training], votes: FloatArray, model: Any
 ) -> tuple[Calibration, FloatArray | None, FloatArray | None]:
-    """The curves for the final `model`; and the probabilities (n, C) of the evaluation rows before (None if
-    the model has none) and after, by curves that were fitted on the other half."""
+    """The curves for the final `model`, whose members have `votes` (m,); and the probabilities (n, C) of the
+    evaluation rows before (None if the model has none) and after, by curves that were fitted on the other
+    half. A constant has no `trainings`."""
     data, classes = prepared.data.for_finalists, np.asarray(prepared.evaluator.classes)
     method, rows = str(prepared.settings.calibrate), data.validation
-    if members.trainings:
-        scores, raw = _out_of_fold(prepared.trainer, data, members, classes)
+    if trainings:
+        scores, raw = _out_of_fold(prepared.trainer, data, trainings, votes, classes)
     else:
         scores, raw = _scores_of(model, rows.X, classes)
     fitted = fit_calibration(method, scores, rows.y, classes, rows.sample_weight)
@@ -73,24 +75,22 @@ def calibrate(
 
 
 def _out_of_fold(
-    trainer: Trainer, data: SearchData, members: Members, classes: Array
+    trainer: Trainer, data: SearchData, trainings: Sequence[Training], votes: FloatArray, classes: Array
 ) -> tuple[FloatArray, FloatArray | None]:
     """Scores and probabilities of the evaluation rows, by models of the members that were not trained on
     them."""
     back = np.argsort(np.concatenate([fold.scored for fold in data.folds]), kind="stable")
-    scores: dict[int, FloatArray] = {}
-    raw: dict[int, FloatArray | None] = {}
-    for k, models in trained_models(trainer, data, members.trainings):
+    scores: list[FloatArray] = []
+    raw: list[FloatArray] = []
+    for models in train_all(trainer, data, trainings):
         answers = [
             _scores_of(model, data.validation_of(fold).X, classes)
             for model, fold in zip(models, data.folds, strict=True)
         ]
-        scores[k] = np.concatenate([one for one, _ in answers])[back]
+        scores.append(np.concatenate([one for one, _ in answers])[back])
         shares = [one for _, one in answers if one is not None]
-        raw[k] = np.concatenate(shares)[back] if len(shares) == len(answers) else None
-    known = [one for k in sorted(raw) if (one := raw[k]) is not None]
-    mean = weighted_mean(known, members.votes) if len(known) == len(raw) else None
-    return weighted_mean([scores[k] for k in sorted(scores)], members.votes), mean
+        raw += [np.concatenate(shares)[back]] if len(shares) == len(answers) else []
+    return weighted_mean(scores, votes), weighted_mean(raw, votes) if len(raw) == len(scores) else None
 
 
 def _scores_of(model: Any, X: Any, classes: Array) -> tuple[FloatArray, FloatArray | None]:

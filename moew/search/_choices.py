@@ -149,12 +149,13 @@ class Chooser:
         evaluator: Evaluator,
         rows: LabelledRows,
         task: Task,
-        predictions: Sequence[Predictions],
+        predictions: Sequence[Predictions] | Mapping[int, Predictions],
         values: FloatArray | None,
         effort: Effort,
         families: Sequence[Sequence[int]] = (),
     ) -> None:
-        self.evaluator, self.task, self.predictions = evaluator, task, list(predictions)
+        self.evaluator, self.task = evaluator, task
+        self.predictions = predictions if isinstance(predictions, Mapping) else dict(enumerate(predictions))
         # X takes the most memory, and few metrics look at it.
         uses_features = any(metric.uses_features for metric in evaluator.metrics.values())
         self.rows = rows if uses_features else replace(rows, X=np.empty((len(rows), 0)))
@@ -220,7 +221,9 @@ class Chooser:
 
     def joint(self, members: tuple[int, ...], votes: FloatArray, part: Part) -> Choice:
         """The average of these members."""
-        key: Hashable = members[0] if len(members) == 1 else (members, tuple(votes.tolist()))
+        if len(members) == 1:
+            return self.single(members[0], part)
+        key = (members, tuple(votes.tolist()))
         return Choice(key, members, votes, self._averaged(members, votes, self.predictions), part)
 
     def constant(self, part: Part) -> Choice | None:
@@ -346,7 +349,7 @@ class Chooser:
         decides_again = self.evaluator.rule is not None or self.evaluator.always_tuned
         if not metric.takes_many or metric.response is None or decides_again:
             return None
-        outputs = [predicted.arrays[metric.response] for predicted in self.predictions]
+        outputs = [predicted.arrays[metric.response] for predicted in self.predictions.values()]
         alike = len({(array.shape, array.dtype) for array in outputs}) == 1 and outputs[0].ndim == 1
         few = sum(array.size for array in outputs) <= _MOST_STACKED
         return np.stack(outputs) if alike and few else None
@@ -388,7 +391,7 @@ class Chooser:
         self,
         members: Sequence[int],
         votes: FloatArray,
-        predictions: Mapping[int, Predictions] | Sequence[Predictions],
+        predictions: Mapping[int, Predictions],
     ) -> Predictions:
         evaluator = self.evaluator
         return Predictions.averaged(

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,13 +27,11 @@ from moew.data import (
 from moew.exceptions import Argument, InvalidInputError, MoewError
 from moew.metrics import Predictions
 from moew.samplers import Ball
-from moew.search._candidates import train_folds
 from moew.search._conclude import conclude, conclude_alone
 from moew.search._estimator import MetricSearch
 from moew.search._evaluate import FinalModel
 from moew.search._honest_score import HonestScore, look_at_unweighted
-from moew.search._ledger import Budget, Outcome, Search
-from moew.search._loop import search_side_by_side
+from moew.search._loop import Budget, Outcome, Search, search_side_by_side, train_folds
 from moew.search._prepare import Prepared, make_study, prepare
 from moew.search._result import data_frame, html_table
 from moew.search._settings import SearchSettings
@@ -55,14 +52,11 @@ if TYPE_CHECKING:
 
 _MOST_REPEATS = 100_000  # more are a mistake, and their seeds alone would take the memory
 _REPEATS = Wanted(
-    "must be a whole number, and an error margin needs at least 2 repeats", lambda value: is_whole(value, 2)
+    "must be a whole number: an error margin needs at least 2 repeats, and as each trains many models, there "
+    f"must be at most {_MOST_REPEATS:,}",
+    lambda value: is_whole(value, 2) and value <= _MOST_REPEATS,
 )
-_FEW = Wanted(
-    f"must be at most {_MOST_REPEATS:,}, since each trains many models", lambda value: value <= _MOST_REPEATS
-)
-_SEED = Wanted(
-    "must be a whole number of 0 or more", lambda value: isinstance(value, Integral) and int(value) >= 0
-)
+_SEED = Wanted("must be a whole number of 0 or more", lambda value: is_whole(value, 0))
 _BOOTSTRAPS, _SLOW_BOOTSTRAPS = 200, 20
 
 
@@ -111,7 +105,6 @@ def compare(  # noqa: PLR0913 (the public face)
     >>> table.gain.shape
     (2,)
     """
-    _REPEATS.check(Argument("repeats"), repeats)
     _SEED.check(Argument("random_state"), random_state)
     if not isinstance(search, MetricSearch):
         raise InvalidInputError(
@@ -139,7 +132,7 @@ def compare_settings(
     fit_params: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """As `compare`, from the settings of a search and records of rows."""
-    _FEW.check(Argument("repeats"), repeats)
+    _REPEATS.check(Argument("repeats"), repeats)
     if settings.timeout is not None:
         raise InvalidInputError(
             "a comparison trains equally many models with every method, however long it takes: leave out ",
@@ -269,33 +262,28 @@ class Comparison:
         return f"{self.metric}, {better} is better; {self.repeats} repeats, {self.n_test:,} test rows"
 
     @property
-    def _gain_words(self) -> str:
-        return f"moew − unweighted on test: {self.difference_in_words}."
+    def _below(self) -> list[str]:
+        notes = [f"{row.method}: {row.note}" for row in self.rows if row.note]
+        return [f"moew − unweighted on test: {self.difference_in_words}.", *notes]
 
     def __repr__(self) -> str:
-        return printable(f"<Comparison: {self._caption}\n {self._gain_words}") + ">"
+        return printable(f"<Comparison: {self._caption}\n {self._below[0]}") + ">"
 
     def _repr_html_(self) -> str:
-        rows = [(row.method, str(row.n_models), *texts) for row, texts in self._shown]
+        pairs = zip(self.rows, self.texts, strict=True)
+        rows = [(row.method, str(row.n_models), *texts) for row, texts in pairs]
         heads = ("method", "models", "apparent", "honest", "test", "± 95 %")
-        return html_table(self._caption, heads, rows, [self._gain_words, *self._notes])
+        return html_table(self._caption, heads, rows, self._below)
 
     def __str__(self) -> str:
         rows = [
             f"{row.method:28}{row.n_models:>8}{''.join(f'{text:>11}' for text in texts)}"
-            for row, texts in self._shown
+            for row, texts in zip(self.rows, self.texts, strict=True)
         ]
         heads = f"{'':28}{'models':>8}{'apparent':>11}{'honest':>11}{'test':>11}{'± 95 %':>11}"
+        gain, *notes = self._below
         what = "apparent and honest are validation scores: as chosen, and corrected for the choice."
-        return "\n".join([self._caption, heads, *rows, self._gain_words, what, *self._notes])
-
-    @property
-    def _shown(self) -> list[tuple[Row, tuple[str, ...]]]:
-        return list(zip(self.rows, self.texts, strict=True))
-
-    @property
-    def _notes(self) -> list[str]:
-        return [f"{row.method}: {row.note}" for row in self.rows if row.note]
+        return "\n".join([self._caption, heads, *rows, gain, what, *notes])
 
 
 @dataclass(frozen=True)
@@ -329,7 +317,9 @@ def choices_of_all(
     `methods`, if they are given."""
     choices: dict[str, list[Choice]] = {}
     for strategy in COMPARED:
-        names = _names(strategy)
+        names = {strategy.name: False}  # and whether decisions are tuned
+        if strategy.can_be_tuned or strategy.name == UNWEIGHTED:
+            names[TUNED if strategy.name == UNWEIGHTED else strategy.name + AND_TUNED] = True
         wanted = {name: tuned for name, tuned in names.items() if methods is None or name in methods}
         if not wanted or not strategy.is_for(prepared[0]) or (runs := _runs(strategy, prepared)) is None:
             continue
@@ -341,13 +331,6 @@ def choices_of_all(
     if methods is None or MOEW in methods:
         choices[MOEW] = _moew(prepared)
     return choices
-
-
-def _names(strategy: Strategy) -> dict[str, bool]:
-    """What a strategy is called in a comparison, and whether its decisions are tuned then."""
-    if strategy.name == UNWEIGHTED:
-        return {UNWEIGHTED: False, TUNED: True}
-    return {strategy.name: False, **({strategy.name + AND_TUNED: True} if strategy.can_be_tuned else {})}
 
 
 def _runs(strategy: Strategy, prepared: Sequence[Prepared]) -> _Runs | None:
@@ -372,19 +355,17 @@ def _with_weights(
 ) -> _Runs:
     """The searches of all repeats with the weights (K, n) of each: as many models as a search trains, or one
     with each of the weights if the model is deterministic."""
-    n_weights = len(weights[0])
+    n_weights, n_models = len(weights[0]), None
     listed = [
         ListedWeighting(w, one.data.training.sample_weight) for w, one in zip(weights, prepared, strict=True)
     ]
     if all(map(_is_deterministic, prepared, listed)):
-        models = "one" if n_weights == 1 else "one of each"
+        n_models, models = n_weights, "one" if n_weights == 1 else "one of each"
         all_alike = f"the model is deterministic, so {models} stands for all."
         note = f"{note.removesuffix('.')}; {all_alike}" if note else all_alike
         few: dict[str, Any] = dict.fromkeys(("n_candidates", "batch_size"), max(1, n_weights - 1))
         prepared = [replace(one, settings=replace(one.settings, **few)) for one in prepared]
-        runs = _run(prepared, list(map(_listed_search, prepared, listed)), name, note)
-        return replace(runs, n_models=n_weights)
-    return _run(prepared, list(map(_listed_search, prepared, listed)), name, note)
+    return _run(prepared, list(map(_listed_search, prepared, listed)), name, note, n_models)
 
 
 def _listed_search(prepared: Prepared, weighting: ListedWeighting) -> Search:
@@ -416,18 +397,19 @@ def _prepare_repeats(
     return [replace(first, settings=one.settings, seed=one.seed) for one in prepared]
 
 
-def _run(prepared: Sequence[Prepared], searches: list[Search], method: str, note: str = "") -> _Runs:
+def _run(
+    prepared: Sequence[Prepared],
+    searches: list[Search],
+    method: str,
+    note: str = "",
+    n_models: int | None = None,
+) -> _Runs:
     """Run the searches of one method in all repeats side by side."""
-    outcomes = _side_by_side(prepared, searches, method)
-    return _Runs(searches, outcomes, len(outcomes[0].trials), note)
-
-
-def _side_by_side(prepared: Sequence[Prepared], searches: list[Search], method: str) -> list[Outcome]:
-    """Run the searches of all repeats of a method."""
     settings = prepared[0].settings
     budget = Budget(settings.n_candidates, settings.batch_size, most_failures=settings.most_failures)
     show = partial(progress, enabled=settings.verbose, name=method)
-    return search_side_by_side(searches, budget, show=show)
+    outcomes = search_side_by_side(searches, budget, show=show)
+    return _Runs(searches, outcomes, n_models or len(outcomes[0].trials), note)
 
 
 def _choices(prepared: Sequence[Prepared], runs: _Runs, tuned: bool) -> list[Choice]:
@@ -443,7 +425,7 @@ def _moew(prepared: Sequence[Prepared]) -> list[Choice]:
     """What the whole search selects in each repeat; the searches of all repeats run side by side."""
     listed = [list_searches(one) for one in prepared]
     every = [search for searches in listed for search in searches.values()]
-    outcomes = iter(_side_by_side(prepared, every, MOEW))
+    outcomes = iter(_run(prepared, every, MOEW).outcomes)
     made = []
     for one, searches in zip(prepared, listed, strict=True):
         fitted = conclude(one, searches, {name: next(outcomes) for name in searches})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,21 +20,23 @@ from moew.metrics import Predictions
 from moew.models import ModelEnsemble
 from moew.samplers import GpBucb
 from moew.search._calibrate import calibrate
-from moew.search._candidates import Members, train_folds, trained_models, trainings_of
 from moew.search._choices import Choice, Chooser, Effort, effort_of
 from moew.search._evaluate import FinalModel, constant_model
 from moew.search._front import ParetoFront, front_of, undefined_metrics
 from moew.search._honest_score import (
     HonestScore,
     StrategyScore,
+    Verdict,
     gain_error,
     honest_of,
     honest_scores,
     no_honest_score,
     score_strategies,
+    select,
+    select_best,
     without_contradicted_rows,
 )
-from moew.search._ledger import Outcome, Search
+from moew.search._loop import Outcome, Search, train_all, train_folds, trainings_of
 from moew.search._prepare import Prepared
 from moew.search._result import (
     EvaluationDecisions,
@@ -43,7 +45,6 @@ from moew.search._result import (
     SearchResult,
     StrategyResult,
 )
-from moew.search._selection import Verdict, select, select_best
 from moew.search._strategies import (
     CONSTANT,
     TUNED,
@@ -51,10 +52,10 @@ from moew.search._strategies import (
     WEIGHTS,
     Choose,
     Variant,
-    best_variant,
     list_variants,
     strategy_names,
     unweighted_function,
+    with_tuned_decisions,
     zero_is_unweighted,
 )
 from moew.search._study import Trial, WeightStudy
@@ -134,8 +135,9 @@ def conclude_alone(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         chooser = pool.chooser(effort)
-        strategy = best_variant(chooser, range(len(pool.candidates)), tuned)
-        (score,) = pool.scores(chooser, [strategy], [])
+        best: Choose = partial(chooser.best, range(len(pool.candidates)))
+        best = with_tuned_decisions(chooser, best) if tuned else best
+        (score,) = pool.scores(chooser, [Variant(search.strategy, True, best)], [])
     final = pool.train(chooser.with_rule(score.choice)).model
     honest, _, _ = honest_scores(prepared, (score, score), (final, final), score.optimism)
     return honest, final
@@ -150,8 +152,8 @@ def _compared(
     asked = settings.strategy_names if settings.selects else strategy_names()
     first = pool.candidates[0].predictions
     effort, notes = effort_of(prepared.evaluator, prepared.data.validation, first)
-    averages = settings.final not in ("best", "smoothed")
-    chooses = settings.selects or settings.final in ("ensemble", "average") or prepared.evaluator.constraints
+    averages = settings.final == "ensemble"
+    chooses = settings.selects or averages or prepared.evaluator.constraints
     if settings.honest is None and not chooses:  # only apparent scores are looked at
         effort, notes = effort.without_halves, []
     if averages and rule is not None and rule.fit_on == "train":
@@ -238,7 +240,8 @@ def _result(
         )
     parameters = {}
     if prepared.space is not None and selected.choice.members:
-        parameters = {**prepared.space.own, **end.pool.parameters(selected.choice)}
+        most = selected.choice.members[int(np.argmax(selected.choice.votes))]  # votes; the first of equals
+        parameters = {**prepared.space.own, **end.pool.candidates[most].trial.parameters}
     return SearchResult(
         metric=evaluator.metric.name,
         greater_is_better=evaluator.metric.greater_is_better,
@@ -368,20 +371,21 @@ class Pool:
     ) -> tuple[Chooser, Mapping[str, Choice]]:
         """What the strategies chose with the predictions of models of more folds, which are nearer to the
         final ones, and who evaluates them; as they are if there are no more folds, or the models fail."""
-        together = [choice for choice in chosen.values() if self._is_one_of_several(choice)]
-        if not self.prepared.data.finalist_folds and not together:
+        if not self.prepared.data.finalist_folds:
             return chooser, chosen
+        data, evaluator = self.prepared.data.for_finalists, self.prepared.evaluator
         members = sorted({k for choice in chosen.values() for k in choice.members})
-        trainings: dict[Hashable, Training] = {k: self.candidates[k].training for k in members}
-        for choice in together:
-            (trainings[choice.key],) = self.members(choice).trainings
-        predictions = self._of_more_folds(list(trainings.values()), notes)
-        if predictions is None:
-            return chooser, chosen
-        data, place = self.prepared.data.for_finalists, {key: k for k, key in enumerate(trainings)}
-        evaluator = self.prepared.evaluator
+        trainings, predictions = [self.candidates[k].training for k in members], {}
+        for place, models in train_folds(self.prepared.trainer, data, trainings):
+            try:
+                if isinstance(models, Exception):
+                    raise models
+                predictions[members[place]] = evaluator.predictions(models, data).compact()
+            except Exception as error:  # must not lose the result of the search
+                notes.append(f"{_BY_FEWER_FOLDS}: {error}")
+                return chooser, chosen
         final = Chooser(evaluator, data.validation, data.task, predictions, None, chooser.effort)
-        moved = {name: _moved(final, choice, place) for name, choice in chosen.items()}
+        moved = {name: _moved(final, choice) for name, choice in chosen.items()}
         for name, choice in chosen.items():  # what is selected must have a score
             has_value = not math.isnan(chooser.value(choice, chooser.every))
             if has_value and math.isnan(final.value(moved[name], final.every)):
@@ -390,62 +394,30 @@ class Pool:
                 return chooser, chosen
         return final, moved
 
-    def _of_more_folds(self, trainings: Sequence[Training], notes: list[str]) -> list[Predictions] | None:
-        data, found = self.prepared.data.for_finalists, {}
-        for k, models in train_folds(self.prepared.trainer, data, trainings):
-            try:
-                if isinstance(models, Exception):
-                    raise models
-                found[k] = self.prepared.evaluator.predictions(models, data).compact()
-            except Exception as error:  # must not lose the result of the search
-                notes.append(f"{_BY_FEWER_FOLDS}: {error}")
-                return None
-        return [found[k] for k in range(len(trainings))]
-
-    def members(self, choice: Choice) -> Members:
-        """How the models of a choice are trained: each of its members, or one with their mean weights."""
-        if not self._is_one_of_several(choice):
-            return Members([self.candidates[k].training for k in choice.members], choice.votes)
-        seed = self.candidates[choice.members[0]].trial.seed
-        return Members([Training(self.mean_weights(choice), seed, self.parameters(choice))], np.ones(1))
-
-    def _is_one_of_several(self, choice: Choice) -> bool:
-        """Whether one model stands for several members; those that make their rows have no mean weights."""
-        is_asked = len(choice.members) > 1 and self.prepared.settings.final == "average"
-        return is_asked and all(self.candidates[k].training.rows is None for k in choice.members)
-
-    def mean_weights(self, choice: Choice) -> FloatArray:
-        """The members' weights (n,), averaged by their votes."""
-        votes = zip(choice.members, choice.votes.tolist(), strict=True)
-        weighted = (vote * self.candidates[k].training.weights for k, vote in votes)
-        return sum(weighted, start=np.zeros(1))
-
-    def parameters(self, choice: Choice) -> Mapping[str, Any]:
-        """The hyper-parameters of the member with the most votes, the first of equals."""
-        return self.candidates[choice.members[int(np.argmax(choice.votes))]].trial.parameters
-
     def train(self, choice: Choice) -> TrainedChoice:
         """Train the choice's models on all training rows."""
         prepared = self.prepared
         if not choice.members:
             return constant_choice(prepared, choice)
-        members, chosen = self.members(choice), [self.candidates[k] for k in choice.members]
-        trained = dict(trained_models(prepared.trainer, prepared.data.without_folds(), members.trainings))
-        models = [trained[k][0] for k in range(len(trained))]
-        model = models[0] if len(models) == 1 else ModelEnsemble(models, members.votes)
-        functions = tuple(one.study.weight_function(one.trial) for one in chosen)
-        function = functions[0]
-        if len(functions) > 1:
-            function = AveragedWeights(functions, tuple(choice.votes.tolist()))
+        chosen = [self.candidates[k] for k in choice.members]
+        trainings = [one.training for one in chosen]
+        models = [one for (one,) in train_all(prepared.trainer, prepared.data.without_folds(), trainings)]
+        functions = [one.study.weight_function(one.trial) for one in chosen]
+        model, function, votes = models[0], functions[0], choice.votes.tolist()
+        if len(models) > 1:
+            model = ModelEnsemble(models, choice.votes)
+            function = AveragedWeights(tuple(functions), tuple(votes))
+        mean = sum((vote * one.weights for vote, one in zip(votes, trainings, strict=True)), np.zeros(1))
         final = prepared.evaluator.final_model(model, choice.predictions, prepared.data, choice.tuned)
-        return TrainedChoice(final, self.mean_weights(choice), function)
+        return TrainedChoice(final, mean, function)
 
     def calibrated(
         self, choice: Choice, trained: TrainedChoice, evaluated: EvaluationPredictions, notes: list[str]
     ) -> tuple[TrainedChoice, EvaluationPredictions]:
         """The choice's model with calibrated probabilities, and those of the evaluation rows."""
         try:
-            fitted, raw, told = calibrate(self.prepared, self.members(choice), trained.model.model)
+            trainings = [self.candidates[k].training for k in choice.members]
+            fitted, raw, told = calibrate(self.prepared, trainings, choice.votes, trained.model.model)
         except Exception as error:  # must not lose the result of the search
             note = shortened(f"the probabilities could not be calibrated: {error}")
             notes.append(note)
@@ -455,16 +427,12 @@ class Pool:
         return replace(trained, model=model), replace(evaluated, raw=raw, calibrated=told)
 
 
-def _moved(final: Chooser, choice: Choice, place: Mapping[Hashable, int]) -> Choice:
-    """The choice among the predictions of `final`; `place` has their numbers by member, or by choice."""
+def _moved(final: Chooser, choice: Choice) -> Choice:
+    """The choice among the predictions of `final`."""
     if not choice.members:
         return replace(choice, part=final.every)
-    if choice.key in place:
-        moved = final.single(place[choice.key], final.every)
-    else:
-        moved = final.joint(tuple(place[k] for k in choice.members), choice.votes, final.every)
-    moved = moved if choice.tuned is None else final.tuned(moved) or moved
-    return replace(moved, members=choice.members, votes=choice.votes)
+    moved = final.joint(choice.members, choice.votes, final.every)
+    return moved if choice.tuned is None else final.tuned(moved) or moved
 
 
 def constant_choice(prepared: Prepared, choice: Choice) -> TrainedChoice:

@@ -37,29 +37,20 @@ from moew.exceptions import Argument, InvalidInputError, MoewWarning
 from moew.search._callbacks import SearchCallback, call_at_begin, call_at_end, trial_caller
 from moew.search._conclude import conclude
 from moew.search._honest_score import look_at_unweighted
-from moew.search._ledger import Budget, CutOff, Outcome, Search
-from moew.search._loop import search_side_by_side
+from moew.search._loop import Budget, Outcome, Search, search_side_by_side
 from moew.search._prepare import Prepared, prepare
 from moew.search._result import FittedSearch, cv_results
 from moew.search._saved import save_search
-from moew.search._settings import (
-    PARTS_OF_SETTINGS,
-    SearchSettings,
-    StudyStorage,
-    TrainingOptions,
-    paper_settings,
-)
+from moew.search._settings import SearchSettings, StudyStorage, TrainingOptions, paper_settings
 from moew.search._strategies import WEIGHTS, ExampleWeights, list_searches, resolve_strategies
 from moew.types import Features, FloatArray, IntArray, Labels
-from moew.weighting import (
-    LabelShift,
-    UniformBaseWeights,
-    downsample_rows,
-)
+from moew.weighting import LabelShift, UniformBaseWeights, downsample_rows
 
 if TYPE_CHECKING:
     from moew.search._optuna import SearchSpace
     from moew.storage import Storage
+
+_PARTS = ("strategies", "storage", "training")  # parameters that hold settings of their own
 
 
 def run_search(prepared: Prepared, *, concludes: bool = False) -> FittedSearch:
@@ -90,33 +81,27 @@ def train_candidates(
     searches = list_searches(prepared)
     on_told = trial_caller(settings.callbacks, list(searches)) if settings.callbacks else None
     crew = None if settings.storage is None else searches[WEIGHTS].study.crew(joins=settings.join)
+    show = partial(progress, enabled=settings.verbose)
     try:
         with nullcontext() if crew is None else crew.at_work():
             outcomes = search_side_by_side(
-                list(searches.values()),
-                budget,
-                on_told=on_told,
-                crew=crew,
-                show=partial(progress, enabled=settings.verbose),
+                list(searches.values()), budget, on_told=on_told, crew=crew, show=show
             )
         cut_off = outcomes[0].cut_off
         if cut_off is not None and cut_off.reason == "interrupt":
-            _warn_of_interruption(cut_off)
+            warning = MoewWarning(
+                f"interrupted: {cut_off.n_trained} of {cut_off.n_candidates} candidates are trained, and the "
+                "search ends with the best of them. Ctrl-C once more ends it at once, without a result. "
+                "With a ",
+                Argument("storage"),
+                " an interrupted search can go on.",
+            )
+            warnings.warn(warning, stacklevel=4)  # where `fit` was called
     except BaseException:
         for search in searches.values():
             search.study.close()
         raise
     return searches, dict(zip(searches, outcomes, strict=True))
-
-
-def _warn_of_interruption(cut_off: CutOff) -> None:
-    warning = MoewWarning(
-        f"interrupted: {cut_off.n_trained} of {cut_off.n_candidates} candidates are trained, and the search "
-        "ends with the best of them. Ctrl-C once more ends it at once, without a result. With a ",
-        Argument("storage"),
-        " an interrupted search can go on.",
-    )
-    warnings.warn(warning, stacklevel=5)  # where `fit` was called
 
 
 class MetricSearch(MetaEstimatorMixin, BaseEstimator):
@@ -287,7 +272,7 @@ class MetricSearch(MetaEstimatorMixin, BaseEstimator):
 
         Where such a part is given as a whole, too, its fields count unless they are given by name.
         """
-        parts = {name: settings.pop(name) for name in PARTS_OF_SETTINGS if name in settings}
+        parts = {name: settings.pop(name) for name in _PARTS if name in settings}
         flat = {**vars(SearchSettings.of(cls(estimator, **parts).get_params(deep=False)))}
         if unknown := [name for name in settings if name not in flat]:
             raise InvalidInputError(
@@ -300,24 +285,9 @@ class MetricSearch(MetaEstimatorMixin, BaseEstimator):
     def as_in_the_paper(cls, estimator: Any, metric: Any = None, **overrides: Any) -> Self:
         """A search with the settings of the paper's experiments; `overrides` are parameters that differ.
 
-        It needs validation rows: `fit(X, y, validation=(X_val, y_val))`. What the text says (Sections 3, 5):
-
-        - z(x, y) is the middle layer of a sigmoid autoencoder D → 100 → d → 100 → D of (x, y), not
-          standardised, λ = 0.5, 10,000 steps of Adam at 0.001. d was 3 (spam, web pages), 4 (crime, 10 hidden
-          nodes) and up to 30 (wine, where 8 was enough); here it is 8, or the number of columns if that is
-          less: `embedding=AutoencoderEmbedding(n_dims=3, standardize=False)`.
-        - π(y) = p_V(y) / p_T(y); half a row is added to the count of each class.
-        - B = 10 batches of K = 20 (5 in crime), by GP-BUCB with p = q = 68.3 and a kernel of width R.
-        - The GP's noise is that of the metric between uniform models: here of ten models at α = 0, with the
-          weights π(y). These ten, and the model without weights, can also be chosen.
-        - The single best candidate on the validation rows alone is taken, with its own decisions.
-
-        Where the authors' scripts differ, the text is followed: they fit width and amplitude of the kernel,
-        with noise 1e-4 or 0.1, to targets with a prior mean of 0; they draw candidates from 10,000 points;
-        and they have no π(y), but in crime a weight by population. What the text leaves open: R is 5, as in
-        the wine script (1 in the others); the amplitude is fitted; the GP's targets are standardised; numbers
-        are scaled for the autoencoder, unlike in the scripts; its mini-batches have 100 rows. The model and
-        its loss are yours; the paper's networks had squared loss for numbers, hinge loss for two classes
+        It needs validation rows: `fit(X, y, validation=(X_val, y_val))`. What the paper's text says, where
+        the authors' scripts differ and what is left open is in `docs/how-it-works.md`. The model and its loss
+        are yours; the paper's networks had squared loss for numbers, hinge loss for two classes
         (`NetworkClassifier(loss="hinge")`) and cross-entropy for more.
 
         Examples
@@ -673,23 +643,19 @@ class MetricSearch(MetaEstimatorMixin, BaseEstimator):
     def _keep(self, fitted: FittedSearch) -> None:
         """Set the fitted attributes, as scikit-learn names them."""
         result, unweighted = fitted.result, fitted.unweighted
-        self.fitted_ = fitted
-        self.study_ = fitted.study
-        self.result_ = result
+        self.fitted_, self.study_, self.result_ = fitted, fitted.study, result
         self.best_estimator_, self.decision_ = fitted.winner.model, fitted.winner.rule
-        self.unweighted_estimator_ = None if unweighted is None else unweighted.model
-        self.unweighted_decision_ = None if unweighted is None else unweighted.rule
+        self.unweighted_estimator_ = getattr(unweighted, "model", None)
+        self.unweighted_decision_ = getattr(unweighted, "rule", None)
         if fitted.evaluator.classes is not None:
             self.classes_ = fitted.evaluator.classes
         self.cv_results_ = cv_results(result.trials, result.greater_is_better)
         self.best_alpha_ = result.best_alpha
         self.best_params_ = dict(result.best_parameters)
-        self.training_rows_ = fitted.training_rows
-        self.sample_weight_ = fitted.weights
+        self.training_rows_, self.sample_weight_ = fitted.training_rows, fitted.weights
         self.weight_function_ = fitted.weight_function
         self.selected_ = result.selected
-        self.best_score_ = result.best_score
-        self.honest_score_ = result.honest_score
+        self.best_score_, self.honest_score_ = result.best_score, result.honest_score
         self.alpha_zero_score_ = result.alpha_zero_score
         self.unweighted_score_ = result.unweighted_score
 
@@ -704,11 +670,9 @@ def fitted_search(search: MetricSearch | FittedSearch) -> FittedSearch:
 
 def _routed_params(
     owner: Any, fit_params: Mapping[str, Any] | None, params: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    """`fit_params` together with those of `params` that the owner's estimator requests.
-
-    `params` are what the user passed to the owner's `fit` by name.
-    """
+) -> dict[str, Any]:
+    """`fit_params` together with those of `params`, which the user passed to the owner's `fit` by name, that
+    its estimator requests."""
     if not get_config()["enable_metadata_routing"]:
         given = ", ".join(f"{name!r}: …" for name in params)
         raise InvalidInputError(
@@ -717,13 +681,13 @@ def _routed_params(
             "sklearn.set_config(enable_metadata_routing=True).",
             argument="fit_params",
         )
-    routed = dict(process_routing(owner, "fit", **params).estimator.fit)
-    if twice := sorted(set(routed) & set(fit_params or {})):
+    known, routed = dict(fit_params or {}), dict(process_routing(owner, "fit", **params).estimator.fit)
+    if twice := sorted(set(routed) & set(known)):
         raise InvalidInputError(
             f"{', '.join(map(repr, twice))} are passed by name and in fit_params; leave out one of them.",
             argument="fit_params",
         )
-    return {**(fit_params or {}), **routed}
+    return {**known, **routed}
 
 
 def _is_one_of(part: Any, **kinds: type) -> bool:

@@ -2,8 +2,9 @@
 
 In the order of docs/honest-score.md: which rows a score is from (`Origins`, `OnBothKinds`), how it is made
 (`score_strategies`, `StrategyScore`, `luck_of_selection`), how sure a gain is (`gain_error`), and what is
-reported, from halves or from rows set aside (`HonestScore`). Nothing is trained for that. At the end: whether
-the metric on the validation rows contradicts the training rows (`look_at_unweighted`)."""
+reported, from halves or from rows set aside (`HonestScore`). Nothing is trained for that. Then whether the
+metric on the validation rows contradicts the training rows (`look_at_unweighted`). At the end the selection
+rule: the best honest score, or the simplest strategy that is as good (`select`)."""
 
 from __future__ import annotations
 
@@ -16,22 +17,36 @@ from functools import cached_property
 import numpy as np
 
 from moew._printable import shortened
-from moew._util.numbers import alike
+from moew._util.margins import TWO_SIDED, is_beyond_chance
+from moew._util.numbers import alike, number, with_margin
 from moew._util.progress import stage
 from moew._util.seeds import generator, integer_seed
 from moew.data import LabelledRows, count_groups, strata_of, stratified_halves
-from moew.exceptions import SearchFailedError
+from moew.exceptions import InvalidInputError, MoewWarning, SearchFailedError
 from moew.metrics import Predictions
-from moew.search._candidates import train_one
 from moew.search._choices import EFFORTS, Choice, Chooser, Part
 from moew.search._constraints import Bounds
 from moew.search._evaluate import Evaluator, FinalModel
+from moew.search._loop import train_all
 from moew.search._prepare import Prepared
-from moew.search._strategies import TUNED, UNWEIGHTED, Variant, list_variants
+from moew.search._strategies import CONSTANT, TUNED, UNWEIGHTED, Variant, list_variants
 from moew.types import FloatArray, IntArray, Training
 
 TRUST = 1 / 3  # see `Origins`; chosen on the problems of DEVELOPMENT in benchmarks/shifted_problems.py
 CONTRADICTION = 2.5  # standard errors; chosen there, too
+# The loss of the rule with this and other numbers: benchmarks/selection_rule.py, docs/decisions.md.
+NEAR = 0.25  # a simpler strategy is as good as the best one if it is behind by no more standard errors
+_ROUNDING = 1e-9  # relative difference of values that are the same
+ALONE = "no other strategy was asked for"
+AHEAD = "ahead of every simpler strategy beyond chance"
+LEADS = "the best honest score, though not ahead of every simpler strategy beyond chance"
+AS_GOOD = "as good as the best, and simpler"
+SIMPLEST = "no strategy has a better honest score"
+NO_GAIN = (
+    "the best honest score, though not ahead of the unweighted model once the luck of the choice is taken off"
+)
+NO_SCORE = "the best on the evaluation rows, as no strategy has an honest score"
+CLOSE = 1.0  # standard errors: strategies that are nearer are said to be close
 _FEWEST_HALVES = 10  # that show whether training rows are of another kind
 _GAIN_PAIRS, _SLOW_PAIRS = 50, 10  # pairs of halves for the standard error of fixed models
 _SLOW_EFFORT = replace(EFFORTS[-1], pairs=_FEWEST_HALVES // 2)
@@ -432,37 +447,23 @@ def _on_holdout(
 
 def gain_error_on(
     winner: Predictions,
-    unweighted: Predictions,
+    other: Predictions | None,
     rows: LabelledRows,
     evaluator: Evaluator,
     rng: np.random.Generator,
 ) -> float:
-    """Standard error of (the winner's metric − the unweighted model's) on `rows`, for fixed models whose
-    decisions are made.
+    """Standard error of (the winner's metric − the other model's) on `rows`, for fixed models whose decisions
+    are made; without another model, of the winner's metric alone.
 
     By the delete-half jackknife of the difference on the same rows: errors that both models share cancel.
     NaN if the metric is undefined on most halves.
     """
-    return _error_over_halves([winner, unweighted], rows, evaluator, rng)
-
-
-def value_error_on(
-    predictions: Predictions, rows: LabelledRows, evaluator: Evaluator, rng: np.random.Generator
-) -> float:
-    """Standard error of the metric of one such model on `rows`."""
-    return _error_over_halves([predictions], rows, evaluator, rng)
-
-
-def _error_over_halves(
-    models: Sequence[Predictions], rows: LabelledRows, evaluator: Evaluator, rng: np.random.Generator
-) -> float:
-    """The standard error of the metric of the first model's predictions, less that of a second's."""
     evaluated = rows if evaluator.metric.uses_features else replace(rows, X=np.empty((len(rows), 0)))
 
     def value(some: IntArray) -> float:
         taken = evaluated.take(some)
-        first, *second = [evaluator.value_as_decided(one.take(some), taken) for one in models]
-        return first - sum(second)
+        first = evaluator.value_as_decided(winner.take(some), taken)
+        return first if other is None else first - evaluator.value_as_decided(other.take(some), taken)
 
     # New rows have other shares of the classes, so the halves are not stratified.
     alike = np.zeros(len(evaluated), dtype=np.intp)
@@ -511,7 +512,8 @@ def look_at_unweighted(prepared: Prepared) -> Prepared:
         warnings.simplefilter("ignore")  # metrics warn where some rows lack a class
         try:
             seed = integer_seed(prepared.seed, "first look")
-            models = train_one(prepared.trainer, data, Training(data.training.own_weights, seed))
+            training = Training(data.training.own_weights, seed)
+            (models,) = train_all(prepared.trainer, data, [training])
             predictions = prepared.evaluator.predictions(models, data).compact()
         except Exception:  # the search trains it again, and says why it fails
             return prepared
@@ -544,3 +546,138 @@ def without_contradicted_rows(prepared: Prepared, scores: Sequence[StrategyScore
     # What was said of the evaluation rows before is no longer true.
     notes = [*(note for note in prepared.notes if not note.startswith("evaluated on")), note]
     return replace(prepared, data=prepared.data.on_given_rows(), notes=tuple(notes), shifted=True)
+
+
+def select_best(scores: FloatArray, greater_is_better: bool) -> int:
+    """The index of the best finite score in `scores` (n,), the first among equals."""
+    scores = np.asarray(scores, dtype=float)
+    if scores.ndim != 1 or len(scores) == 0:
+        raise InvalidInputError(f"scores must be a list of at least one score, got shape {scores.shape}.")
+    finite = np.isfinite(scores)
+    if not finite.any():
+        raise SearchFailedError(
+            f"none of the {len(scores)} candidates has a finite score; look at their messages for the cause."
+        )
+    return int(np.argmax(np.where(finite, scores if greater_is_better else -scores, -np.inf)))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Which strategy is selected, and why."""
+
+    selected: StrategyScore
+    reason: str
+    honest: float  # the honest value of what is selected, the selection included; signed
+    optimism: float  # of the choices among what was trained, the selection included
+
+
+def decide(scores: Sequence[StrategyScore], selects: bool) -> Verdict:
+    """Select the strategy with the best honest value, or the simplest that is as good; unless `selects`, only
+    example weights may be selected. The strategies come in the order of their simplicity."""
+    eligible = _eligible(scores) if selects else [score for score in scores if not score.variant.simple]
+    finite = [score for score in eligible if math.isfinite(score.honest)]
+    known = [score for score in eligible if math.isfinite(score.apparent)]
+    best = max(known, key=lambda score: score.apparent, default=eligible[0])
+    if finite:
+        best = max(finite, key=lambda score: score.honest)
+
+    def is_as_good(score: StrategyScore) -> bool:
+        behind = best.honest - score.honest
+        return score is best or _is_equal(score, best) or behind <= NEAR * gain_error(best, score)
+
+    chosen = next(filter(is_as_good, eligible))
+    optimism = chosen.optimism + max(0.0, luck_of_selection(eligible, chosen))
+    honest, simpler = chosen.corrected(optimism), eligible[: eligible.index(chosen)]
+    if not selects:
+        reason = ALONE
+    elif not math.isfinite(chosen.honest):
+        reason = NO_SCORE
+    elif chosen is not best:
+        reason = AS_GOOD
+    elif not simpler:
+        reason = SIMPLEST
+    elif any(o.variant.name == UNWEIGHTED and honest <= o.honest for o in simpler):
+        reason = NO_GAIN  # selected all the same: large gains from few rows would be given away
+    else:
+        luck = optimism - chosen.optimism  # its error is as in the gain's interval: see `honest_scores`
+        errors = (gain_error(chosen, other, luck) for other in simpler)
+        ahead = (is_beyond_chance(honest - o.honest, e) for o, e in zip(simpler, errors, strict=True))
+        reason = AHEAD if all(ahead) else LEADS
+    return Verdict(chosen, reason, honest, optimism)
+
+
+def select(scores: Sequence[StrategyScore], selects: bool, evaluator: Evaluator, notes: list[str]) -> Verdict:
+    """Which strategy is selected, of those that keep the constraints; what there is to say of it joins the
+    notes."""
+    if evaluator.constraints:
+        return _select_bounded(scores, selects, evaluator, notes)
+    verdict = decide(scores, selects)
+    chosen, other = verdict.selected, close_to(scores, verdict.selected) if selects else None
+    if other is not None:
+        apart = chosen.honest - other.honest
+        where = "behind" if apart >= 0 else "ahead"
+        by = with_margin(abs(apart), TWO_SIDED * gain_error(chosen, other))
+        notes.append(
+            f"the choice was close: {other.variant.name!r} is {where} by {by}; other rows or another seed "
+            "may select it."
+        )
+    return verdict
+
+
+def _select_bounded(
+    scores: Sequence[StrategyScore], selects: bool, evaluator: Evaluator, notes: list[str]
+) -> Verdict:
+    """The same of the strategies that keep the constraints; else what comes closest, the simplest among
+    equals."""
+    told = " and ".join(map(str, evaluator.constraints))
+    ours = [(one, one.bounds) for one in scores if one.bounds and (selects or not one.variant.simple)]
+    kept = [score for score, bounds in ours if bounds.kept]
+    if not kept:
+        closest, _ = min(ours, key=lambda pair: pair[1].violation)
+        note = f"nothing that was tried keeps {told} with its margin; what comes closest is selected."
+        notes.append(note)
+        warnings.warn(MoewWarning(note, argument="constraints"), stacklevel=6)  # where `fit` was called
+        return replace(decide([closest], selects), reason=f"nothing keeps {told}, and it comes closest")
+    verdict = decide(kept, selects)
+    chosen = verdict.selected
+    for one in evaluator.constraints:
+        honest = chosen.values[one.name] + chosen.corrections.get(one.name, 0.0)
+        if one.excess(honest) > 0:
+            notes.append(
+                f"corrected for the choice, {one.name} of the selected model is {number(honest)}: on new "
+                f"rows it is expected not to keep {one}."
+            )
+    return replace(verdict, reason=f"{verdict.reason}, of those that keep {told}")
+
+
+def close_to(scores: Sequence[StrategyScore], chosen: StrategyScore) -> StrategyScore | None:
+    """The best other strategy if it is within a standard error of the chosen one, so that other rows or seeds
+    may choose it; not one that has chosen the same."""
+
+    def is_same(score: StrategyScore) -> bool:
+        by_rounding = gain_error(score, chosen) <= _ROUNDING * abs(chosen.honest)
+        return _is_equal(score, chosen) and by_rounding
+
+    others = [one for one in _eligible(scores) if math.isfinite(one.honest) and not is_same(one)]
+    best = max(others, key=lambda score: score.honest, default=None)
+    if best is None or not math.isfinite(chosen.honest):
+        return None
+    apart, error = abs(chosen.honest - best.honest), gain_error(chosen, best)
+    return best if apart <= CLOSE * error < math.inf else None
+
+
+def _eligible(scores: Sequence[StrategyScore]) -> list[StrategyScore]:
+    """The strategies that may be selected: a constant, which looks at no feature, only if it is ahead of the
+    unweighted model beyond chance."""
+    plain = next((score for score in scores if score.variant.name == UNWEIGHTED), None)
+
+    def may_be_selected(score: StrategyScore) -> bool:
+        if plain is None or score.variant.name != CONSTANT:
+            return True
+        return is_beyond_chance(score.honest - plain.honest, gain_error(score, plain))
+
+    return list(filter(may_be_selected, scores))
+
+
+def _is_equal(one: StrategyScore, other: StrategyScore) -> bool:
+    return math.isclose(one.honest, other.honest, rel_tol=_ROUNDING)

@@ -51,7 +51,7 @@ from moew.metrics import Constraint, Metric, hint_of_direction, resolve_constrai
 from moew.samplers import Ball
 from moew.search._calibrate import check_calibrate
 from moew.search._evaluate import Evaluator, column_names
-from moew.search._ledger import Deadline
+from moew.search._loop import Deadline
 from moew.search._stored import fingerprint_of
 from moew.search._study import WeightStudy
 from moew.training import (

@@ -19,7 +19,7 @@ from moew.metrics import Predictions
 from moew.search._evaluate import Evaluator, FinalModel
 from moew.search._front import ParetoFront
 from moew.search._honest_score import HonestScore
-from moew.search._ledger import CutOff, Stopped
+from moew.search._loop import CutOff, Stopped
 from moew.search._settings import SearchSettings
 from moew.search._strategies import UNWEIGHTED, WEIGHTS
 from moew.search._study import Trial, WeightStudy

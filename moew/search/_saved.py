@@ -46,7 +46,7 @@ from moew.saving import (
 from moew.search._evaluate import Evaluator, FinalModel, constant_model, metric_columns
 from moew.search._front import pareto_from
 from moew.search._honest_score import HonestScore
-from moew.search._ledger import CutOff, Stopped
+from moew.search._loop import CutOff, Stopped
 from moew.search._result import FittedSearch, SearchResult, StrategyResult
 from moew.search._settings import SearchSettings
 from moew.search._strategies import CONSTANT, TUNED

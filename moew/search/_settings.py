@@ -16,16 +16,21 @@ from moew.exceptions import Argument, InvalidInputError
 from moew.models import CALIBRATIONS
 from moew.samplers import GpBucb, resolve_sampler
 from moew.search._callbacks import SearchCallback
-from moew.search._strategies import WEIGHTS, ExampleWeights, resolve_strategies, strategy_names
+from moew.search._strategies import (
+    WEIGHTS,
+    ExampleWeights,
+    WeightSettings,
+    resolve_strategies,
+    strategy_names,
+)
 from moew.storage import Storage, check_storage
 from moew.types import SamplerWithModel
 
 if TYPE_CHECKING:
     from moew.search._optuna import SearchSpace
 
-PARTS_OF_SETTINGS = ("strategies", "storage", "training")  # parameters that hold settings of their own
 DEFAULT_RADIUS = 4.0  # chosen on the problems of DEVELOPMENT in benchmarks/problems.py
-FINAL = ("ensemble", "average", "smoothed", "best")
+FINAL = ("ensemble", "smoothed", "best")
 _HOLDOUT_SHARE = 0.3
 _HONEST, _AUTO = one_of("halves", "holdout"), one_of("auto")
 _RADII = (1e-12, 1e12)  # beyond these, weights are all alike, or products overflow
@@ -35,13 +40,10 @@ def _is_share(given: Any) -> bool:
     return is_number(given) and 0 < given < 1
 
 
-_AT_LEAST_ONE = at_least(1)
 _ALONE = "validation"  # the value of `evaluate_on` for the validation rows alone
 _SECONDS = Wanted("must be a positive number of seconds", POSITIVE.fits).or_none()
 _WANTED = {
-    "batch_size": _AT_LEAST_ONE,
-    "alpha_zero_repeats": _AT_LEAST_ONE,
-    "n_candidates": _AT_LEAST_ONE,
+    **dict.fromkeys(("batch_size", "alpha_zero_repeats", "n_candidates"), at_least(1)),
     "radius": Wanted(
         f"must be a positive number between {_RADII[0]:g} and {_RADII[1]:g}",
         lambda radius: is_number(radius) and _RADII[0] <= radius <= _RADII[1],
@@ -50,8 +52,7 @@ _WANTED = {
         "must be None, 'auto' or a whole number other than 0 (-1 for all cores)",
         lambda n_jobs: n_jobs is None or (n_jobs != 0 if is_whole(n_jobs) else _AUTO.fits(n_jobs)),
     ),
-    "timeout": _SECONDS,
-    "candidate_timeout": _SECONDS,
+    **dict.fromkeys(("timeout", "candidate_timeout"), _SECONDS),
     "most_failures": Wanted(
         "must be a share from 0 to 1", lambda share: is_number(share) and 0 <= share <= 1
     ),
@@ -126,8 +127,8 @@ class TrainingOptions:
     most_failures: float = 0.9
 
 
-@dataclass(frozen=True)
-class SearchSettings:
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings(WeightSettings, TrainingOptions):
     """All settings of a search in one flat record: the parameters of `MetricSearch`, and in place of its
     `strategies`, `storage` and `training` the parameters of `ExampleWeights`, `StudyStorage` and
     `TrainingOptions`; see there."""
@@ -143,28 +144,13 @@ class SearchSettings:
     timeout: float | None
     search_space: SearchSpace
     calibrate: Literal["sigmoid", "isotonic"] | None
+    storage: Storage  # this and the next two are those of StudyStorage
+    study_name: str
+    join: bool
     n_jobs: int | Literal["auto"] | None
     callbacks: Sequence[SearchCallback] | None
     verbose: bool | None
     random_state: Any
-    # of ExampleWeights
-    embedding: Any
-    base_weights: Any
-    sampler: Any
-    radius: float | None
-    batch_size: int
-    final: Literal["ensemble", "average", "smoothed", "best"]
-    alpha_zero_repeats: int
-    stop_when: float | None
-    # of StudyStorage
-    storage: Storage
-    study_name: str
-    join: bool
-    # of TrainingOptions
-    sample_weight_name: str
-    eval_share: float | None
-    candidate_timeout: float | None
-    most_failures: float
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> SearchSettings:
@@ -186,8 +172,10 @@ class SearchSettings:
     def parameters(self) -> dict[str, Any]:
         """The parameters of a `MetricSearch` with these settings."""
         flat = dict(vars(self))
-        weights = ExampleWeights(**_taken(flat, ExampleWeights))
-        training = TrainingOptions(**_taken(flat, TrainingOptions))
+        weights, training = (
+            kind(**{field.name: flat.pop(field.name) for field in fields(kind)})
+            for kind in (ExampleWeights, TrainingOptions)
+        )
         storage = StudyStorage(flat.pop("storage"), flat.pop("study_name"), flat.pop("join"))
         names = flat["strategies"]
         if not _is_default(weights):
@@ -202,14 +190,13 @@ class SearchSettings:
         for name, wanted in _WANTED.items():
             wanted.check(Argument(name), getattr(self, name))
         if self.storage is not None:
-            self._check_storage()
+            check_storage(self.storage)
+            if not isinstance(self.random_state, Integral):
+                told = " must be an integer with a storage, so that the search can be continued."
+                raise InvalidInputError(Argument("random_state"), told)
         elif self.join:
-            raise InvalidInputError(
-                Argument("join", True),
-                " needs a storage that the processes share: set ",
-                Argument("storage"),
-                ".",
-            )
+            told = " needs a storage that the processes share: set "
+            raise InvalidInputError(Argument("join", True), told, Argument("storage"), ".")
         if self.stop_when is not None:
             _check_stop_when(self.stop_when, self.sampler)
         repeated = isinstance(self.sampler, GpBucb) and self.sampler.noise == "repeats"
@@ -222,16 +209,6 @@ class SearchSettings:
                 argument="alpha_zero_repeats",
             )
         _check_evaluate_on(self.evaluate_on)
-
-    def _check_storage(self) -> None:
-        check_storage(self.storage)
-        if not isinstance(self.random_state, Integral):
-            raise InvalidInputError(
-                "with a storage, ",
-                Argument("random_state"),
-                " must be an integer, so that the search can be continued.",
-                argument="random_state",
-            )
 
     @property
     def strategy_names(self) -> tuple[str, ...]:
@@ -266,11 +243,6 @@ def _is_default(part: Any) -> bool:
     known = [(getattr(part, field.name), field.default) for field in fields(part)]
     # By type first: arrays, say, are not compared to a truth.
     return all(d is MISSING or (type(value) is type(d) and value == d) for value, d in known)
-
-
-def _taken(flat: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """The settings that are fields of a dataclass, taken out."""
-    return {field.name: flat.pop(field.name) for field in fields(kind)}
 
 
 def paper_settings() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from moew.types import Array, Weighting
 from moew.weighting import ExampleWeighting
 
 if TYPE_CHECKING:
-    from moew.search._ledger import Search
+    from moew.search._loop import Search
     from moew.search._prepare import Prepared
     from moew.search._study import Trial
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moew.search._choices import Choice
-from moew.search._honest_score import StrategyScore, gain_error
-from moew.search._selection import decide
+from moew.search._honest_score import StrategyScore, decide, gain_error
 from moew.search._strategies import Variant
 
 with importable():

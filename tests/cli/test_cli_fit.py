@@ -124,13 +124,13 @@ def test_options_of_the_search_arrive(monkeypatch):
         "--set",
         "evaluate_on=4",
         "--set",
-        "final=average",
+        "final=smoothed",
         "--strategies",
         "example weights",
         "--decision",
         "tuned",
     )
-    assert (asked.evaluate_on, asked.final, asked.decision) == (4, "average", Tuned())
+    assert (asked.evaluate_on, asked.final, asked.decision) == (4, "smoothed", Tuned())
     assert asked.strategies == ("example weights",)
     assert settings("--candidates", "7").n_candidates == 7
     assert plain.n_jobs == "auto" and [settings("--jobs", n).n_jobs for n in (-1, 3)] == [-1, 3]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tables import in_json, moew, refused, write_classes
 
-from moew.search._ledger import Deadline
+from moew.search._loop import Deadline
 
 FIT = ("fit", "train.csv", "--label", "y", "--metric", "accuracy", "--model", "logistic", "--set")
 FIT += ("embedding=label", "--set", "batch_size=3")

@@ -15,7 +15,7 @@ from moew._util.state import load_state
 from moew.cli.runs import load_run
 from moew.decision import AdjustedPredictions, ClassOffsets, GroupThresholds, TunedThreshold
 from moew.models import ModelEnsemble
-from moew.search import _selection as selection
+from moew.search import _honest_score as selection
 from moew.weighting import AveragedWeights, PowerWeights
 
 SMALL = ("--candidates", "10", "--set", "batch_size=10", "--out", "run")
@@ -154,7 +154,7 @@ def test_thresholds_by_group(selected):
     assert "less.csv has no column 'group'" in refused("predict", "run", "less.csv")
 
 
-@pytest.mark.parametrize("final", ["average", "best"])
+@pytest.mark.parametrize("final", ["smoothed", "best"])
 def test_one_model_of_example_weights(selected, final):
     fitted = selected("example weights", *BINARY, "--set", f"final={final}")
     assert not isinstance(fitted.winner.model, ModelEnsemble)

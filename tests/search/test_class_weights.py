@@ -9,11 +9,17 @@ from moew import MetricSearch
 from moew.data import Rows
 from moew.embedding import DirectionsEmbedding
 from moew.samplers import Ball, Halving
-from moew.search._ledger import Budget
-from moew.search._loop import search_side_by_side
+from moew.search._loop import Budget, search_side_by_side
 from moew.search._prepare import prepare
-from moew.search._strategies import ALL_CANDIDATES, CLASS_WEIGHTS, WEIGHTS, list_searches
-from moew.search._strategies.class_weights import ClassWeights, _alpha, first_class_weights
+from moew.search._strategies import (
+    ALL_CANDIDATES,
+    CLASS_WEIGHTS,
+    WEIGHTS,
+    ClassWeights,
+    _alpha,
+    first_class_weights,
+    list_searches,
+)
 from moew.search._study import WeightStudy
 from moew.weighting import ExampleWeighting, UniformBaseWeights
 

@@ -101,7 +101,7 @@ def test_scores_are_those_of_models_that_did_not_see_the_rows():
     assert np.array_equal(search.unweighted_estimator_.coef_, LogisticRegression().fit(rows.X, rows.y).coef_)
 
 
-@pytest.mark.parametrize("final", ["ensemble", "average", "smoothed", "best"])
+@pytest.mark.parametrize("final", ["ensemble", "smoothed", "best"])
 def test_what_becomes_of_example_weights(final):
     rows = shifted_classes(n_classes=3)
     settings = {
@@ -120,7 +120,7 @@ def test_what_becomes_of_example_weights(final):
     if final != "ensemble":
         again = LogisticRegression().fit(rows.X, rows.y, sample_weight=search.sample_weight_)
         assert np.array_equal(again.coef_, search.best_estimator_.coef_)
-        assert (strategy.n_members > 1) == (final == "average")
+        assert strategy.n_members == 1
         return
     ensemble, averaged = search.best_estimator_, search.weight_function_
     assert isinstance(ensemble, ModelEnsemble) and len(ensemble.models_) == strategy.n_members > 1

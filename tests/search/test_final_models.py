@@ -28,7 +28,7 @@ from moew.models import ModelEnsemble
 from moew.samplers import GpBucb
 from moew.search._choices import effort_of
 from moew.search._evaluate import Evaluator
-from moew.search._selection import AHEAD
+from moew.search._honest_score import AHEAD
 
 ROWS = shifted_classes(200)
 THREE = shifted_classes(200, 3)
@@ -90,21 +90,6 @@ def test_the_mean_of_regressors_is_selected():
     np.testing.assert_allclose(search.best_estimator_.predict(NUMBERS.X_test), mean)
 
 
-def test_one_model_is_trained_with_the_average_of_the_weights():
-    search = fitted(
-        strategies="example weights",
-        final="average",
-        metric="neg_log_loss",
-        embedding=[0, 1],
-        n_candidates=12,
-    )
-    assert isinstance(search.best_estimator_, LogisticRegression)
-    again = LogisticRegression().fit(ROWS.X, ROWS.y, sample_weight=search.sample_weight_)
-    np.testing.assert_allclose(search.best_estimator_.coef_, again.coef_, rtol=1e-6)
-    strategy = next(strategy for strategy in search.result_.strategies if strategy.name == "example weights")
-    assert strategy.n_members > 1
-
-
 def test_the_single_best_model_is_selected_as_in_the_paper():
     search = fitted(
         strategies="example weights", final="best", metric="neg_log_loss", evaluate_on="validation"
@@ -154,7 +139,7 @@ def test_a_choice_by_posterior_mean_is_of_what_keeps_the_bound():
     assert len(members_of(search)[0]) == 1
 
 
-@pytest.mark.parametrize("final", ["ensemble", "average", "smoothed", "best"])
+@pytest.mark.parametrize("final", ["ensemble", "smoothed", "best"])
 @pytest.mark.parametrize("selects", [True, False])
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
 def test_the_weight_function_gives_the_training_rows_the_weights_of_the_model(final, selects, kind):

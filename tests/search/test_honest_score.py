@@ -1,6 +1,7 @@
 """The winner, halves, honest scores: tiny cases by hand, symmetries, undefined halves, and the bias."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,15 +16,13 @@ from moew.exceptions import InvalidInputError, SearchFailedError, UndefinedMetri
 from moew.metrics import Predictions
 from moew.search._choices import Chooser, Effort
 from moew.search._evaluate import Evaluator
-from moew.search._honest_score import score_strategies
-from moew.search._selection import AHEAD, NO_SCORE, decide, select_best
+from moew.search._honest_score import AHEAD, NO_SCORE, decide, score_strategies, select_best
 from moew.search._strategies import (
     CLASS_WEIGHTS,
     CONSTANT,
     UNWEIGHTED,
     WEIGHTS,
     Variant,
-    best_variant,
     list_variants,
     strategy_names,
 )
@@ -46,9 +45,13 @@ def chooser_of(values, metric=mean, y=None, effort=UNTUNED):
     return Chooser(evaluator, rows, "regression", made, on_all, effort)
 
 
+def best_of(chooser):
+    return Variant("best", True, partial(chooser.best, range(len(chooser.predictions))))
+
+
 def honest(chooser, strategies=None, strata=None, seed=0):
     """The scores of the strategies, by default of the best candidate alone."""
-    strategies = strategies or [best_variant(chooser, range(len(chooser.predictions)), tuned=False)]
+    strategies = strategies or [best_of(chooser)]
     strata = np.zeros(len(chooser.rows), int) if strata is None else strata
     return score_strategies(strategies, chooser, lambda chosen: (chooser, chosen), strata, rng(seed))
 
@@ -311,9 +314,7 @@ def test_without_halves_the_best_apparent_strategy_is_selected():
 
 def test_a_strategy_that_does_not_exist_here_has_no_score():
     chooser = chooser_of(rng().random((3, 10)))
-    (score,) = honest(
-        chooser, [Variant("none", True, lambda rows: None), best_variant(chooser, range(3), tuned=False)]
-    )
+    (score,) = honest(chooser, [Variant("none", True, lambda rows: None), best_of(chooser)])
     assert score.variant.name == "best"
 
 

@@ -137,7 +137,7 @@ def test_the_same_bits_with_two_jobs():
     "calls", [pytest.param(4, marks=pytest.mark.heavy), 9, pytest.param(19, marks=pytest.mark.heavy)]
 )
 def test_the_same_bits_after_an_interruption(calls, tmp_path, monkeypatch):
-    from moew.search._ledger import Ledger
+    from moew.search._loop import Ledger
 
     original, count = Ledger.enter, 0
 
@@ -164,7 +164,7 @@ def test_another_space_does_not_continue_a_stored_study(tmp_path):
         fitted(**small, search_space=None)
 
 
-@pytest.mark.parametrize("final", ["ensemble", "average", "smoothed", "best"])
+@pytest.mark.parametrize("final", ["ensemble", "smoothed", "best"])
 def test_members_with_different_parameters(final):
     search = fitted(strategies="example weights", final=final)
     models = models_of(search)
@@ -179,12 +179,6 @@ def test_finalists_are_evaluated_and_trained_again_with_their_parameters():
     search = fitted(evaluate_on="auto")
     assert search.result_.n_out_of_fold == N
     assert search.best_score_ > search.unweighted_score_ + 0.2
-
-
-def test_an_average_is_trained_with_the_parameters_of_most_votes():
-    several, one = fitted(strategies="example weights"), fitted(strategies="example weights", final="average")
-    votes = several.best_estimator_.votes
-    assert one.best_estimator_.C == several.best_estimator_.models[int(np.argmax(votes))].C
 
 
 def test_candidates_are_trained_again_with_their_parameters():

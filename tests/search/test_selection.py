@@ -15,8 +15,18 @@ from moew import MetricSearch
 from moew._util.margins import TWO_SIDED
 from moew.data._splits import strata_of
 from moew.search._choices import Choice, Chooser
-from moew.search._honest_score import StrategyScore, gain_error, score_strategies
-from moew.search._selection import AHEAD, AS_GOOD, LEADS, NEAR, SIMPLEST, close_to, decide
+from moew.search._honest_score import (
+    AHEAD,
+    AS_GOOD,
+    LEADS,
+    NEAR,
+    SIMPLEST,
+    StrategyScore,
+    close_to,
+    decide,
+    gain_error,
+    score_strategies,
+)
 from moew.search._strategies import CONSTANT, UNWEIGHTED, WEIGHTS, Variant, list_variants, strategy_names
 
 PAIRS = 5
@@ -285,7 +295,7 @@ def test_choosing_among_candidates_of_pure_chance_is_seen_through():
             type(chooser.rows)(chooser.rows.X, y),
             "classification",
             chooser.predictions,
-            np.array([np.mean(p.arrays["predict"] == y) for p in chooser.predictions]),
+            np.array([np.mean(p.arrays["predict"] == y) for p in chooser.predictions.values()]),
             chooser.effort,
         )
         scores = {s.variant.name: s for s in scored(chooser, {UNWEIGHTED: [0], WEIGHTS: list(range(1, 30))})}

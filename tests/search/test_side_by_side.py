@@ -12,8 +12,7 @@ from moew.exceptions import InvalidInputError
 from moew.metrics import accuracy
 from moew.samplers import Ball
 from moew.search._evaluate import Evaluator
-from moew.search._ledger import Budget, Search
-from moew.search._loop import search_side_by_side
+from moew.search._loop import Budget, Search, search_side_by_side
 from moew.search._study import WeightStudy
 from moew.training import resolve_trainer
 from moew.weighting import ExampleWeighting, UniformBaseWeights

@@ -13,8 +13,7 @@ from moew.exceptions import InvalidInputError
 from moew.metrics import worst_class_error
 from moew.report import collect
 from moew.samplers import Ball, GpBucb
-from moew.search._ledger import Budget, reason_to_stop
-from moew.search._loop import search_side_by_side
+from moew.search._loop import Budget, reason_to_stop, search_side_by_side
 from moew.types import Outlook
 
 X, Y = make_classification(400, weights=[0.8], flip_y=0.1, random_state=0)

@@ -12,7 +12,7 @@ from experiments.samplers import GridSampler
 from moew import MetricSearch, compare
 from moew.exceptions import InvalidInputError, MoewWarning, SearchFailedError
 from moew.search import CutOff
-from moew.search._ledger import Deadline
+from moew.search._loop import Deadline
 
 ROWS = shifted_classes(120)
 DATA = {"X": ROWS.X, "y": ROWS.y, "validation": (ROWS.X_val, ROWS.y_val)}
@@ -197,7 +197,7 @@ def test_a_second_ctrl_c_ends_it_at_once():
 
 
 def test_ctrl_c_between_a_score_and_its_predictions_loses_that_candidate_only(monkeypatch):
-    from moew.search._ledger import Ledger
+    from moew.search._loop import Ledger
 
     whole = fitted()
     tell, told = Ledger._tell, []

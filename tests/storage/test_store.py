@@ -20,7 +20,7 @@ from moew import MetricSearch, WeightStudy, make_metric
 from moew.exceptions import InvalidInputError, MoewError, MoewWarning, StorageError, WriteError
 from moew.metrics import Predictions
 from moew.samplers import Ball
-from moew.search import _ledger
+from moew.search import _loop
 from moew.search._evaluate import Evaluator
 from moew.storage import Told, _databases, storage_name
 from moew.storage._databases import Sqlite, Statements
@@ -372,7 +372,7 @@ def test_a_metric_that_gives_other_values_each_time_is_refused(tmp_path):
 def test_what_is_stored_is_scored_again_and_by_a_slow_metric_a_sample(tmp_path, monkeypatch, slow, n_scored):
     metric = make_metric(right, slow=slow)
     searched(tmp_path / "study.db", metric, n_candidates=16)
-    counts, original, value = [], _ledger.check_values, Evaluator.value
+    counts, original, value = [], _loop.check_values, Evaluator.value
 
     def counted(*args, **settings):
         counts[-1] += 1
@@ -384,7 +384,7 @@ def test_what_is_stored_is_scored_again_and_by_a_slow_metric_a_sample(tmp_path, 
             patch.setattr(Evaluator, "value", counted)
             original(*args)
 
-    monkeypatch.setattr(_ledger, "check_values", check_values)
+    monkeypatch.setattr(_loop, "check_values", check_values)
     searched(tmp_path / "study.db", metric, n_candidates=16)
     assert counts == [n_scored]
 
@@ -405,9 +405,9 @@ def summary(search, rows=80):
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "neg_log_loss"])
 def test_a_search_ends_with_the_same_bits_with_a_storage(tmp_path, metric):
     storage = tmp_path / "study.db"
-    settings = {"strategies": "auto", "final": "average"}
-    searched(storage, metric, n_candidates=4, **settings)
-    assert summary(searched(storage, metric, **settings)) == summary(searched(None, metric, **settings))
+    searched(storage, metric, n_candidates=4, strategies="auto")
+    stored, in_memory = (searched(place, metric, strategies="auto") for place in (storage, None))
+    assert summary(stored) == summary(in_memory)
 
 
 def test_predictions_that_are_gone_or_damaged_are_refused(tmp_path):
@@ -447,7 +447,7 @@ def test_many_candidates_take_few_statements_and_bytes(tmp_path, monkeypatch):
 
 def test_what_was_trained_before_a_crash_is_told_within_a_second(tmp_path, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(_ledger.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_loop.time, "monotonic", lambda: clock[0])
     told_at, tell_all = [], WeightStudy.tell_all
 
     def counted(study, told, **settings):

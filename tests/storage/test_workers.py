@@ -20,7 +20,7 @@ from moew.data import LabelledRows, SearchData
 from moew.data._splits import Fold
 from moew.exceptions import InvalidInputError
 from moew.samplers import Ball
-from moew.search._candidates import train_folds
+from moew.search._loop import train_folds
 from moew.storage import Crew, _crew
 from moew.storage._records import WorkerRecord
 from moew.types import Training
