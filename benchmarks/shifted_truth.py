@@ -75,7 +75,7 @@ def one_search(case: str, repeat: int) -> list[Any]:
     selected, plain = (fitted.evaluator.value_on(model, rows) for model in (fitted.winner, fitted.unweighted))
     sign = 1 if result.greater_is_better else -1
     return [
-        sign * result.honest_score,
+        sign * result.honest.value,
         result.honest.standard_error,
         sign * selected,
         result.gain,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from experiments.networks import PlacedRows, RepeatedNetworks, train_repeats
 from moew._util.seeds import integer_seed
@@ -340,12 +341,22 @@ def run(
         seen.save(path)
         if on_batch is not None:
             on_batch(batch + 1)
+        if batch + 1 < n_batches:
+            _ask_ahead(searches, batch_size, n_jobs)
 
     budget = Budget(n_batches * batch_size, batch_size)
-    search_side_by_side(searches, budget, train=train_batch, on_told=on_told, keep=False, n_jobs=n_jobs)
+    search_side_by_side(searches, budget, train=train_batch, on_told=on_told, keep=False)
     if not keep_embedding:
         embedding.unlink(missing_ok=True)
     return seen
+
+
+def _ask_ahead(searches: Sequence[Search], k: int, n_jobs: int) -> None:
+    """Ask every study for its next k candidates, which processes propose."""
+    if n_jobs != 1:
+        proposed = Parallel(n_jobs=n_jobs)(delayed(search.study.next_alphas)(k) for search in searches)
+        for search, alphas in zip(searches, proposed, strict=True):
+            search.study.ask_with(alphas)
 
 
 def _searches(problem: Problem, arm: Arm, judge: Judge, batch_size: int) -> list[Search]:

@@ -87,10 +87,10 @@ def history(search: MetricSearch | FittedSearch, *, ax: Any = None) -> Any:
     ax = axes_or_new(ax)
     ax.scatter(seen.numbers, seen.values, s=14, color=GREY, linewidth=0, label="candidates")
     ax.step(seen.numbers, seen.best_so_far, where="post", color=BLUE, label="best so far")
-    if np.isfinite(result.unweighted_score):
-        ax.axhline(result.unweighted_score, color=ORANGE, linestyle="--", label="unweighted")
-    if np.isfinite(result.honest_score):
-        ax.axhline(result.honest_score, color=BLUE, linestyle=":", label="the winner's honest score")
+    if np.isfinite(result.unweighted.apparent):
+        ax.axhline(result.unweighted.apparent, color=ORANGE, linestyle="--", label="unweighted")
+    if np.isfinite(result.honest.value):
+        ax.axhline(result.honest.value, color=BLUE, linestyle=":", label="the winner's honest score")
     if len(seen.failed):
         low = ax.get_ylim()[0]
         ax.plot(seen.failed, np.full(len(seen.failed), low), "x", color=GREY, clip_on=False, label="failed")

@@ -655,9 +655,9 @@ class MetricSearch(MetaEstimatorMixin, BaseEstimator):
         self.training_rows_, self.sample_weight_ = fitted.training_rows, fitted.weights
         self.weight_function_ = fitted.weight_function
         self.selected_ = result.selected
-        self.best_score_, self.honest_score_ = result.best_score, result.honest_score
-        self.alpha_zero_score_ = result.alpha_zero_score
-        self.unweighted_score_ = result.unweighted_score
+        self.best_score_, self.honest_score_ = result.honest.apparent, result.honest.value
+        self.alpha_zero_score_ = result.alpha_zero.apparent
+        self.unweighted_score_ = result.unweighted.apparent
 
 
 def fitted_search(search: MetricSearch | FittedSearch) -> FittedSearch:

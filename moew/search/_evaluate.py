@@ -304,9 +304,8 @@ class Evaluator:
     def value(self, predictions: Predictions, rows: LabelledRows, decided: Array | None = None) -> float:
         """The metric of predictions on `rows`, with the labels `decided` (n,) if they are given; else as the
         user's rule decides, or tuned decisions, fitted on the same rows."""
-        if decided is None:
-            decided = self.decided(predictions, rows)
-        return self.value_as_decided(predictions, rows, decided)
+        known = self.decided(predictions, rows) if decided is None else decided
+        return self.value_as_decided(predictions, rows, known)
 
     def decided(
         self,
@@ -319,12 +318,12 @@ class Evaluator:
         What is fitted on validation rows is fitted on `fit_on`, the candidate's predictions on other rows and
         those rows, or on `rows` themselves.
         """
+        of, fit_rows = fit_on or (predictions, rows)
         if self.always_tuned:
-            fitted = self.tune(*(fit_on or (predictions, rows)))
+            fitted = self.tune(of, fit_rows)
             return None if fitted is None else self.decide_tuned(fitted, predictions, rows)
         if predictions.scores is None or self.rule is None:
             return None
-        of, fit_rows = fit_on or (predictions, rows)
         rule = self._fitted(self.rule, np.asarray(of.scores), fit_rows)
         return self._labels(rule.decide(read_only(predictions.scores), rows.columns))
 
@@ -334,31 +333,29 @@ class Evaluator:
         """One of `metrics` of predictions on `rows`, in its own direction, with the labels `decided` (n,) if
         they are given; NaN where it is undefined."""
         try:
-            value = self.defined_value_of(name, predictions, rows, decided)
+            value = self.value_as_decided(predictions, rows, decided, name)
         except MissingObjectError:  # of a search that was loaded without its metric
             raise
         except Exception:  # undefined on these rows
             return float("nan")
         return value if np.isfinite(value) else float("nan")
 
-    def defined_value_of(
-        self, name: str, predictions: Predictions, rows: LabelledRows, decided: Array | None = None
-    ) -> float:
-        """As `value_of`, but an error of the metric is raised."""
-        metric = self.metrics[name]
-        known = predictions if metric is self.metric else predictions.for_all_metrics()
-        return self.value_as_decided(known, rows, decided, metric)
-
     def value_as_decided(
         self,
         predictions: Predictions,
         rows: LabelledRows,
         decided: Array | None = None,
-        metric: Metric | None = None,
+        name: str | None = None,
     ) -> float:
-        """The metric to optimise, or another one, of predictions with the labels `decided` (n,), or with the
-        recorded ones; nothing is fitted."""
-        return (metric or self.metric).value(predictions, rows, pos_label=self.pos_label, decided=decided)
+        """The metric to optimise, or that of a `name`, of predictions with the labels `decided` (n,), or with
+        the recorded ones; nothing is fitted."""
+        metric = self.metric if name is None else self.metrics[name]
+        return metric.value(
+            predictions if metric is self.metric else predictions.for_all_metrics(),
+            rows,
+            pos_label=self.pos_label,
+            decided=decided,
+        )
 
     def values_at_once(self, outputs: Array, rows: LabelledRows) -> FloatArray | None:
         """The metric (m,) of outputs (m, n) from one call, higher is better; None if it cannot take many, or
@@ -398,32 +395,28 @@ class Evaluator:
         sign = 1.0 if self.metric.greater_is_better else -1.0
         scores, task, own = self._tunable(predictions)
 
-        def beyond(labels: Array) -> float:
-            return self.excess(predictions, rows, labels, margins) if bounded else 0.0
+        def beyond(decided: Array) -> float:
+            return self.excess(predictions, rows, self._labels(decided), margins) if bounded else 0.0
 
         def value(decided: Array) -> float:
-            labels = self._labels(decided)
             try:
-                if beyond(labels) > 0:
+                if beyond(decided) > 0:
                     return math.nan
-                return sign * self.value_as_decided(predictions, rows, labels)
+                return sign * self.value_as_decided(predictions, rows, self._labels(decided))
             except Exception:  # undefined for these decisions
                 return math.nan
 
         def values(decided: Array) -> FloatArray | None:
             return self.values_at_once(self._labels(decided), rows)
 
-        def nearness(decided: Array) -> float:
-            return -beyond(self._labels(decided))
-
         settings: dict[str, Any] = {"task": task, "own_threshold": own, "most_calls": most_calls}
         if not bounded:
             at_once = values if self.metric.takes_many else None
             return self.tuned.tune(scores, value, rows.columns, values=at_once, **settings)
         fitted = self.tuned.tune(scores, value, rows.columns, undefined_is_lowest=False, **settings)
-        if beyond(self.decide_tuned(fitted, predictions, rows)) <= 0:
+        if beyond(fitted.decide(scores, rows.columns)) <= 0:
             return fitted
-        return self.tuned.tune(scores, nearness, rows.columns, **settings)
+        return self.tuned.tune(scores, lambda decided: -beyond(decided), rows.columns, **settings)
 
     def decisions_tuned(self, rows: LabelledRows) -> float:
         """How many times the calls of one threshold the tuning on these rows needs: with offsets of many

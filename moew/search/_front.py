@@ -170,7 +170,7 @@ def undefined_metrics(
         if math.isnan(value):
             why = ""
             try:
-                evaluator.defined_value_of(name, first, rows)
+                evaluator.value_as_decided(first, rows, name=name)
             except Exception as error:
                 why = f": {type(error).__name__}: {error}"
             told.append(shortened(f"{name} of the selected model has no value{why}"))

@@ -545,7 +545,7 @@ def without_contradicted_rows(prepared: Prepared, scores: Sequence[StrategyScore
     )
     # What was said of the evaluation rows before is no longer true.
     notes = [*(note for note in prepared.notes if not note.startswith("evaluated on")), note]
-    return replace(prepared, data=prepared.data.on_given_rows(), notes=tuple(notes), shifted=True)
+    return replace(prepared, data=prepared.data.on_given_rows(), notes=tuple(notes))
 
 
 def select_best(scores: FloatArray, greater_is_better: bool) -> int:

@@ -12,13 +12,13 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from moew._util.numbers import count, number
 from moew._util.progress import Report, progress
@@ -78,7 +78,6 @@ def search_side_by_side(
     train: TrainBatch | None = None,
     on_told: OnTold | None = None,
     keep: bool = True,
-    n_jobs: int = 1,
     crew: Crew | None = None,
     show: Show = _QUIET,
 ) -> list[Outcome]:
@@ -93,69 +92,38 @@ def search_side_by_side(
     train : trains a batch of all searches; None: each with its trainer, those on the same rows together
     on_told : called for every trial that was trained, scored or failed
     keep : whether the outcomes hold predictions
-    n_jobs : processes that propose alphas
     crew : the processes on these searches; those that join train each batch together
     show : shows the progress; without it nothing is shown
     """
-    joined = crew is not None and crew.joins
-    ledgers = [Ledger(search, keep, joined) for search in searches]
-    train = _training(train, ledgers, budget, crew if joined else None)
-    total = sum(budget.ends(ledgers, budget.n_batches))
+    run = _SideBySide(searches, budget, keep, crew)
+    train = run.training(train)
     interrupted = False
-    with show(total, budget.n_batches, already=_n_done(ledgers)) as report:
+    with show(sum(run.ends(budget.n_batches)), budget.n_batches, already=run.n_done) as report:
         try:
-            for batch, ends in enumerate(budget.batches(ledgers), 1):
-                asked = _ask([search.study for search in searches], ends, n_jobs)
-                if not any(asked) and not joined:
+            for batch, ends in enumerate(run.batches(), 1):
+                asked = [one.study.ask_until(end) for one, end in zip(searches, ends, strict=True)]
+                if not any(asked) and not run.joined:
                     continue
                 try:
                     # Closed at once when interrupted, so that what is still being trained ends.
                     with contextlib.closing(train(asked)) as trained:
                         for place, trial, models in trained:
-                            told, predictions = ledgers[place].enter(trial, models)
+                            told, predictions = run.ledgers[place].enter(trial, models)
                             if on_told is not None:
                                 on_told(place, told, models, predictions)
-                            report(_n_done(ledgers), batch, ledgers[0].best_value)
+                            report(run.n_done, batch, run.ledgers[0].best_value)
                             if crew is not None:
                                 crew.check()
                 finally:  # also what was trained before an interruption
-                    for ledger in ledgers:
+                    for ledger in run.ledgers:
                         ledger.tell_rest()
-                budget.check_failures(ledgers)
+                run.check_failures()
         except KeyboardInterrupt:
-            if not budget.can_conclude(ledgers):
+            if not (budget.concludes and run.is_enough):
                 raise
             interrupted = True
-    cut_off = budget.cut_off(ledgers, interrupted)
-    return [ledger.outcome(cut_off) for ledger in ledgers]
-
-
-def _n_done(ledgers: Iterable[Ledger]) -> int:
-    return sum(len(ledger.values) for ledger in ledgers)
-
-
-def _ask(studies: Sequence[WeightStudy], ends: Sequence[int], n_jobs: int) -> list[list[Trial]]:
-    """The trials of each study below the number `ends` that are not yet told."""
-    if n_jobs != 1:
-        wanted = [(study, end - study.n_asked) for study, end in zip(studies, ends, strict=True)]
-        wanted = [(study, k) for study, k in wanted if k > 0]
-        alphas = Parallel(n_jobs=n_jobs)(delayed(study.next_alphas)(k) for study, k in wanted)
-        for (study, _), found in zip(wanted, alphas, strict=True):
-            study.ask_with(found)
-    return [study.ask_until(end) for study, end in zip(studies, ends, strict=True)]
-
-
-def _training(
-    train: TrainBatch | None, ledgers: Sequence[Ledger], budget: Budget, others: Crew | None
-) -> TrainBatch:
-    """The function that trains a batch, as long as the time is not over, and together with others."""
-    is_over = partial(budget.is_over, ledgers)
-    if train is None:
-        goes_on = None if others is None else others.holds_its_share
-        train = partial(train_batch, [ledger.search for ledger in ledgers], goes_on)
-        if budget.deadline is not None:
-            train = partial(train_in_time, train, ledgers, is_over)
-    return train if others is None else partial(train_together, train, others, ledgers, is_over)
+    cut_off = run.cut_off(interrupted)
+    return [ledger.outcome(cut_off) for ledger in run.ledgers]
 
 
 def trainings_of(weighting: Weighting, trials: Sequence[Trial]) -> list[Training]:
@@ -234,78 +202,6 @@ def train_batch(
         ]
         for k, models in train_folds(first.trainer, first.data, trainings, goes_on):
             yield *members[k], models
-
-
-def train_in_time(
-    train: TrainBatch,
-    ledgers: Sequence[Ledger],
-    is_over: Callable[[], bool],
-    asked: Sequence[Sequence[Trial]],
-) -> TrainedTrials:
-    """Train the candidates of searches with one trainer, as many at a time as it trains at once, until the
-    time is over. A model that trains many weightings at once gets the whole batch."""
-    trainer = ledgers[0].search.trainer
-    if isinstance(trainer, ManyTrainer):
-        yield from train(asked)
-        return
-    members = [(place, trial) for place, trials in enumerate(asked) for trial in trials]
-    members.sort(key=partial(_turn, ledgers, asked))
-    most = _n_at_once(trainer)
-    while members and not is_over():
-        # The first two are trained in one call, which shows whether the model uses its weights.
-        n = most if any(ledger.n_trained_here for ledger in ledgers) else max(most, 2)
-        now, members = members[:n], members[n:]
-        yield from train([[trial for of, trial in now if of == place] for place in range(len(asked))])
-
-
-def _turn(
-    ledgers: Sequence[Ledger], asked: Sequence[Sequence[Trial]], member: tuple[int, Trial]
-) -> tuple[bool, float]:
-    """When it is a candidate's turn if the time may not suffice for all: what a result needs comes first, and
-    then each search gets its share."""
-    place, trial = member
-    study, trials = ledgers[place].study, asked[place]
-    zero = study.alpha_zero_repeats > 0 and trial.number == 0
-    wanted = zero or (place == 0 and trial.number == study.alpha_zero_repeats)
-    return not wanted, (trial.number - trials[0].number) / len(trials)
-
-
-def train_together(
-    train: TrainBatch,
-    crew: Crew,
-    ledgers: Sequence[Ledger],
-    is_over: Callable[[], bool],
-    asked: Sequence[Sequence[Trial]],
-) -> TrainedTrials:
-    """Train those of the batch that no other process on the stored study trains, until all of it is told, or
-    the time is over.
-
-    Each time a process takes half of its share of what is left, so that those who are fast, and those who
-    come later, find something to do. What a process held that died is left again; one that was only taken
-    for dead gives the rest of its share up.
-    """
-    ends = [max((trial.number for trial in trials), default=-1) + 1 for trials in asked]
-    pause = _FIRST_PAUSE
-    while True:
-        left = [ledger.catch_up(end) for ledger, end in zip(ledgers, ends, strict=True)]
-        n_left = sum(map(len, left))
-        if not n_left or is_over():
-            return
-        crew.claims_anew()
-        most = max(_n_at_once(ledgers[0].search.trainer), math.ceil(n_left / (2 * len(crew.alive()) or 1)))
-        mine: list[list[Trial]] = []
-        for ledger, trials in zip(ledgers, left, strict=True):
-            numbers = ledger.study.claim([trial.number for trial in trials], crew, most) if most else []
-            mine.append([trial for trial in trials if trial.number in numbers])
-            most -= len(numbers)
-        if any(mine):
-            yield from train(mine)
-            for ledger in ledgers:
-                ledger.tell_rest()
-            pause = _FIRST_PAUSE
-        else:
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _n_at_once(trainer: Trainer | None) -> int:
@@ -400,7 +296,7 @@ class Ledger:
         self._told_at = time.monotonic()
         trials = self.study.trials()
         self._take_values(trials)
-        if self.study.keeps_predictions:
+        if self.study.store.is_stored:
             self.predictions = stored_predictions(search, trials)
             check_values(search, trials, self.predictions)
 
@@ -432,7 +328,7 @@ class Ledger:
             self._tell(Told(trial.number, error=words))
             self.values[trial.number] = math.nan
             return replace(trial, error=words, pending=False), None
-        content = predictions.packed() if self.study.keeps_predictions else None
+        content = predictions.packed() if self.study.store.is_stored else None
         self._tell(Told(trial.number, value, content=content))
         self.values[trial.number] = value
         if self.keep and math.isfinite(value):
@@ -443,7 +339,7 @@ class Ledger:
         """Tell the study. A storage is told at most once a second, since each write takes a while; what a
         process that is killed had not told yet is trained again."""
         self._untold.append(told)
-        if not self.study.keeps_predictions or time.monotonic() - self._told_at >= _TELL_EVERY:
+        if not self.study.store.is_stored or time.monotonic() - self._told_at >= _TELL_EVERY:
             self.tell_rest()
 
     def tell_rest(self) -> None:
@@ -527,85 +423,161 @@ class Budget:
         """How many batches there are."""
         return math.ceil(self.n_candidates / self.batch_size)
 
-    def ends(self, ledgers: Sequence[Ledger], n_batches: int) -> list[int]:
+
+class _SideBySide:
+    """Searches that run side by side: their ledgers, and what their budget allows."""
+
+    def __init__(self, searches: Sequence[Search], budget: Budget, keep: bool, crew: Crew | None) -> None:
+        self.budget, self.joined = budget, crew is not None and crew.joins
+        self.others = crew if self.joined else None
+        self.ledgers = [Ledger(search, keep, self.joined) for search in searches]
+
+    @property
+    def n_done(self) -> int:
+        """How many candidates are told."""
+        return sum(len(ledger.values) for ledger in self.ledgers)
+
+    def ends(self, n_batches: int) -> list[int]:
         """How many candidates each search has after so many batches, with those of α = 0; no more than it had
         when it stopped."""
-        n = min(n_batches * self.batch_size, self.n_candidates)
+        n = min(n_batches * self.budget.batch_size, self.budget.n_candidates)
         return [
             ledger.study.alpha_zero_repeats + n_in_share(ledger.search.share, n)
             if ledger.stopped is None
             else ledger.stopped.n_candidates
-            for ledger in ledgers
+            for ledger in self.ledgers
         ]
 
-    def batches(self, ledgers: Sequence[Ledger]) -> Iterator[list[int]]:
+    def batches(self) -> Iterator[list[int]]:
         """The `ends` after each batch, until all candidates are trained, or the time is over. Between two of
         them a search with `stop_when` may stop; the others go on."""
-        for batch in range(1, self.n_batches + 1):
-            ends = self.ends(ledgers, batch)
-            if self.is_over(ledgers) and not _are_told(ledgers, ends):
+        for batch in range(1, self.budget.n_batches + 1):
+            ends = self.ends(batch)
+            if self.is_over() and not self._are_told(ends):
                 return
             yield ends
-            if self.is_over(ledgers) and not _are_told(ledgers, ends):
+            if self.is_over() and not self._are_told(ends):
                 return
-            for ledger, now, end in zip(ledgers, ends, self.ends(ledgers, self.n_batches), strict=True):
+            for ledger, now, end in zip(self.ledgers, ends, self.ends(self.budget.n_batches), strict=True):
                 if ledger.search.stop_when is not None and ledger.stopped is None:
                     ledger.stopped = _stopped(ledger, now, end, ledger.search.stop_when)
 
-    def is_over(self, ledgers: Sequence[Ledger]) -> bool:
+    def is_over(self) -> bool:
         """Whether no further candidate is to be begun."""
-        return self.deadline is not None and self.deadline.is_over and _are_enough(ledgers)
+        deadline = self.budget.deadline
+        return deadline is not None and deadline.is_over and self.is_enough
 
-    def can_conclude(self, ledgers: Sequence[Ledger]) -> bool:
-        """Whether a KeyboardInterrupt ends the searches with what there is."""
-        return self.concludes and _are_enough(ledgers)
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is something to conclude from: the models at α = 0 of all searches and one more
+        candidate of the first are told, and each search that must not fail has a value."""
+        first = self.ledgers[0]
+        return (
+            all(0 in ledger.values for ledger in self.ledgers if ledger.study.alpha_zero_repeats)
+            and any(k >= first.study.alpha_zero_repeats for k in first.values)
+            and all(ledger.n_scored or ledger.search.optional for ledger in self.ledgers)
+        )
 
-    def cut_off(self, ledgers: Sequence[Ledger], interrupted: bool) -> CutOff | None:
+    def _are_told(self, ends: Sequence[int]) -> bool:
+        """Whether all candidates below these numbers are trained."""
+        return all(led.values.keys() >= set(range(end)) for led, end in zip(self.ledgers, ends, strict=True))
+
+    def cut_off(self, interrupted: bool) -> CutOff | None:
         """That the searches ended before all their candidates were trained; None if all were."""
-        ends, deadline = self.ends(ledgers, self.n_batches), None if interrupted else self.deadline
-        if not interrupted and (deadline is None or _are_told(ledgers, ends)):
+        ends, deadline = self.ends(self.budget.n_batches), None if interrupted else self.budget.deadline
+        if not interrupted and (deadline is None or self._are_told(ends)):
             return None
-        n_trained = sum(len(ledger.trained()) for ledger in ledgers)
+        n_trained = sum(len(ledger.trained()) for ledger in self.ledgers)
         if deadline is None:
             return CutOff("interrupt", n_trained, sum(ends))
         return CutOff("timeout", n_trained, sum(ends), deadline.seconds)
 
-    def check_failures(self, ledgers: Sequence[Ledger]) -> None:
+    def check_failures(self) -> None:
         """Raise if every candidate of a search that others need failed, or too large a share of all, with the
         most frequent reasons."""
-        for ledger in ledgers:
+        for ledger in self.ledgers:
             ledger.raise_if_nothing_works()
-        n_done = sum(len(ledger.values) for ledger in ledgers)
-        n_failed = n_done - sum(ledger.n_scored for ledger in ledgers)
-        if n_done < _ENOUGH_TO_TELL or n_failed <= self.most_failures * n_done:
+        n_done, most_failures = self.n_done, self.budget.most_failures
+        n_failed = n_done - sum(ledger.n_scored for ledger in self.ledgers)
+        if n_done < _ENOUGH_TO_TELL or n_failed <= most_failures * n_done:
             return
-        errors = [trial.error for ledger in ledgers for trial in ledger.study.trials() if trial.error]
+        errors = [trial.error for ledger in self.ledgers for trial in ledger.study.trials() if trial.error]
         most = Counter(map(_without_trace, errors)).most_common(_MOST_REASONS)
         reasons = "; ".join(f"{n} times: {error}" for error, n in most)
-        first = next((ledger.first_error for ledger in ledgers if ledger.first_error), None)
+        first = next((ledger.first_error for ledger in self.ledgers if ledger.first_error), None)
         raise SearchFailedError(
             f"{n_failed} of {n_done} candidates failed, more than ",
-            Argument("most_failures", self.most_failures),
+            Argument("most_failures", most_failures),
             " allows; mend their reasons, or allow more failures. ",
             reasons,
             argument="most_failures",
         ) from first
 
+    def training(self, train: TrainBatch | None) -> TrainBatch:
+        """The function that trains a batch, as long as the time is not over, and together with others."""
+        if train is None:
+            goes_on = None if self.others is None else self.others.holds_its_share
+            train = partial(train_batch, [ledger.search for ledger in self.ledgers], goes_on)
+            if self.budget.deadline is not None:
+                train = partial(self.train_in_time, train)
+        return train if self.others is None else partial(self.train_together, train, self.others)
 
-def _are_told(ledgers: Sequence[Ledger], ends: Sequence[int]) -> bool:
-    """Whether all candidates below these numbers are trained."""
-    return all(ledger.values.keys() >= set(range(end)) for ledger, end in zip(ledgers, ends, strict=True))
+    def train_in_time(self, train: TrainBatch, asked: Sequence[Sequence[Trial]]) -> TrainedTrials:
+        """Train the candidates of searches with one trainer, as many at a time as it trains at once, until
+        the time is over. A model that trains many weightings at once gets the whole batch."""
+        trainer = self.ledgers[0].search.trainer
+        if isinstance(trainer, ManyTrainer):
+            yield from train(asked)
+            return
 
+        def turn(member: tuple[int, Trial]) -> tuple[bool, float]:
+            """What a result needs comes first, and then each search gets its share."""
+            place, trial = member
+            n_zero, trials = self.ledgers[place].study.alpha_zero_repeats, asked[place]
+            wanted = (n_zero > 0 and trial.number == 0) or (place == 0 and trial.number == n_zero)
+            return not wanted, (trial.number - trials[0].number) / len(trials)
 
-def _are_enough(ledgers: Sequence[Ledger]) -> bool:
-    """Whether there is something to conclude from: the models at α = 0 of all searches and one more candidate
-    of the first are told, and each search that must not fail has a value."""
-    first = ledgers[0]
-    return (
-        all(0 in ledger.values for ledger in ledgers if ledger.study.alpha_zero_repeats)
-        and any(k >= first.study.alpha_zero_repeats for k in first.values)
-        and all(ledger.n_scored or ledger.search.optional for ledger in ledgers)
-    )
+        members = [(place, trial) for place, trials in enumerate(asked) for trial in trials]
+        members.sort(key=turn)
+        most = _n_at_once(trainer)
+        while members and not self.is_over():
+            # The first two are trained in one call, which shows whether the model uses its weights.
+            n = most if any(ledger.n_trained_here for ledger in self.ledgers) else max(most, 2)
+            now, members = members[:n], members[n:]
+            yield from train([[trial for of, trial in now if of == place] for place in range(len(asked))])
+
+    def train_together(
+        self, train: TrainBatch, crew: Crew, asked: Sequence[Sequence[Trial]]
+    ) -> TrainedTrials:
+        """Train those of the batch that no other process on the stored study trains, until all of it is told,
+        or the time is over.
+
+        Each time a process takes half of its share of what is left, so that those who are fast, and those who
+        come later, find something to do. What a process held that died is left again; one that was only taken
+        for dead gives the rest of its share up.
+        """
+        ends = [max((trial.number for trial in trials), default=-1) + 1 for trials in asked]
+        at_once, pause = _n_at_once(self.ledgers[0].search.trainer), _FIRST_PAUSE
+        while True:
+            left = [ledger.catch_up(end) for ledger, end in zip(self.ledgers, ends, strict=True)]
+            n_left = sum(map(len, left))
+            if not n_left or self.is_over():
+                return
+            crew.claims_anew()
+            most = max(at_once, math.ceil(n_left / (2 * len(crew.alive()) or 1)))
+            mine: list[list[Trial]] = []
+            for ledger, trials in zip(self.ledgers, left, strict=True):
+                numbers = ledger.study.claim([trial.number for trial in trials], crew, most) if most else []
+                mine.append([trial for trial in trials if trial.number in numbers])
+                most -= len(numbers)
+            if any(mine):
+                yield from train(mine)
+                for ledger in self.ledgers:
+                    ledger.tell_rest()
+                pause = _FIRST_PAUSE
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _stopped(ledger: Ledger, now: int, end: int, stop_when: float) -> Stopped | None:

@@ -47,7 +47,7 @@ from moew.data import (
 from moew.decision import Tuned, resolve_decision
 from moew.embedding import resolve_embedding
 from moew.exceptions import Argument, InvalidInputError, MoewWarning, UnsupportedEstimatorError
-from moew.metrics import Constraint, Metric, hint_of_direction, resolve_constraints, resolve_metrics
+from moew.metrics import hint_of_direction, resolve_constraints, resolve_metrics
 from moew.samplers import Ball
 from moew.search._calibrate import check_calibrate
 from moew.search._evaluate import Evaluator, column_names
@@ -65,7 +65,7 @@ from moew.training import (
     resolve_trainer,
     with_seed,
 )
-from moew.types import DecisionRule, IntArray, Task, Trainer, Weighting
+from moew.types import IntArray, Task, Trainer, Weighting
 from moew.weighting import ExampleWeighting, joint_density_ratio, resolve_base_weights, rows_like
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ class Prepared:
     seed: int
     test: LabelledRows | None = None  # not used for any choice
     notes: tuple[str, ...] = ()  # what was decided about the rows, for the result
-    shifted: bool = False  # whether the validation rows are seen to be distributed otherwise
     space: ParameterSpace | None = None  # hyper-parameters that are searched, too
     deadline: Deadline | None = None  # of the training of candidates
     fit_params: FitParams = field(default_factory=FitParams)  # what the model's `fit` gets besides weights
@@ -116,7 +115,12 @@ def prepare(
     # The model, and what it is judged by.
     timeout = None if settings.candidate_timeout is None else float(settings.candidate_timeout)
     trainer = resolve_trainer(estimator, settings.sample_weight_name, settings.n_jobs, timeout)
-    space = None if settings.search_space is None else _space(settings, trainer)
+    space = None
+    if settings.search_space is not None:
+        from moew.search._optuna import resolve_space
+
+        half_width = settings.ball_radius / 2  # of the box: half as wide as the ball
+        space = resolve_space(settings.search_space, estimator, trainer.sample_weight_name, half_width)
     metrics = resolve_metrics(settings.metric, task)
     constraints = () if settings.constraints is None else resolve_constraints(settings.constraints, metrics)
     direction = hint_of_direction(next(iter(metrics.values())))
@@ -137,13 +141,23 @@ def prepare(
 
     # Both together: what is evaluated on which rows.
     classes = np.unique(data.training.y) if task == "classification" else None
-    evaluator = _evaluator(metrics, rule, classes, constraints, tuple(n for n in names if n in passed))
-    if columns := {*data.training.columns, *data.validation.columns} - set(wanted):
-        _warn_of_unused_columns(columns, evaluator)
+    (name, metric), *others = metrics.items()
+    evaluator = Evaluator(
+        metric,
+        None if isinstance(rule, Tuned) else rule,
+        classes,
+        rule if isinstance(rule, Tuned) else Tuned(),
+        isinstance(rule, Tuned),
+        dict(others),
+        name,
+        constraints,
+        tuple(n for n in names if n in passed),
+    )
+    _warn_of_unused_columns({*data.training.columns, *data.validation.columns} - set(wanted), evaluator)
     with stage("trying the metric on made-up predictions", settings.verbose):
         evaluator.rehearse(estimator, data, generator(seed, "rehearsal"))
     with stage("choosing the rows to evaluate on", settings.verbose):
-        data, notes, shifted = evaluation_rows(data, settings.evaluate_on, evaluator, seed)
+        data, notes = evaluation_rows(data, settings.evaluate_on, evaluator, seed)
     if not takes_weights:
         data = of_equal_weight(data)
     notes = (*([direction] if direction else []), *notes, *of_rows)
@@ -153,45 +167,9 @@ def prepare(
         params = _for_training_rows(params, settings, data, seed)
         if isinstance(trainer, EstimatorTrainer):
             trainer = replace(trainer, fit_params=params)
-    prepared = Prepared(
-        settings,
-        data,
-        trainer,
-        evaluator,
-        seed,
-        notes=notes,
-        shifted=shifted,
-        space=space,
-        deadline=deadline,
-        fit_params=params,
-        weight_name=trainer.sample_weight_name,
-    )
-    return prepared if test is None else _with_test(prepared, test)
-
-
-def _space(settings: SearchSettings, trainer: EstimatorTrainer | ManyTrainer) -> ParameterSpace | None:
-    """The hyper-parameters to search, in a box that is half as wide as the ball."""
-    from moew.search._optuna import resolve_space
-
-    half_width = settings.ball_radius / 2
-    return resolve_space(settings.search_space, settings.estimator, trainer.sample_weight_name, half_width)
-
-
-def _evaluator(
-    metrics: Mapping[str, Metric],
-    rule: DecisionRule | Tuned | None,
-    classes: Any,
-    constraints: tuple[Constraint, ...],
-    passed_columns: tuple[str, ...],
-) -> Evaluator:
-    """The evaluator by the first of the metrics, beside which the others are looked at."""
-    (name, metric), *others = metrics.items()
-    always_tuned = isinstance(rule, Tuned)
-    tuned = rule if isinstance(rule, Tuned) else Tuned()
-    fixed = None if isinstance(rule, Tuned) else rule
-    return Evaluator(
-        metric, fixed, classes, tuned, always_tuned, dict(others), name, constraints, passed_columns
-    )
+    rows = None if test is None else _test_rows(settings, evaluator, data, test, seed)
+    fixed = settings, data, trainer, evaluator, seed, rows
+    return Prepared(*fixed, notes, space, deadline, params, trainer.sample_weight_name)
 
 
 def _fit_params(
@@ -217,19 +195,22 @@ def _for_training_rows(params: FitParams, settings: SearchSettings, data: Search
         return params
     strata, groups = strata_of(data.training.y, data.task), data.training.groups
     split = EvalSplit(float(settings.eval_share), seed, strata, groups)
-    params = replace(params, split=split)
     for train in (None, *(fold.train for fold in (*data.folds, *data.finalist_folds))):
         split(train)  # raises where there are too few rows
-    return params
+    return replace(params, split=split)
 
 
 def fit_weighting(prepared: Prepared) -> ExampleWeighting:
     """The search's embedding and base weights, fitted on the training rows."""
     settings, data, seed = prepared.settings, prepared.data, prepared.seed
-    embedding = _seeded(resolve_embedding(settings.embedding), integer_seed(seed, "embedding"))
+    embedding = resolve_embedding(settings.embedding)
     # Validation rows split off the training rows have the same distribution: no shift, so π = 1.
     chosen = settings.base_weights if data.given_validation else "uniform"
-    base_weights = _seeded(resolve_base_weights(chosen), integer_seed(seed, "baseline"))
+    base_weights = resolve_base_weights(chosen)
+    if hasattr(embedding, "get_params"):
+        embedding = with_seed(embedding, integer_seed(seed, "embedding"))
+    if hasattr(base_weights, "get_params"):
+        base_weights = with_seed(base_weights, integer_seed(seed, "baseline"))
     training, validation = data.training, given_by_weight(prepared)
     wanted = (*prepared.evaluator.choosing_columns, *getattr(embedding, "wanted_columns", ()))
     names = [name for name in dict.fromkeys(wanted) if name in training.columns]
@@ -297,15 +278,16 @@ def checked_test_rows(given: Rows, evaluator: Evaluator, task: Task) -> Labelled
     return evaluator.rows_by_weight(labelled_rows(given, task, "test", evaluator.column_names))
 
 
-def _with_test(prepared: Prepared, given: Rows) -> Prepared:
-    evaluator, data = prepared.evaluator, prepared.data
+def _test_rows(
+    settings: SearchSettings, evaluator: Evaluator, data: SearchData, given: Rows, seed: int
+) -> LabelledRows:
     rows = checked_test_rows(given, evaluator, data.task)
     if rows.groups is not None and count_groups(rows.groups) < 2:
         told = "how much scores depend on the choice of test rows cannot be told."
         warning = MoewWarning(f"all test rows belong to one group: {told}", argument="test")
         warnings.warn(warning, stacklevel=4)
-    evaluator.rehearse(prepared.settings.estimator, data, generator(prepared.seed, "rehearsal"), rows)
-    return replace(prepared, test=rows)
+    evaluator.rehearse(settings.estimator, data, generator(seed, "rehearsal"), rows)
+    return rows
 
 
 def _search_data(
@@ -352,11 +334,9 @@ def _search_data(
 def _split(settings: SearchSettings, task: Task, rows: LabelledRows, seed: int) -> SearchData:
     """Training and validation rows, split as the settings say."""
     if settings.on_validation_rows_alone:
+        told = " is for given validation rows: pass "
         raise InvalidInputError(
-            Argument("evaluate_on", settings.evaluate_on),
-            " is for given validation rows: pass ",
-            Argument("validation"),
-            ".",
+            Argument("evaluate_on", settings.evaluate_on), told, Argument("validation"), "."
         )
     if isinstance(settings.evaluate_on, str):  # "auto": `evaluation_rows` makes the folds
         if rows.groups is not None:
@@ -370,18 +350,18 @@ def _split(settings: SearchSettings, task: Task, rows: LabelledRows, seed: int) 
 
 def evaluation_rows(
     data: SearchData, evaluate_on: Any, evaluator: Evaluator, seed: int
-) -> tuple[SearchData, tuple[str, ...], bool]:
-    """The search data with training rows evaluated out of fold, where that is asked for and possible; notes
-    that say what was done; and whether the validation rows are seen to be distributed otherwise."""
+) -> tuple[SearchData, tuple[str, ...]]:
+    """The search data with training rows evaluated out of fold, where that is asked for and possible; and
+    notes that say what was done."""
     automatic = isinstance(evaluate_on, str) and evaluate_on == "auto"
     if not automatic and not (isinstance(evaluate_on, Integral) and data.given_validation):
         unused = data.given_validation and not isinstance(evaluate_on, str)
         note = "a share of rows or a splitter is not used beside given validation rows."
-        return data, (note,) if unused else (), False
+        return data, (note,) if unused else ()
     training, given = data.training, data.validation
     allowed = evaluated_rows(training, data.task, evaluator.takes_weights, generator(seed, "by weight"))
     if not data.given_validation:
-        return _all_out_of_fold(data, allowed, seed), (), False
+        return _all_out_of_fold(data, allowed, seed), ()
     reason = _why_not(data, evaluator, len(given) if automatic else 0)
     if reason is None:
         try:
@@ -399,7 +379,7 @@ def evaluation_rows(
             reason = f"how they differ from the training rows cannot be told: {str(error).rstrip('.')}"
     alone = f"evaluated on the {len(given):,} validation rows alone"
     if reason is not None and automatic:
-        return data, (f"{alone}: {reason}.",), True
+        return data, (f"{alone}: {reason}.",)
     if reason is not None:
         raise InvalidInputError(
             Argument("evaluate_on", evaluate_on),
@@ -414,14 +394,14 @@ def evaluation_rows(
     shifted, worth = effective < len(ratio), f"are worth {effective:,.0f} of"
     if len(drawn) < max(FINALIST_FOLDS, LEAST_SHARE * len(given)):
         many = f"{len(ratio):,} training rows {worth} their kind"
-        return data, (f"{alone}: {many if shifted else 'there are too few training rows'}.",), True
+        return data, (f"{alone}: {many if shifted else 'there are too few training rows'}.",)
     note = f"evaluated on {len(given):,} validation rows and {len(drawn):,} training rows out of fold"
     if shifted:
         others = f"of {len(ratio):,}, which are distributed otherwise: they {worth} the validation rows' kind"
         note = f"{note} ({others})"
     left = weight_notes(training, len(allowed), "training rows")
     data = replace(data, n_worth=float(effective))
-    return out_of_fold(data, allowed[drawn], *folds, generator(seed, "folds")), (f"{note}.", *left), shifted
+    return out_of_fold(data, allowed[drawn], *folds, generator(seed, "folds")), (f"{note}.", *left)
 
 
 def _all_out_of_fold(data: SearchData, evaluated: IntArray, seed: int) -> SearchData:
@@ -489,17 +469,7 @@ def _why_not(data: SearchData, evaluator: Evaluator, n_given: int) -> str | None
 
 def _warn_of_unused_columns(columns: set[str], evaluator: Evaluator) -> None:
     """Warn about columns that nothing uses: a misspelt optional column would be ignored silently."""
-    used = evaluator.columns_read
-    if used is None or columns <= used:
-        return
-    warnings.warn(
-        f"neither the metric nor the decision takes the columns {sorted(columns - used)}; they take "
-        f"{sorted(used)}.",
-        MoewWarning,
-        stacklevel=4,
-    )
-
-
-def _seeded(part: Any, seed: int) -> Any:
-    """The part with its seed set if it is a scikit-learn estimator; else unchanged."""
-    return with_seed(part, seed) if hasattr(part, "get_params") else part
+    used = evaluator.columns_read if columns else None
+    if used is not None and (unused := sorted(columns - used)):
+        told = f"neither the metric nor the decision takes the columns {unused}; they take {sorted(used)}."
+        warnings.warn(told, MoewWarning, stacklevel=4)

@@ -78,26 +78,6 @@ class SearchResult:
         return next(trial for trial in self.trials if trial.number == self.best_number)
 
     @property
-    def best_score(self) -> float:
-        """The score of the selected model on the evaluation rows."""
-        return self.honest.apparent
-
-    @property
-    def honest_score(self) -> float:
-        """The same, corrected for the choice among candidates and strategies."""
-        return self.honest.value
-
-    @property
-    def alpha_zero_score(self) -> float:
-        """The α = 0 model's score on the validation rows."""
-        return self.alpha_zero.apparent
-
-    @property
-    def unweighted_score(self) -> float:
-        """The unweighted model's score on the validation rows."""
-        return self.unweighted.apparent
-
-    @property
     def gain(self) -> float:
         """The winner's honest score minus the unweighted model's, negated if smaller is better."""
         return self._sign * (self.honest.value - self.unweighted.value)

@@ -73,17 +73,17 @@ def stored_predictions(search: Search, trials: Sequence[Trial]) -> dict[int, Pre
     """The stored predictions of those trials that have a value, by number."""
     study, n_rows = search.study, len(search.data.validation)
     numbers = [trial.number for trial in trials if math.isfinite(trial.value)]
-    kept = study.kept(numbers) if numbers else {}
+    kept = study.store.kept(numbers) if numbers else {}
     found: dict[int, Predictions] = {}
     for number in numbers:
         if number not in kept:
-            raise study.refuse(f"candidate {number} has a score, but no predictions")
+            raise study.store.refuse(f"candidate {number} has a score, but no predictions")
         try:
             found[number] = Predictions.unpacked(kept[number]).compact()
             if any(len(array) != n_rows for array in found[number].arrays.values()):
                 raise StateError(f"they are not of the {n_rows} evaluation rows")
         except StateError as error:
-            raise study.refuse(f"the predictions of candidate {number} are damaged: {error}") from error
+            raise study.store.refuse(f"the predictions of candidate {number} are damaged: {error}") from error
     return found
 
 
@@ -102,7 +102,7 @@ def check_values(search: Search, trials: Sequence[Trial], predictions: Mapping[i
             now = repr(value)
         except Exception as error:
             cause, now = error, f"{type(error).__name__}: {error}"
-        raise study.refuse(
+        raise study.store.refuse(
             f"the metric gives the stored predictions of candidate {trial.number} {now}, but {trial.value!r} "
             "was stored: the metric or the rows have changed, or it gives other values each time, or the "
             "score was edited"

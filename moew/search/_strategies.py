@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
@@ -68,8 +68,8 @@ class Variant:
 class Strategy:
     """A method to get to a model that is good by the metric.
 
-    A subclass in a file of its own, and a line in the registry, add one. What it proposes is trained in the
-    same folds as all candidates; what it chooses is evaluated as what the others choose.
+    A subclass, and a place in `STRATEGIES`, add one. What it proposes is trained in the same folds as all
+    candidates; what it chooses is evaluated as what the others choose.
     """
 
     name: ClassVar[str]
@@ -77,14 +77,12 @@ class Strategy:
     simple: ClassVar[bool] = True  # whether no α is searched for it
     share: ClassVar[float] = 0.0  # of the candidates of a fit
     task: ClassVar[Task | None] = None  # that it is for; None: for both
-    needs_space: ClassVar[bool] = False  # whether it needs a search space
     can_be_tuned: ClassVar[bool] = True  # whether it also stands there with tuned decisions
     begins_with: ClassVar[str | None] = None  # the strategy whose candidates it may take as well
 
     def is_for(self, prepared: Prepared) -> bool:
         """Whether it exists for these rows and settings."""
-        has_space = prepared.space is not None or not self.needs_space
-        return has_space and self.task in (None, prepared.data.task)
+        return self.task in (None, prepared.data.task)
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
         """The searches for its trainings, with its share of the candidates; one with `NO_SHARE` is a fixed
@@ -105,7 +103,27 @@ class Strategy:
         return partial(chooser.best, [*others, *own])
 
 
-def study_search(
+def search_of(
+    prepared: Prepared,
+    strategy: Strategy,
+    weighting: Weighting,
+    share: Share,
+    *,
+    name: str | None = None,
+    optional: bool = True,
+    **changes: Any,
+) -> Search:
+    """A search for a strategy, with the parts of the fit; its study has the name and seed of the settings, or
+    of its own `name`. `changes` are arguments of `WeightStudy` that differ from the settings."""
+    if name is not None:
+        of = f"{prepared.settings.study_name}: {name}"
+        changes = {"name": of, "seed": integer_seed(prepared.seed, name), **changes}
+    study, evaluator = make_study(prepared, weighting, **changes), prepared.evaluator
+    parts = (study, prepared.data, prepared.trainer, weighting, evaluator, share, optional)
+    return Search(*parts, strategy=strategy.name, name=name or strategy.name)
+
+
+def ball_search(
     prepared: Prepared,
     strategy: Strategy,
     weighting: Weighting,
@@ -116,34 +134,19 @@ def study_search(
     alone: bool = False,
 ) -> Search:
     """A search of weights in a ball: on a line candidates are spread evenly, elsewhere by GP-BUCB."""
-    on_a_line, name = weighting.n_dims == 1, name or strategy.name
-    study = make_study(
+    on_a_line = weighting.n_dims == 1
+    return search_of(
         prepared,
+        strategy,
         weighting,
+        share,
+        name=name or strategy.name,
+        optional=not alone,
         domain=Ball(weighting.n_dims, radius),
-        name=f"{prepared.settings.study_name}: {name}",
-        seed=integer_seed(prepared.seed, name),
         sampler=Halving() if on_a_line else "gp_bucb",
         alpha_zero_repeats=int(alone or share == NO_SHARE),
         n_initial=0 if on_a_line else max(4, round(share[1] * prepared.settings.batch_size)),
     )
-    return search_of(prepared, strategy, study, share, name=name, optional=not alone)
-
-
-def search_of(
-    prepared: Prepared,
-    strategy: Strategy,
-    study: Any,
-    share: Share,
-    *,
-    name: str | None = None,
-    optional: bool = True,
-    stop_when: float | None = None,
-) -> Search:
-    """The search of a study for a strategy, with the parts of the fit."""
-    data, trainer, evaluator = prepared.data, prepared.trainer, prepared.evaluator
-    parts = (study, data, trainer, study.weighting, evaluator)
-    return Search(*parts, share, optional, stop_when, strategy.name, name or strategy.name)
 
 
 def with_tuned_decisions(chooser: Chooser, choose: Choose) -> Choose:
@@ -164,22 +167,19 @@ def zero_is_unweighted(prepared: Prepared, weighting: Weighting) -> bool:
 
 
 class Unweighted(Strategy):
-    """One training with the user's own weights."""
+    """One training with the user's own weights; in a fit only where α = 0 is not the unweighted model."""
 
     name = "unweighted"
     called = "the unweighted model"
     can_be_tuned = False  # a strategy of its own, behind the constant prediction
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """A fixed list of one training; not needed where α = 0 is the unweighted model."""
-        return [study_search(prepared, self, OwnWeights(prepared))]
+        return [ball_search(prepared, self, OwnWeights(prepared))]
 
     def fixed(self, prepared: Prepared) -> tuple[FloatArray, str] | None:
-        """One weight for all rows."""
         return np.ones((1, len(prepared.data.training))), ""
 
     def chooser(self, chooser: Chooser, candidates: Candidates) -> Choose | None:
-        """The one candidate, if it could be trained."""
         own = candidates.get(self.name, ())
         return partial(chooser.single, own[0]) if own else None
 
@@ -191,7 +191,6 @@ class TunedDecisions(Strategy):
     can_be_tuned = False
 
     def chooser(self, chooser: Chooser, candidates: Candidates) -> Choose | None:
-        """The unweighted model's tuned decisions."""
         own = candidates.get(Unweighted.name, ())
         return with_tuned_decisions(chooser, partial(chooser.single, own[0])) if own else None
 
@@ -204,7 +203,6 @@ class ConstantPrediction(Strategy):
     can_be_tuned = False
 
     def chooser(self, chooser: Chooser, candidates: Candidates) -> Choose:
-        """The best constant."""
         return chooser.constant
 
 
@@ -233,22 +231,21 @@ def unweighted_function(prepared: Prepared) -> Any:
 
 
 class ImportanceWeights(Strategy):
-    """A fixed list of up to three trainings, where the validation rows are seen to differ."""
+    """Up to three trainings, one for each shift that the validation rows are seen to have; in a comparison
+    all ratios that can be estimated."""
 
     name = "importance weights"
     can_be_tuned = False
     begins_with = Unweighted.name
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """A training for each shift that is seen."""
         return [
-            study_search(prepared, self, weighting, name=name)
+            ball_search(prepared, self, weighting, name=name)
             for name, weighting in importance_weightings(prepared).items()
             if _is_seen(prepared, name, weighting)
         ]
 
     def fixed(self, prepared: Prepared) -> tuple[FloatArray, str] | None:
-        """All ratios that can be estimated."""
         found = importance_weightings(prepared)
         if not found:
             no_shift = (
@@ -296,7 +293,7 @@ def _is_seen(prepared: Prepared, name: str, weighting: ExampleWeighting) -> bool
 
 
 class ClassWeights(Strategy):
-    """A search in as many dimensions as classes less one."""
+    """A search in as many dimensions as classes less one; equal weights are the unweighted model."""
 
     name = "class weights"
     share = 0.2
@@ -304,17 +301,16 @@ class ClassWeights(Strategy):
     begins_with = Unweighted.name
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """Weights that differ; equal ones are the unweighted model."""
         training = prepared.data.training
         weighting = ExampleWeighting(DirectionsEmbedding(), UniformBaseWeights())
         weighting.fit(None, training.y, task=prepared.data.task, sample_weight=training.sample_weight)
-        search = study_search(prepared, self, weighting, share, radius=_RADIUS, alone=alone)
+        search = ball_search(prepared, self, weighting, share, radius=_RADIUS, alone=alone)
         search.study.suggest(search.study.alpha_zero_repeats, first_class_weights(prepared, weighting))
         return [search]
 
 
 class PowersOfTheTarget(Strategy):
-    """A search on a line, for regressors."""
+    """A search on a line, for regressors; the power 0 is the unweighted model."""
 
     name = "powers of the target"
     share = 0.2
@@ -322,10 +318,9 @@ class PowersOfTheTarget(Strategy):
     begins_with = Unweighted.name
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """The powers other than 0, which is the unweighted model."""
         training = prepared.data.training
         weighting = PowersOfTarget(training.y, training.sample_weight)
-        return [study_search(prepared, self, weighting, share, radius=_RADIUS, alone=alone)]
+        return [ball_search(prepared, self, weighting, share, radius=_RADIUS, alone=alone)]
 
 
 def first_class_weights(prepared: Prepared, weighting: ExampleWeighting) -> FloatArray:
@@ -376,27 +371,29 @@ class HyperParameters(Strategy):
 
     name = "hyper-parameters"
     share = 0.2
-    needs_space = True
     begins_with = Unweighted.name
 
+    def is_for(self, prepared: Prepared) -> bool:
+        return prepared.space is not None
+
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """Parameters other than the estimator's own, which the unweighted model has."""
         from moew.search._optuna import Tpe  # loads Optuna
 
         space = prepared.space
         assert space is not None
-        study = make_study(
+        search = search_of(
             prepared,
+            self,
             OwnWeights(prepared, n_dims=0),
+            share,
+            name=self.name,
             domain=Box(space.n_dims, space.half_width),
             space=space,
-            name=f"{prepared.settings.study_name}: {self.name}",
-            seed=integer_seed(prepared.seed, self.name),
             sampler=Tpe(space),
             alpha_zero_repeats=int(alone),
             n_initial=max(_FIRST, round((share[1] - share[0]) * prepared.settings.batch_size)),
         )
-        return [search_of(prepared, self, study, share)]
+        return [search]
 
 
 @dataclass(frozen=True)
@@ -453,7 +450,6 @@ Embedding
     simple = False
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """The search that the others stand beside."""
         settings, space, weighting = prepared.settings, prepared.space, fit_weighting(prepared)
         ball = Ball(weighting.n_dims, settings.ball_radius)
         changes: dict[str, Any] = {"domain": ball}
@@ -463,13 +459,8 @@ Embedding
         if isinstance(sampler, SamplerOfPoints):  # it is told how many candidates it has
             sampler = sampler.for_budget(changes["domain"], n_in_share(share, settings.n_candidates))
             changes["n_initial"] = 0
-        study = make_study(prepared, weighting, **changes, sampler=sampler)
-        return [search_of(prepared, self, study, share, optional=False, stop_when=settings.stop_when)]
-
-    def chooser(self, chooser: Chooser, candidates: Candidates, averages: bool = True) -> Choose:
-        """The best candidate of all, or the best average of a few."""
-        everything = [number for numbers in candidates.values() for number in numbers]
-        return partial(chooser.ensemble if averages else chooser.best, everything)
+        search = search_of(prepared, self, weighting, share, optional=False, **changes, sampler=sampler)
+        return [replace(search, stop_when=settings.stop_when)]
 
 
 class RandomWeights(Strategy):
@@ -479,10 +470,9 @@ class RandomWeights(Strategy):
     can_be_tuned = False
 
     def searches(self, prepared: Prepared, share: Share, alone: bool = False) -> list[Search]:
-        """Other weights for each candidate."""
         rows = prepared.data.training
-        study = make_study(prepared, RandomWeighting(len(rows), rows.sample_weight, prepared.seed))
-        return [search_of(prepared, self, study, share, optional=False)]
+        weighting = RandomWeighting(len(rows), rows.sample_weight, prepared.seed)
+        return [search_of(prepared, self, weighting, share, optional=False)]
 
 
 _EXAMPLE_WEIGHTS, _UNWEIGHTED = ExampleWeights(), Unweighted()
@@ -592,12 +582,14 @@ def list_variants(
     choose as `smoothed` does.
     """
     variants: list[Variant] = []
-    everything = {s.name: candidates[s.name] for s in STRATEGIES if s.name in candidates}
     for strategy in STRATEGIES:
         if strategy is not _UNWEIGHTED and strategy.name not in asked:
             continue
         if strategy is _EXAMPLE_WEIGHTS:
-            found: Choose | None = smoothed or _EXAMPLE_WEIGHTS.chooser(chooser, everything, averages)
+            everything = [k for one in STRATEGIES for k in candidates.get(one.name, ())]
+            found: Choose | None = smoothed or partial(
+                chooser.ensemble if averages else chooser.best, everything
+            )
         else:
             found = strategy.chooser(chooser, candidates)
         if found is None:

@@ -129,7 +129,7 @@ class WeightStudy:
         self._leases = bool(leases)
         self._crew: Crew | None = None
         self.name = name
-        self._store = Store()
+        self.store = Store()
         if storage is not None:
             settings: dict[str, Any] = {
                 "fingerprint of data, model and metric": fingerprint,
@@ -142,7 +142,7 @@ class WeightStudy:
             }
             if space is not None:
                 settings["search space"] = {name: repr(d) for name, d in space.distributions.items()}
-            self._store = open_store(storage, name, settings)
+            self.store = open_store(storage, name, settings)
 
     def ask(self, k: int = 1) -> list[Trial]:
         """The next `k` trials; the first ones have α = 0."""
@@ -155,7 +155,7 @@ class WeightStudy:
         while len(trials) < k:
             records = self._records()
             first, n_new = len(records), k - len(trials)
-            if self._append(records, n_new, "" if crew is None else crew.name):
+            if self.store.append(first, self._alphas(records, n_new), "" if crew is None else crew.name):
                 trials += self._trials_of(range(first, first + n_new))
         return trials
 
@@ -166,12 +166,8 @@ class WeightStudy:
         whichever process asks, it gets the candidates it would have got without.
         """
         while len(records := self._records()) < end:
-            self._append(records, end - len(records))
+            self.store.append(len(records), self._alphas(records, end - len(records)))
         return [self._trial(record) for record in records[:end] if not record.finished]
-
-    def _append(self, records: Sequence[TrialRecord], k: int, worker: str = "") -> bool:
-        """Ask for k numbers more than those of the records; False if another process was faster."""
-        return self._store.append(len(records), self._alphas(records, k), worker)
 
     def suggest(self, first: int, alphas: FloatArray) -> None:
         """Let the numbers from `first` on have these alphas (k, d), if they are not asked for yet; those of
@@ -198,7 +194,7 @@ class WeightStudy:
                 f"there is no candidate {number!r}; {len(records)} were asked for.", argument="number"
             )
         record = records[number]
-        if record.finished or self._store.finish([_told(number, value, error)]):
+        if record.finished or self.store.finish([_told(number, value, error)]):
             raise InvalidInputError(
                 f"candidate {number} was already told {record.value}; tell it once.", argument="number"
             )
@@ -208,9 +204,9 @@ class WeightStudy:
         `joined`, those that another process has told in the meantime stay as they are, and are returned."""
         checked = [_told(t.number, t.value, t.error, t.content) for t in told]
         told_by_others: list[int] = []
-        while checked and (ended := self._store.finish(checked)):
+        while checked and (ended := self.store.finish(checked)):
             if not joined:
-                raise self.refuse(f"candidate {ended[0]} was told by another process at the same time")
+                raise self.store.refuse(f"candidate {ended[0]} was told by another process at the same time")
             told_by_others += ended
             checked = [one for one in checked if one.number not in ended]
         return told_by_others
@@ -228,7 +224,7 @@ class WeightStudy:
                 f"alphas must be finite numbers of shape (k, {self.domain.n_dims}), got shape {given.shape}.",
                 argument="alphas",
             )
-        while not self._store.append(first := self.n_asked, given):
+        while not self.store.append(first := self.n_asked, given):
             continue  # another process was faster
         return self._trials_of(range(first, first + len(given)))
 
@@ -251,7 +247,7 @@ class WeightStudy:
 
     def pending(self) -> list[Trial]:
         """Trials asked for and not yet told."""
-        return [self._trial(record) for record in self._records() if not record.finished]
+        return [trial for trial in self.trials() if trial.pending]
 
     def best(self) -> Trial:
         """The trial with the best value; among equals the one with the lowest number."""
@@ -263,7 +259,7 @@ class WeightStudy:
     @property
     def n_asked(self) -> int:
         """How many candidates were asked for so far, by all processes."""
-        return len(self._store.records())
+        return len(self.store.records())
 
     def to_optuna(self, storage: Any = None) -> Any:
         """An Optuna study of the candidates so far, for dashboards: in memory, or in a storage of Optuna's
@@ -271,19 +267,6 @@ class WeightStudy:
         from moew.search._optuna import to_optuna
 
         return to_optuna(self, storage)
-
-    @property
-    def keeps_predictions(self) -> bool:
-        """Whether contents that are told are kept: with a storage."""
-        return self._store.is_stored
-
-    def kept(self, numbers: Sequence[int] | None = None) -> dict[int, bytes]:
-        """The contents that candidates were told with, by number: of these numbers, or of all."""
-        return self._store.kept(numbers)
-
-    def refuse(self, what: str) -> InvalidInputError:
-        """The error for stored records that cannot be used; it names the storage and what to do."""
-        return self._store.refuse(what)
 
     def close(self) -> None:
         """Let others have the candidates that were asked for here and not told."""
@@ -325,10 +308,10 @@ class WeightStudy:
 
     def _records(self) -> Sequence[TrialRecord]:
         """What the store holds now, whose points (d,) must be of the domain; other threads may go on."""
-        records, shape = list(self._store.records()), (self.domain.n_dims,)
+        records, shape = list(self.store.records()), (self.domain.n_dims,)
         for record in records:
             if record.point.shape != shape:
-                raise self.refuse(
+                raise self.store.refuse(
                     f"the stored alpha of candidate {record.number} has the shape {record.point.shape}, not "
                     f"{shape}"
                 )
@@ -350,21 +333,21 @@ class WeightStudy:
 
     def crew(self, *, joins: bool) -> Crew:
         """The processes on this study, of which this one works together with others or must be alone."""
-        return Crew(self._store, joins)
+        return Crew(self.store, joins)
 
     def claim(self, numbers: Sequence[int], crew: Crew, most: int) -> list[int]:
         """Those of the numbers, at most so many, that this process of the crew is to train."""
         if not numbers:
             return []
-        return self._store.claim(numbers, crew.name, crew.store, crew.dead(), most)
+        return self.store.claim(numbers, crew.name, crew.store, crew.dead(), most)
 
     def _entered_crew(self) -> Crew | None:
         """The processes that ask this study, if candidates have leases: this one belongs to them from its
         first question on."""
-        if not self._leases or not self._store.is_stored:
+        if not self._leases or not self.store.is_stored:
             return None
         if self._crew is None or not self._crew.is_of_this_process:
-            self._crew = Crew(self._store, joins=True)
+            self._crew = Crew(self.store, joins=True)
             self._crew.enter()
             weakref.finalize(self, self._crew.leave)
         return self._crew

@@ -113,9 +113,9 @@ class MlflowCallback(SearchCallback):
     def _log_result(self, result: SearchResult) -> None:
         low, high = result.gain_interval
         scores = {
-            "best_score": result.best_score,
-            "honest_score": result.honest_score,
-            "unweighted_score": result.unweighted_score,
+            "best_score": result.honest.apparent,
+            "honest_score": result.honest.value,
+            "unweighted_score": result.unweighted.apparent,
             "unweighted_honest_score": result.unweighted.value,
             "gain": result.gain,
             "gain_low": low,

@@ -172,7 +172,7 @@ def test_without_test_rows_changes_are_those_of_the_recorded_predictions(name):
     metric = search.fitted_.evaluator.metric
     if name == "multiclass":  # the metric of the recorded decisions is the recorded score
         assert metric(evaluated.y, evaluated.after) == pytest.approx(search.best_score_)
-        assert metric(evaluated.y, evaluated.before) == pytest.approx(result.unweighted_score)
+        assert metric(evaluated.y, evaluated.before) == pytest.approx(result.unweighted.apparent)
     if name == "regression":
         nearer = np.abs(evaluated.after - evaluated.y) < np.abs(evaluated.before - evaluated.y)
         assert found.n_right == nearer.sum() and found.counts is None

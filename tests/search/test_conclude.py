@@ -121,7 +121,7 @@ def test_base_weights_that_ruin_every_candidate_do_not_ruin_the_result(selects, 
         "final": final,
     }
     result = search_of(metric=accuracy(), **settings).fit(ROWS.X, ROWS.y, **VALIDATION).result_
-    assert result.alpha_zero_score < result.unweighted_score - 0.05
+    assert result.alpha_zero.apparent < result.unweighted.apparent - 0.05
     assert not result.is_below_unweighted
 
 

@@ -48,10 +48,9 @@ def known(search):
     return np.array([trial.value for trial in trials]), np.array([trial.alpha for trial in trials])
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_each_ends_as_it_would_alone(n_jobs):
+def test_each_ends_as_it_would_alone():
     together, alone = plain_searches(), plain_searches()
-    search_side_by_side(together, Budget(6, 3), n_jobs=n_jobs)
+    search_side_by_side(together, Budget(6, 3))
     for one, other in zip(together, alone, strict=True):
         search_side_by_side([other], Budget(6, 3))
         for found, wanted in zip(known(one), known(other), strict=True):

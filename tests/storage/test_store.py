@@ -148,7 +148,7 @@ def test_a_full_disk_names_the_file(file, monkeypatch, words):
     def full(statements, statement, *values):
         raise sqlite3.OperationalError(words)
 
-    made._store.patience = 1.0
+    made.store.patience = 1.0
     said = rf"study\.db.*{words}"
     with monkeypatch.context() as patch, pytest.warns(MoewWarning, match=f"{said}.*tried again"):
         patch.setattr(Statements, "write", full)
@@ -351,7 +351,7 @@ def test_scores_that_were_edited_with_their_checksum_are_not_believed(tmp_path):
     (row,) = sql(
         path, "SELECT number, point, error, digest FROM moew_candidates WHERE study = 'moew' AND number = 2"
     )
-    checksum = search.study_._store._checksum(*row[:2], 0.99, *row[2:])
+    checksum = search.study_.store._checksum(*row[:2], 0.99, *row[2:])
     assert search.best_score_ < 0.99
     edit = "UPDATE moew_candidates SET value = 0.99, checksum = ? WHERE study = 'moew' AND number = 2"
     sql(path, edit, (checksum,))
@@ -441,8 +441,10 @@ def test_many_candidates_take_few_statements_and_bytes(tmp_path, monkeypatch):
     made.close()
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     assert size < 1.0e6  # 5 MB for 200 candidates
-    assert {n: c for n, c in made.kept().items() if n < 20} == {t: p.packed() for t, p in enumerate(kept)}
-    assert made.kept([3, 39, 7]).keys() == {3, 39, 7} and made.kept([]) == {}
+    assert {n: c for n, c in made.store.kept().items() if n < 20} == {
+        t: p.packed() for t, p in enumerate(kept)
+    }
+    assert made.store.kept([3, 39, 7]).keys() == {3, 39, 7} and made.store.kept([]) == {}
 
 
 def test_what_was_trained_before_a_crash_is_told_within_a_second(tmp_path, monkeypatch):
@@ -498,7 +500,7 @@ def test_what_a_killed_writer_had_not_finished_is_taken_back(file):
 
 def test_a_write_that_fails_in_the_middle_leaves_the_file_as_it_was(file, monkeypatch):
     made = study(file)
-    made._store.patience = 0.0
+    made.store.patience = 0.0
     before, write_all = file.read_bytes(), Statements.write_all
 
     def full(*arguments):
@@ -514,7 +516,7 @@ def test_a_write_that_fails_in_the_middle_leaves_the_file_as_it_was(file, monkey
 def test_a_file_whose_folder_was_moved_is_told_in_words(tmp_path):
     (tmp_path / "here").mkdir()
     made = study(tmp_path / "here" / "study.db")
-    made._store.patience = 0.5
+    made.store.patience = 0.5
     (tmp_path / "here").rename(tmp_path / "there")
     with pytest.warns(MoewWarning, match="tried again"), pytest.raises(StorageError, match="unable to open"):
         made.ask(1)
@@ -525,7 +527,7 @@ def test_a_file_whose_folder_was_moved_is_told_in_words(tmp_path):
 
 def test_a_file_that_is_deleted_is_not_begun_anew_without_a_word(file):
     made = study(file)
-    made._store.patience = 0.0
+    made.store.patience = 0.0
     file.unlink()
     with pytest.raises(StorageError, match="unable to open"):
         made.ask(1)
@@ -569,7 +571,7 @@ def test_a_write_whose_confirmation_is_lost_is_not_done_twice(tmp_path, monkeypa
 
 
 def test_candidates_that_were_told_are_not_told_otherwise(file):
-    store = study(file)._store
+    store = study(file).store
     study(file).ask(2)
     assert store.finish([Told(4, 1.0), Told(2, 2.0), Told(1, 5.0)]) == [1]
     assert not store.records()[4].finished  # none was ended

@@ -189,7 +189,7 @@ def mark(**changes):
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(_crew, "RENEWED_EVERY", 0.05)
     monkeypatch.setattr(_crew, "DEAD_AFTER", 0.5)
-    return study(tmp_path)._store
+    return study(tmp_path).store
 
 
 def study(tmp_path, **settings):
@@ -340,7 +340,7 @@ def test_a_worker_that_came_since_one_looked_keeps_what_it_took(tmp_path, monkey
         dead = first.dead()
         with second.at_work():
             assert there.claim([0], second, 5) == [0]
-            assert here._store.claim([0, 1], first.name, first.store, dead, 5) == [1]
+            assert here.store.claim([0, 1], first.name, first.store, dead, 5) == [1]
         assert here.claim([0, 1], first, 5) == [0, 1]  # the second has left
     here.close()
     there.close()
