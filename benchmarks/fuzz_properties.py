@@ -203,7 +203,7 @@ def _is_repeatable(search: MetricSearch, problem: Problem) -> bool:
 def _check_trained_again(search: MetricSearch, problem: Problem) -> None:
     """Candidates that are trained here with their weights get the value that the search recorded."""
     settings = search.settings
-    alone = settings.on_validation_rows_alone
+    alone = str(settings.evaluate_on) == "validation"
     if "X_val" in problem.rows and alone and search.honest in (None, "halves"):
         folds = [(search.training_rows_, None)]
     elif "X_val" not in problem.rows and isinstance(search.evaluate_on, list):

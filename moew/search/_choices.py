@@ -228,11 +228,20 @@ class Chooser:
 
     def constant(self, part: Part) -> Choice | None:
         """The best constant decision on these rows; None if the metric is not of decisions."""
-        if self.evaluator.rule is not None or not set(self.predictions[0].arrays) <= LABEL_ARRAYS:
+        like, n, pos_label = self.predictions[0], len(self.rows), self.evaluator.pos_label
+        if self.evaluator.rule is not None or not set(like.arrays) <= LABEL_ARRAYS:
             return None
-        choices = [self._constant_choice(one, part) for one in self._constants(part)]
-        values = np.array([self.value(choice, part) for choice in choices])
-        ordered = [choices[k] for k in _best_first(values) if not math.isnan(values[k])]
+        choices, values = [], []
+        for one in self._constants(part):
+            further = {
+                name: np.full(n, one) if name in LABEL_ARRAYS else _sure(array, one, like.classes, pos_label)
+                for name, array in like.further.items()
+            }
+            arrays = {name: np.full(n, one) for name in like.arrays}
+            made = replace(like, arrays=arrays, scores=None, further=further)
+            choices.append(Choice(("constant", one), (), np.empty(0), made, part, constant=one))
+            values.append(self.value(choices[-1], part))
+        ordered = [choices[k] for k in _best_first(np.array(values)) if not math.isnan(values[k])]
         return self._first(ordered, part) if ordered else None
 
     def tuned(self, choice: Choice) -> Choice | None:
@@ -384,8 +393,7 @@ class Chooser:
     def _values_at_once(self, outputs: Array, part: Part) -> list[float]:
         """The values of outputs (m, n) on these rows from one call; none if it is undefined for some."""
         found = self.evaluator.values_at_once(outputs, part.rows)
-        values: list[float] = [] if found is None else np.where(np.isfinite(found), found, np.nan).tolist()
-        return values
+        return [] if found is None else list(np.where(np.isfinite(found), found, np.nan).tolist())
 
     def _averaged(
         self,
@@ -411,16 +419,6 @@ class Chooser:
         classes = np.asarray(self.evaluator.classes)
         counts = np.array([np.count_nonzero(y == one) for one in classes])
         return classes[np.sort(np.argsort(-counts, kind="stable")[:most])]
-
-    def _constant_choice(self, value: Any, part: Part) -> Choice:
-        like, n, pos_label = self.predictions[0], len(self.rows), self.evaluator.pos_label
-        further = {
-            name: np.full(n, value) if name in LABEL_ARRAYS else _sure(array, value, like.classes, pos_label)
-            for name, array in like.further.items()
-        }
-        arrays = {name: np.full(n, value) for name in like.arrays}
-        made = replace(like, arrays=arrays, scores=None, further=further)
-        return Choice(("constant", value), (), np.empty(0), made, part, constant=value)
 
 
 def _best_first(values: FloatArray) -> IntArray:

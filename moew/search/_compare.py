@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 _MOST_REPEATS = 100_000  # more are a mistake, and their seeds alone would take the memory
 _REPEATS = Wanted(
-    "must be a whole number: an error margin needs at least 2 repeats, and as each trains many models, there "
-    f"must be at most {_MOST_REPEATS:,}",
+    f"must be a whole number of at most {_MOST_REPEATS:,}, as each trains many models, and an error margin "
+    "needs at least 2 repeats",
     lambda value: is_whole(value, 2) and value <= _MOST_REPEATS,
 )
 _SEED = Wanted("must be a whole number of 0 or more", lambda value: is_whole(value, 0))
@@ -147,7 +147,7 @@ def compare_settings(
     return Comparison(
         evaluator.metric.name,
         evaluator.metric.greater_is_better,
-        tuple(_row(method, made) for method, made in choices.items()),
+        tuple(Row.of(method, made) for method, made in choices.items()),
         repeats,
         len(rows),
         _bootstrap_margin(prepared[0], choices, generator(random_state, "bootstrap")),
@@ -167,6 +167,15 @@ class Row:
     honest: FloatArray
     test: FloatArray
     note: str = ""
+
+    @classmethod
+    def of(cls, method: str, choices: Sequence[Choice]) -> Row:
+        """What a method chose in all repeats."""
+        n_models = round(np.mean([choice.n_models for choice in choices]))
+        names = ("apparent", "honest", "test")
+        apparent, honest, test = (np.array([getattr(one, name) for one in choices]) for name in names)
+        note = next((one.note for one in choices if one.note), "")
+        return cls(method, n_models, apparent, honest, test, note)
 
     @property
     def margin(self) -> float:
@@ -469,15 +478,6 @@ def _is_deterministic(prepared: Prepared, fixed: ListedWeighting) -> bool:
     except Exception:  # the search records why a model cannot predict
         return False
     return len(made) == 2 and made[0].equals(made[1])
-
-
-def _row(method: str, choices: Sequence[Choice]) -> Row:
-    apparent, honest, test, n_models = (
-        np.array([getattr(choice, name) for choice in choices])
-        for name in ("apparent", "honest", "test", "n_models")
-    )
-    note = next((choice.note for choice in choices if choice.note), "")
-    return Row(method, round(n_models.mean()), apparent, honest, test, note)
 
 
 def _bootstrap_margin(

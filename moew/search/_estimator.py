@@ -452,8 +452,9 @@ class MetricSearch(MetaEstimatorMixin, BaseEstimator):
         columns: Mapping[str, Any] | None = None,
     ) -> dict[str, float]:
         """All metrics on these rows by name, in their own units; NaN where one is undefined."""
-        rows = self._scored_rows(X, y, sample_weight, columns)
-        return self.fitted_.evaluator.values_on(self.fitted_.winner, rows)
+        rows, evaluator = self._scored_rows(X, y, sample_weight, columns), self.fitted_.evaluator
+        predictions = evaluator.predictions_on(self.fitted_.winner, rows)
+        return {name: evaluator.value_of(name, predictions, rows) for name in evaluator.metrics}
 
     def _scored_rows(
         self, X: Features, y: Labels, sample_weight: Any, columns: Mapping[str, Any] | None

@@ -94,15 +94,14 @@ class FinalModel:
         """Labels (n,) by the decision rule, or by the model's `predict`; `columns` are for the rule."""
         if self.rule is None:
             return np.asarray(self.model.predict(read_only(X)))
-        if not isinstance(self.rule, ClassOffsets | AdjustedPredictions):
-            basis = rule_score(self.model, self.rule, X, self.pos_label)
-        elif self.classes is None:
-            with answering_alone():
+        with answering_alone():
+            if not isinstance(self.rule, ClassOffsets | AdjustedPredictions):
+                basis = rule_score(self.model, self.rule, X, self.pos_label)
+            elif self.classes is None:
                 basis = np.asarray(self.model.predict(read_only(X)))
-        else:
-            with answering_alone():
+            else:
                 scores, own = decision_basis(self.model, read_only(X), self.pos_label)
-            basis, _, _ = tunable_scores(np.asarray(scores), own)
+                basis, _, _ = tunable_scores(np.asarray(scores), own)
         return _labels_of(self.rule.decide(basis, columns), self.classes, self.pos_label)
 
 
@@ -472,11 +471,6 @@ class Evaluator:
         self.check_columns(rows, "columns")
         decided = None if final.rule is None else final.decide(rows.X, rows.columns)
         return self._answers(final.model, rows, decided)
-
-    def values_on(self, final: FinalModel, rows: LabelledRows) -> dict[str, float]:
-        """All metrics of a model and its fitted rule on new rows, by name; NaN where one is undefined."""
-        predictions = self.predictions_on(final, rows)
-        return {name: self.value_of(name, predictions, rows) for name in self.metrics}
 
     def value_on(self, final: FinalModel, rows: LabelledRows) -> float:
         """The metric of a model and its fitted rule on new rows."""

@@ -373,17 +373,9 @@ def honest_of(evaluator: Evaluator, score: StrategyScore, optimism: float | None
         value = min(max(value, low), high)
     else:
         reason = _why_undefined(n_halves, n_undefined, score.failure)
-    return HonestScore(
-        value,
-        sign * score.apparent,
-        optimism,
-        score.size_bias,
-        score.error,
-        n_halves,
-        n_undefined,
-        reason,
-        score.row_bias,
-    )
+    corrections = optimism, score.size_bias, score.error
+    apparent = sign * score.apparent
+    return HonestScore(value, apparent, *corrections, n_halves, n_undefined, reason, score.row_bias)
 
 
 def _why_undefined(n_halves: int, n_undefined: int, failure: Exception | None) -> str:
@@ -438,10 +430,11 @@ def _on_holdout(
             scored.append(HonestScore(value, best, sign * (best - value), 0.0, math.nan, 0, 0))
         except Exception as error:  # must not lose the result of the search
             scored.append(no_honest_score(best, shortened(f"undefined on the rows set aside: {error}")))
+    spread = math.nan
     if models[0] is models[1]:
-        return scored[0], scored[1], 0.0
-    rng = generator(prepared.seed, "gain")
-    spread = gain_error_on(there[0], there[1], rows, evaluator, rng) if len(there) == 2 else math.nan
+        spread = 0.0
+    elif len(there) == 2:
+        spread = gain_error_on(there[0], there[1], rows, evaluator, generator(prepared.seed, "gain"))
     return scored[0], scored[1], spread
 
 
@@ -662,21 +655,20 @@ def close_to(scores: Sequence[StrategyScore], chosen: StrategyScore) -> Strategy
     best = max(others, key=lambda score: score.honest, default=None)
     if best is None or not math.isfinite(chosen.honest):
         return None
-    apart, error = abs(chosen.honest - best.honest), gain_error(chosen, best)
-    return best if apart <= CLOSE * error < math.inf else None
+    return best if abs(chosen.honest - best.honest) <= CLOSE * gain_error(chosen, best) < math.inf else None
 
 
 def _eligible(scores: Sequence[StrategyScore]) -> list[StrategyScore]:
     """The strategies that may be selected: a constant, which looks at no feature, only if it is ahead of the
     unweighted model beyond chance."""
     plain = next((score for score in scores if score.variant.name == UNWEIGHTED), None)
-
-    def may_be_selected(score: StrategyScore) -> bool:
-        if plain is None or score.variant.name != CONSTANT:
-            return True
-        return is_beyond_chance(score.honest - plain.honest, gain_error(score, plain))
-
-    return list(filter(may_be_selected, scores))
+    return [
+        score
+        for score in scores
+        if plain is None
+        or score.variant.name != CONSTANT
+        or is_beyond_chance(score.honest - plain.honest, gain_error(score, plain))
+    ]
 
 
 def _is_equal(one: StrategyScore, other: StrategyScore) -> bool:

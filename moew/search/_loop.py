@@ -252,11 +252,9 @@ class CutOff:
     timeout: float | None = None  # seconds
 
     def __str__(self) -> str:
-        why = (
-            f"the search ended by its timeout of {number(self.timeout)} s"
-            if self.reason == "timeout"
-            else "the search was interrupted"
-        )
+        why = "the search was interrupted"
+        if self.reason == "timeout":
+            why = f"the search ended by its timeout of {number(self.timeout)} s"
         were = "was" if self.n_trained == 1 else "were"
         return f"{why}: {self.n_trained:,} of {count(self.n_candidates, 'candidate')} {were} trained."
 
@@ -366,10 +364,9 @@ class Ledger:
             return
         trials, data = self.study.trials(), self.search.data
         first = next((trial.error for trial in trials if trial.error), "no candidate was told")
-        huge = huge_columns(data.training.X) or huge_columns(data.validation.X)
-        where = (
-            f" ({', '.join(huge[:5])}: infinite or huge values, which not every model takes)" if huge else ""
-        )
+        where = ""
+        if huge := huge_columns(data.training.X) or huge_columns(data.validation.X):
+            where = f" ({', '.join(huge[:5])}: infinite or huge values, which not every model takes)"
         message = f"every candidate so far failed{where}; the first: {_without_trace(first)}"
         raise SearchFailedError(message) from self.first_error
 

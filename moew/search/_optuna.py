@@ -76,20 +76,6 @@ def resolve_space(
         )
     if not given:
         return None
-    kinds = _kinds()
-    parameters = estimator.get_params()
-    for name, distribution in given.items():
-        _check_name(name, parameters, given, weight_name)
-        if not isinstance(distribution, kinds):
-            example = "FloatDistribution(0.1, 10.0)"
-            raise _refused(name, f"needs an Optuna distribution, such as {example}; got {distribution!r}.")
-        if distribution.single():
-            what = f"has a single value in {distribution}"
-            raise _refused(name, f"{what}: set it as the estimator's own parameter.")
-    return ParameterSpace(dict(given), {name: parameters[name] for name in given}, half_width)
-
-
-def _kinds() -> tuple[type, ...]:
     try:
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
     except ImportError as error:
@@ -97,21 +83,23 @@ def _kinds() -> tuple[type, ...]:
             "a search space needs Optuna, which is not installed: pip install 'moew[optuna]'.",
             argument="search_space",
         ) from error
-    return FloatDistribution, IntDistribution, CategoricalDistribution
-
-
-def _check_name(name: Any, parameters: Mapping[str, Any], given: Mapping[str, Any], weight_name: str) -> None:
-    if name == weight_name:
-        raise _refused(name, "is the name of the example weights, which are searched already.")
-    if name not in parameters:
-        raise _refused(name, f"is no parameter of the estimator; it has {', '.join(sorted(parameters))}.")
-    inside = [other for other in given if isinstance(other, str) and other.startswith(f"{name}__")]
-    if inside:
-        raise _refused(name, f"is searched already by its part {inside[0]!r}; name one of them.")
-
-
-def _refused(name: Any, why: str) -> InvalidInputError:
-    return InvalidInputError(f"search_space: {name!r} {why}", argument="search_space")
+    parameters = estimator.get_params()
+    for name, distribution in given.items():
+        inside = [other for other in given if isinstance(other, str) and other.startswith(f"{name}__")]
+        if name == weight_name:
+            why = "is the name of the example weights, which are searched already."
+        elif name not in parameters:
+            why = f"is no parameter of the estimator; it has {', '.join(sorted(parameters))}."
+        elif inside:
+            why = f"is searched already by its part {inside[0]!r}; name one of them."
+        elif not isinstance(distribution, FloatDistribution | IntDistribution | CategoricalDistribution):
+            why = f"needs an Optuna distribution, such as FloatDistribution(0.1, 10.0); got {distribution!r}."
+        elif distribution.single():
+            why = f"has a single value in {distribution}: set it as the estimator's own parameter."
+        else:
+            continue
+        raise InvalidInputError(f"search_space: {name!r} {why}", argument="search_space")
+    return ParameterSpace(dict(given), {name: parameters[name] for name in given}, half_width)
 
 
 def _value(distribution: Any, share: float) -> Any:

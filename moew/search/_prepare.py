@@ -333,7 +333,7 @@ def _search_data(
 
 def _split(settings: SearchSettings, task: Task, rows: LabelledRows, seed: int) -> SearchData:
     """Training and validation rows, split as the settings say."""
-    if settings.on_validation_rows_alone:
+    if isinstance(settings.evaluate_on, str) and settings.evaluate_on == "validation":
         told = " is for given validation rows: pass "
         raise InvalidInputError(
             Argument("evaluate_on", settings.evaluate_on), told, Argument("validation"), "."

@@ -221,11 +221,6 @@ class SearchSettings(WeightSettings, TrainingOptions):
         return self.strategy_names != (WEIGHTS,)
 
     @property
-    def on_validation_rows_alone(self) -> bool:
-        """Whether candidates are evaluated on the given validation rows and no others, as in the paper."""
-        return isinstance(self.evaluate_on, str) and self.evaluate_on == _ALONE
-
-    @property
     def ball_radius(self) -> float:
         """R, the radius of the ball that α is searched in."""
         return DEFAULT_RADIUS if self.radius is None else float(self.radius)

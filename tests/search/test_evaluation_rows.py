@@ -402,7 +402,7 @@ def test_values_that_say_nothing_about_rows_to_evaluate_on_are_refused_before_an
         ("strategies", [], r"strategies must be 'auto', or a list of .*; got \[\]"),
         ("strategies", ["auto", True], "strategies must be 'auto', or a list of .*; got True"),
         ("strategies", "class weights", "strategies must hold 'example weights'"),
-        ("final", "mean", "final must be one of 'ensemble', 'average', 'smoothed', 'best', got 'mean'"),
+        ("final", "mean", "final must be one of 'ensemble', 'smoothed', 'best', got 'mean'"),
         ("final", None, "final must be one of"),
     ],
 )
