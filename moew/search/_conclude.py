@@ -56,7 +56,6 @@ from moew.search._strategies import (
     strategy_names,
     unweighted_function,
     with_tuned_decisions,
-    zero_is_unweighted,
 )
 from moew.search._study import Trial, WeightStudy
 from moew.types import FloatArray, Training
@@ -219,7 +218,7 @@ def _result(
     evaluator, data, selected = prepared.evaluator, prepared.data, verdict.selected
     both = selected, end.scores.get(UNWEIGHTED)
     honest, unweighted, error = honest_scores(prepared, both, (final, plain), verdict.optimism)
-    is_same = zero_is_unweighted(prepared, end.searches[WEIGHTS].weighting)
+    is_same = UNWEIGHTED not in end.searches  # it is a search of its own where α = 0 is another model
     ours = [candidate for candidate in end.pool.candidates if candidate.study is study]
     best = ours[select_best(np.array([one.value for one in ours]), study.greater_is_better)].trial
     alpha_zero = unweighted if is_same else no_honest_score(math.nan, "it has no value")
@@ -232,12 +231,10 @@ def _result(
     n_others = len(data.validation) - data.n_given_rows
     n_worth = min(data.n_worth, n_others) if data.n_given_rows else n_others
     strategies = []
-    for score in end.scores.values():
-        variant, alone, n_members = score.variant, honest_of(evaluator, score), len(score.choice.members)
-        apart = gain_error(score, selected)
-        strategies.append(
-            StrategyResult(variant.name, variant.simple, alone.apparent, alone.value, apart, n_members)
-        )
+    for name, score in end.scores.items():
+        alone, n_members = honest_of(evaluator, score), len(score.choice.members)
+        values = alone.apparent, alone.value, gain_error(score, selected)
+        strategies.append(StrategyResult(name, score.variant.simple, *values, n_members))
     parameters = {}
     if prepared.space is not None and selected.choice.members:
         most = selected.choice.members[int(np.argmax(selected.choice.votes))]  # votes; the first of equals

@@ -44,7 +44,7 @@ def test_values_are_those_of_the_metric_called_by_hand(metric):
         y = chooser.rows.y[rows]
         by_hand = [
             function.value(p.take(rows), LabelledRows(np.zeros((len(rows), 1)), y), pos_label=1)
-            for p in chooser.predictions
+            for p in chooser.predictions.values()
         ]
         np.testing.assert_allclose(chooser.values(part), chooser.sign * np.array(by_hand), rtol=1e-12)
         for k in range(3):
