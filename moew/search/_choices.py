@@ -60,11 +60,14 @@ EFFORTS = (
 """From thorough to quick: for more and more rows, the last for metrics that are said to be slow."""
 
 
-def effort_of(evaluator: Evaluator, rows: LabelledRows, predictions: Predictions) -> tuple[Effort, list[str]]:
+def effort_of(
+    evaluator: Evaluator, rows: LabelledRows, predictions: Predictions | None
+) -> tuple[Effort, list[str]]:
     """The effort, and a note where it is not the whole one: the least for a metric that is said to be slow,
     else less the more rows there are. Never by the clock: the same seed must choose the same.
 
-    `predictions` of one candidate on the rows only show how long a call takes, for a warning.
+    `predictions` of one candidate on the rows only show how long a call takes, for a warning; None: there is
+    no long choice to warn of.
     """
     if evaluator.chooses_slowly:
         effort, why = EFFORTS[-1], "the metric is slow"
@@ -72,7 +75,8 @@ def effort_of(evaluator: Evaluator, rows: LabelledRows, predictions: Predictions
         known = all(map(is_vectorised, evaluator.choosing_metrics))
         step = sum(len(rows) * (1 if known else _UNKNOWN) >= many for many in _MANY_ROWS)
         effort, why = EFFORTS[step], f"there are {len(rows):,} evaluation rows"
-        _warn_if_it_takes_long(evaluator, rows, predictions, _CALLS[step])
+        if predictions is not None:
+            _warn_if_it_takes_long(evaluator, rows, predictions, _CALLS[step])
     if effort is EFFORTS[0]:
         return effort, []
     untuned = "" if effort.tuning else ", and no decisions are tuned"
@@ -328,13 +332,9 @@ class Chooser:
     def decisions(self, choice: Choice) -> Array | None:
         """What a choice decides, or predicts in regression (n,), on all evaluation rows, as it would for new
         ones; None where nothing of that is recorded, as for metrics of scores."""
-        predictions = choice.predictions
-        if choice.constant is not None or self._rule(choice) is not None:
-            return self.decided(choice, predictions, self.every)
-        if self.evaluator.rule is not None and predictions.scores is not None:
-            return self.evaluator.decided(predictions, self.rows)
-        arrays = predictions.arrays
-        return next((arrays[name] for name in sorted(LABEL_ARRAYS) if name in arrays), None)
+        arrays, decided = choice.predictions.arrays, self.decided(choice, choice.predictions, self.every)
+        recorded = (arrays[name] for name in sorted(LABEL_ARRAYS) if name in arrays)
+        return next(recorded, None) if decided is None else decided
 
     def with_rule(self, choice: Choice) -> Choice:
         """The choice with the tuned rule that it is evaluated by, for new rows."""

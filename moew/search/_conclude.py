@@ -149,11 +149,11 @@ def _compared(
     pool = Pool.of(prepared, searches, outcomes)
     study, settings, rule = searches[WEIGHTS].study, prepared.settings, prepared.evaluator.rule
     asked = settings.strategy_names if settings.selects else strategy_names()
-    first = pool.candidates[0].predictions
-    effort, notes = effort_of(prepared.evaluator, prepared.data.validation, first)
     averages = settings.final == "ensemble"
-    chooses = settings.selects or averages or prepared.evaluator.constraints
-    if settings.honest is None and not chooses:  # only apparent scores are looked at
+    chooses = settings.selects or averages or prepared.evaluator.constraints or settings.honest is not None
+    first = pool.candidates[0].predictions if chooses else None
+    effort, notes = effort_of(prepared.evaluator, prepared.data.validation, first)
+    if not chooses:  # only apparent scores are looked at
         effort, notes = effort.without_halves, []
     if averages and rule is not None and rule.fit_on == "train":
         averages = False

@@ -126,7 +126,7 @@ def test_a_metric_that_is_undefined_on_some_rows_has_no_value_there():
     assert math.isnan(chooser.value(chooser.single(1, chooser.every), positives))
     assert math.isnan(chooser.value(chooser.joint((0, 1), np.full(2, 0.5), chooser.every), positives))
     assert chooser.constant(positives) is None
-    infinite = [k for k, p in enumerate(chooser.predictions) if not p.arrays["decision"].any()]
+    infinite = [k for k, p in chooser.predictions.items() if not p.arrays["decision"].any()]
     assert np.isnan(chooser.values(chooser.every)[infinite]).all()
 
 
