@@ -168,8 +168,8 @@ def prepare(
         if isinstance(trainer, EstimatorTrainer):
             trainer = replace(trainer, fit_params=params)
     rows = None if test is None else _test_rows(settings, evaluator, data, test, seed)
-    fixed = settings, data, trainer, evaluator, seed, rows
-    return Prepared(*fixed, notes, space, deadline, params, trainer.sample_weight_name)
+    parts = settings, data, trainer, evaluator, seed, rows
+    return Prepared(*parts, notes, space, deadline, params, trainer.sample_weight_name)
 
 
 def _fit_params(
