@@ -28,7 +28,8 @@ from moew.embedding import ColumnsEmbedding
 from moew.metrics import precision_at_recall
 from moew.search._compare import MOEW, choices_of_all, choices_with_weights
 from moew.search._prepare import prepare
-from moew.search._strategies import BY_FEATURES, RANDOM, UNWEIGHTED, importance_weightings
+from moew.search._strategies import RANDOM, UNWEIGHTED
+from moew.search._strategies.importance_weights import BY_FEATURES, importance_weightings
 from moew.types import BoolArray, FloatArray
 from moew.weighting import WeightFunction
 

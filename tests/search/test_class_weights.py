@@ -15,11 +15,9 @@ from moew.search._strategies import (
     ALL_CANDIDATES,
     CLASS_WEIGHTS,
     WEIGHTS,
-    ClassWeights,
-    _alpha,
-    first_class_weights,
     list_searches,
 )
+from moew.search._strategies.class_weights import ClassWeights, _alpha, first_class_weights
 from moew.search._study import WeightStudy
 from moew.weighting import ExampleWeighting, UniformBaseWeights
 

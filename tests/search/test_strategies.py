@@ -14,7 +14,6 @@ from moew.metrics import accuracy
 from moew.search._choices import Effort
 from moew.search._prepare import prepare
 from moew.search._strategies import (
-    BY_LABEL,
     CLASS_WEIGHTS,
     CONSTANT,
     IMPORTANCE,
@@ -26,6 +25,7 @@ from moew.search._strategies import (
     list_variants,
     strategy_names,
 )
+from moew.search._strategies.importance_weights import BY_LABEL
 
 ROWS = shifted_classes(200)
 NUMBERS = skewed_target(150)

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from moew import MetricSearch, Rows
 from moew.exceptions import MoewWarning
 from moew.search import prepare
-from moew.search._strategies import BY_LABEL, importance_weightings
+from moew.search._strategies.importance_weights import BY_LABEL, importance_weightings
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
