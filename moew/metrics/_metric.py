@@ -172,6 +172,13 @@ class FunctionMetric:
         positive = {} if self.pos_label is None else {"pos_label": self.pos_label}
         return {**self.settings, **positive} if self.registry_name else None
 
+    def __repr__(self) -> str:
+        """As Python makes it, or with the name and the direction of a function of the user's."""
+        if self.made_with is not None:
+            given = (f"{name}={value!r}" for name, value in self.made_with.items() if value is not None)
+            return f"{self.registry_name}({', '.join(given)})"
+        return f"FunctionMetric({self.name!r}, greater_is_better={self.greater_is_better})"
+
 
 @overload
 def make_metric(

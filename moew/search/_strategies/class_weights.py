@@ -13,18 +13,10 @@ from moew.data import LabelledRows
 from moew.embedding import DirectionsEmbedding
 from moew.search._loop import Search
 from moew.search._prepare import Prepared
-from moew.search._strategies._strategy import (
-    Share,
-    Strategy,
-    ball_search,
-)
+from moew.search._strategies._strategy import Share, Strategy, ball_search
 from moew.search._strategies.unweighted import Unweighted
 from moew.types import FloatArray
-from moew.weighting import (
-    ExampleWeighting,
-    PowersOfTarget,
-    UniformBaseWeights,
-)
+from moew.weighting import ExampleWeighting, PowersOfTarget, UniformBaseWeights
 
 _RADIUS = 4.0  # two classes' weights up to a ratio of e⁴ = 55; powers of the target up to ±4
 _NOTHING = 0.1  # so small an alpha is all but the unweighted model: weights differ by some percent

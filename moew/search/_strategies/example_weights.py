@@ -8,15 +8,9 @@ from typing import Any, Literal
 from moew.samplers import Ball, BallAndBox, Box, resolve_sampler
 from moew.search._loop import Search, n_in_share
 from moew.search._prepare import Prepared, fit_weighting
-from moew.search._strategies._strategy import (
-    Share,
-    Strategy,
-    search_of,
-)
+from moew.search._strategies._strategy import Share, Strategy, search_of
 from moew.types import SamplerOfPoints
-from moew.weighting import (
-    RandomWeighting,
-)
+from moew.weighting import RandomWeighting
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,7 @@ from __future__ import annotations
 from moew.samplers import Box
 from moew.search._loop import Search
 from moew.search._prepare import Prepared
-from moew.search._strategies._strategy import (
-    Share,
-    Strategy,
-    search_of,
-)
+from moew.search._strategies._strategy import Share, Strategy, search_of
 from moew.search._strategies.unweighted import OwnWeights, Unweighted
 
 _FIRST = 5  # random hyper-parameters, before TPE proposes

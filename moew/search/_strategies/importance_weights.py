@@ -13,21 +13,10 @@ from moew.embedding import LabelEmbedding
 from moew.exceptions import InvalidInputError, MoewWarning
 from moew.search._loop import Search
 from moew.search._prepare import Prepared, given_by_weight
-from moew.search._strategies._strategy import (
-    SAME,
-    Share,
-    Strategy,
-    ball_search,
-)
+from moew.search._strategies._strategy import SAME, Share, Strategy, ball_search
 from moew.search._strategies.unweighted import Unweighted
 from moew.types import FloatArray
-from moew.weighting import (
-    BaseWeightsEstimator,
-    CovariateShift,
-    ExampleWeighting,
-    JointShift,
-    LabelShift,
-)
+from moew.weighting import BaseWeightsEstimator, CovariateShift, ExampleWeighting, JointShift, LabelShift
 
 BY_LABEL, BY_FEATURES, BY_BOTH = (f"importance weights by {what}" for what in ("label", "features", "both"))
 _NO_CHANCE = 0.05  # the p-value of a difference beyond chance; see moew/_util/margins.py

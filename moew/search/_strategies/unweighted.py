@@ -21,10 +21,7 @@ from moew.search._strategies._strategy import (
     with_tuned_decisions,
 )
 from moew.types import FloatArray
-from moew.weighting import (
-    ExampleWeighting,
-    UniformBaseWeights,
-)
+from moew.weighting import ExampleWeighting, UniformBaseWeights
 
 
 class Unweighted(Strategy):
