@@ -82,7 +82,7 @@ def predict(
     _deliver(predictions, out, as_json, "predictions", {"unseen_categories": unseen})
 
 
-@of_run_and_table("Default: a CSV, printed.", "Import the function that --embedding named.")
+@of_run_and_table("Default: a CSV, printed.", "Import the function that the embedding is.")
 def weights(
     run: Path, table: Path, out: Path | None, separator: str | None, trust: bool, as_json: bool
 ) -> None:

@@ -8,7 +8,6 @@ column; a missing or unknown category is all zeros.
 from moew.data._chunks import CHUNK_ROWS as CHUNK_ROWS
 from moew.data._chunks import Chunk as Chunk
 from moew.data._chunks import ColumnKey as ColumnKey
-from moew.data._chunks import check_readable_again as check_readable_again
 from moew.data._chunks import iter_chunks as iter_chunks
 from moew.data._chunks import iter_rows as iter_rows
 from moew.data._columns import Column as Column
@@ -29,9 +28,6 @@ from moew.data._columns import read_only as read_only
 from moew.data._columns import two_dimensional as two_dimensional
 from moew.data._columns import without_columns as without_columns
 from moew.data._encoders import Block as Block
-from moew.data._encoders import LabelSummary as LabelSummary
-from moew.data._encoders import Moments as Moments
-from moew.data._encoders import TableSummary as TableSummary
 from moew.data._encoders import TabularEncoder as TabularEncoder
 from moew.data._encoders import TargetEncoder as TargetEncoder
 from moew.data._encoders import centre_and_spread as centre_and_spread

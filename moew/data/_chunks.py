@@ -60,17 +60,6 @@ def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Features
         yield X
 
 
-def check_readable_again(source: Any) -> None:
-    """Raise if the source can be read only once."""
-    if isinstance(source, Iterator):
-        raise InvalidInputError(
-            f"the rows are read several times, but a {type(source).__name__} gives them once: pass a list, "
-            "a file, or a function that starts again, such as lambda: pandas.read_csv(path, "
-            "chunksize=100_000).",
-            argument="source",
-        )
-
-
 def _pieces(source: Any, chunk_rows: int) -> Iterator[tuple[Features, Labels | None]]:
     """At most `chunk_rows` rows at a time, with their labels where the source gives pairs."""
     COUNT.check("chunk_rows", chunk_rows)

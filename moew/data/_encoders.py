@@ -1,15 +1,14 @@
-"""Tables and labels as numbers: how a column is encoded, learned from all rows at once or chunk by chunk.
+"""Tables and labels as numbers: how a column is encoded, and learned.
 
 An array that holds only numbers is encoded in blocks of rows, which gives the same bits faster than column by
 column. Blocks are small on purpose: arrays of several megabytes that are allocated and freed between small
-long-lived ones fragment the heap, and memory use would grow with every batch. How the rows are cut into
-chunks changes means and deviations only by rounding.
+long-lived ones fragment the heap, and memory use would grow with every batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -133,151 +132,41 @@ def _numbers(name: str, values: np.ndarray[Any, Any], missing: BoolArray, fill: 
     return numbers
 
 
-@dataclass(eq=False)
-class Moments:
-    """Running count, mean and sum of squared deviations, updated chunk by chunk (Chan et al.)."""
-
-    count: int = 0
-    mean: Any = 0.0
-    squares: Any = 0.0
-    top: Any = 0.0  # the largest absolute value
-
-    def add(self, values: FloatArray) -> None:
-        """Add values (n,) or (n, d); each of the d dimensions has its own mean and deviation."""
-        if not len(values):
-            return
-        with np.errstate(over="ignore", invalid="ignore"):  # too large values are reported at the end
-            mean = values.mean(axis=0)
-            if not np.isfinite(mean).all():  # the sum of huge numbers is infinite
-                top = np.abs(values).max(axis=0)
-                mean = (values / top).mean(axis=0) * top
-            squares = ((values - mean) ** 2).sum(axis=0)
-            total = self.count + len(values)
-            gap = mean - self.mean
-            self.squares = self.squares + squares + gap**2 * (self.count * (len(values) / total))
-            self.mean = self.mean + gap * (len(values) / total)
-        self.count = total
-        self.top = np.maximum(self.top, np.abs(values).max(axis=0))
-
-    @property
-    def variance(self) -> Any:
-        """The mean squared deviation."""
-        return self.squares / self.count
-
-
-@dataclass(eq=False)
-class _ColumnSummary:
-    """Summary of one column over all chunks: its kind, levels, moments and whether values are missing."""
-
-    name: str
-    numeric: bool | None = None  # None: only missing values so far
-    empty: Column = field(default_factory=lambda: Column("categorical"))  # with only missing values
-    levels: set[Any] = field(default_factory=set)  # for numbers only while the column may still be binary
-    two_values: bool = True
-    moments: Moments = field(default_factory=Moments)
-    flag_missing: bool = False
-
-    def add(self, values: np.ndarray[Any, Any], is_category: bool) -> None:
-        missing = is_missing(values)
-        seen = values[~missing]
-        self.flag_missing |= bool(missing.any())
-        if not len(seen):
-            if are_numbers(seen, is_category):
-                self.empty = Column("numeric", flag_missing=True)
-            return
-        numeric = are_numbers(seen, is_category)
-        if self.numeric not in (None, numeric):
-            raise InvalidInputError(
-                f"{self.name} holds numbers in some chunks and categories in others; make it the same in "
-                "all.",
-                argument="X",
-            )
-        self.numeric = numeric
-        if numeric:
-            self._add_numbers(seen.astype(np.float64))
-        else:
-            different = np.unique(seen) if seen.dtype.kind in "biuf" else seen
-            self.levels |= {plain(value) for value in different}
-            if len(self.levels) > MOST_LEVELS:
-                raise InvalidInputError(
-                    f"{self.name} has {len(self.levels)} different values, more than the {MOST_LEVELS} that "
-                    "can be encoded as categories; drop it, group its values, or encode it as numbers.",
-                    argument="X",
-                )
-
-    def _add_numbers(self, numbers: FloatArray) -> None:
-        refuse_infinite(self.name, numbers)
-        self.moments.add(numbers)
+def _learned_column(name: str, values: np.ndarray[Any, Any], is_category: bool, scale: bool) -> Column:
+    """How a column of X with these values (n,) is encoded."""
+    missing = is_missing(values)
+    seen, flag_missing = values[~missing], bool(missing.any())
+    numeric = are_numbers(seen, is_category)
+    if not len(seen):
+        return Column("numeric", flag_missing=True) if numeric else Column("categorical")
+    if numeric:
+        numbers = seen.astype(np.float64)
+        refuse_infinite(name, numbers)
         # Only 0/1 and −1/1 count as binary: with any other two numbers, new rows may have values in between.
         ends = {float(numbers.min()), float(numbers.max())}
-        self.two_values &= ends <= {-1.0, 0.0, 1.0} and bool(np.isin(numbers, list(ends)).all())
-        self.levels |= ends if self.two_values else set()
-
-    def column(self, scale: bool) -> Column:
-        if self.numeric is None:
-            return self.empty
-        is_binary = self.two_values and self.levels in ({0.0, 1.0}, {-1.0, 1.0})
-        if self.numeric and not is_binary:
-            return _numeric_column(self.name, self.moments, self.flag_missing, scale)
-        if len(self.levels) == 2:
-            return Column("binary", in_order(self.levels), flag_missing=self.flag_missing)
-        return Column("categorical", in_order(self.levels))  # which needs no flag for missing values
-
-
-@dataclass(eq=False)
-class TableSummary:
-    """Summary of the columns of X, updated chunk by chunk."""
-
-    names: list[str] | None = None
-    columns: list[_ColumnSummary] = field(default_factory=list)
-
-    def add(self, X: Features) -> Self:
-        """Add a chunk of rows (n, D)."""
-        columns = columns_of(X)
-        if not self.columns:
-            self.names = column_names(X)
-            self.columns = [_ColumnSummary(name) for name, _ in columns]
-        check_same_columns(X, self.names, len(self.columns), "the chunks")
-        for summary, (_, values), is_category in zip(
-            self.columns, columns, marked_as_categories(X), strict=True
-        ):
-            summary.add(values, is_category)
-        return self
-
-    def learned(self, scale: bool) -> list[Column]:
-        """How each column is encoded."""
-        if not self.columns:
-            raise InvalidInputError("X has no columns; at least one feature is needed.", argument="X")
-        return [column.column(scale) for column in self.columns]
+        if ends not in ({0.0, 1.0}, {-1.0, 1.0}) or not np.isin(numbers, list(ends)).all():
+            return _numeric_column(name, numbers, flag_missing, scale)
+        levels: set[Any] = ends
+    else:
+        levels = {plain(value) for value in (np.unique(seen) if seen.dtype.kind in "biuf" else seen)}
+        if len(levels) > MOST_LEVELS:
+            raise InvalidInputError(
+                f"{name} has {len(levels)} different values, more than the {MOST_LEVELS} that can be encoded "
+                "as categories; drop it, group its values, or encode it as numbers.",
+                argument="X",
+            )
+    if len(levels) == 2:
+        return Column("binary", in_order(levels), flag_missing=flag_missing)
+    return Column("categorical", in_order(levels))  # which needs no flag for missing values
 
 
-@dataclass(eq=False)
-class LabelSummary:
-    """Summary of the labels, updated chunk by chunk."""
-
-    task: Task
-    count: int = 0
-    levels: set[Any] = field(default_factory=set)
-    moments: Moments = field(default_factory=Moments)
-
-    def add(self, y: Labels) -> Self:
-        """Add a chunk of labels (n,)."""
-        self.count += len(y)
-        if self.task == "regression":
-            self.moments.add(number_labels(y))
-        else:
-            self.levels |= set(label_levels(y))
-        return self
-
-    def learned(self, scale: bool) -> Column:
-        """How the labels are encoded."""
-        if self.task == "regression":
-            return _numeric_column("y", self.moments, False, scale)
-        return Column("binary" if len(self.levels) <= 2 else "categorical", in_order(self.levels))
-
-
-def _numeric_column(name: str, moments: Moments, flag_missing: bool, scale: bool) -> Column:
-    mean, spread, top = float(moments.mean), float(np.sqrt(moments.variance)), float(moments.top)
+def _numeric_column(name: str, numbers: FloatArray, flag_missing: bool, scale: bool) -> Column:
+    top = float(np.abs(numbers).max())
+    with np.errstate(over="ignore", invalid="ignore"):  # too large values are reported below
+        mean = float(numbers.mean())
+        if not np.isfinite(mean):  # the sum of huge numbers is infinite
+            mean = float((numbers / top).mean() * top)
+        spread = float(np.sqrt(((numbers - mean) ** 2).sum() / len(numbers)))
     if scale:
         return Column("numeric", (), mean, divisor(name, spread, top), mean, flag_missing)
     if not np.isfinite(mean):
@@ -301,12 +190,15 @@ class TabularEncoder:
         self.scale = scale
 
     def fit(self, X: Features) -> Self:
-        """Learn from all rows at once."""
-        return self.learn(TableSummary().add(X))
-
-    def learn(self, table: TableSummary) -> Self:
-        """Learn from the summary of rows that came in chunks."""
-        self.names_, self.columns_ = table.names, table.learned(self.scale)
+        """Learn how each column is encoded."""
+        columns, are_categories = columns_of(X), marked_as_categories(X)
+        if not columns:
+            raise InvalidInputError("X has no columns; at least one feature is needed.", argument="X")
+        self.names_ = column_names(X)
+        self.columns_ = [
+            _learned_column(name, values, is_category, self.scale)
+            for (name, values), is_category in zip(columns, are_categories, strict=True)
+        ]
         self.blocks_ = _blocks(self.columns_)
         return self
 
@@ -363,12 +255,12 @@ class TargetEncoder:
         self.scale = scale
 
     def fit(self, y: Labels, task: Task) -> Self:
-        """Learn from all labels at once."""
-        return self.learn(LabelSummary(task).add(y))
-
-    def learn(self, labels: LabelSummary) -> Self:
-        """Learn from the summary of labels that came in chunks."""
-        self.column_ = labels.learned(self.scale)
+        """Learn how the labels are encoded."""
+        if task == "regression":
+            self.column_ = _numeric_column("y", number_labels(y), False, self.scale)
+        else:
+            levels = in_order(set(label_levels(y)))
+            self.column_ = Column("binary" if len(levels) <= 2 else "categorical", levels)
         self.block_ = _blocks([self.column_])[0]
         return self
 

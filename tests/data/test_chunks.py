@@ -1,7 +1,6 @@
 """Rows in chunks: every kind of source, encoders learned from chunks."""
 
 import sys
-from decimal import Decimal
 from itertools import pairwise
 
 import jax
@@ -9,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from problems import mixed_frame, shifted_classes
 from pyarrow.parquet import ParquetFile
 from scipy.sparse import coo_array
@@ -18,10 +15,6 @@ from sklearn.linear_model import LogisticRegression
 
 from moew import MetricSearch
 from moew.data import (
-    LabelSummary,
-    TableSummary,
-    TabularEncoder,
-    TargetEncoder,
     iter_chunks,
     iter_rows,
 )
@@ -179,51 +172,6 @@ def assert_same_columns(got, expected):
         np.testing.assert_allclose(
             [a.offset, a.scale, a.fill], [b.offset, b.scale, b.fill], rtol=1e-10, atol=1e-12
         )
-
-
-@given(st.lists(st.integers(0, 200), max_size=6), st.booleans())
-def test_encoders_of_any_cut_are_those_of_all_rows(ends, scale):
-    frame = FRAME.assign(
-        empty=np.nan,
-        nothing=pd.Series([None] * 200, dtype=object),
-        sign=np.where(FRAME["flag"], 1, -1),
-        constant=7.3,
-        large=1e8 + np.arange(200.0),
-        objects=pd.Series([1, 2.5, None, True] * 50, dtype=object),
-        decimals=[Decimal(i) / 8 for i in range(200)],
-    )
-    table, labels, numbers = TableSummary(), LabelSummary("classification"), LabelSummary("regression")
-    for X, y in cut(frame, LABELS, ends):
-        if len(y):
-            table.add(X)
-            labels.add(y)
-            numbers.add(np.asarray(X["large"]))
-    encoder, expected = TabularEncoder(scale).learn(table), TabularEncoder(scale).fit(frame)
-    assert_same_columns(encoder.columns_, expected.columns_)
-    assert (encoder.names_, encoder.blocks_) == (expected.names_, expected.blocks_)
-    learned = TargetEncoder(scale).learn(labels).column_
-    assert learned == TargetEncoder(scale).fit(LABELS, "classification").column_
-    by_fit = TargetEncoder(scale).fit(frame["large"], "regression")
-    assert_same_columns([numbers.learned(scale)], [by_fit.column_])
-
-
-@pytest.mark.parametrize(
-    ("chunks", "message"),
-    [
-        ([pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": ["x"]})], "numbers in some chunks and categories"),
-        ([pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]})], "must have the columns"),
-        ([np.ones((2, 2)), np.ones((2, 3))], "3 columns"),
-        ([np.array([[1.0], [np.inf]])], "infinite"),
-        ([np.array([[1e200], [-1e200]])], "too large to scale"),
-        ([pd.DataFrame({"a": [str(i) for i in range(n, n + 600)]}) for n in (0, 600)], "more than the 1000"),
-    ],
-)
-def test_chunks_that_do_not_fit_together_are_refused(chunks, message):
-    table = TableSummary()
-    with pytest.raises(InvalidInputError, match=message):
-        for chunk in chunks:
-            table.add(chunk)
-        table.learned(True)
 
 
 def test_files_that_are_damaged_anywhere_are_refused(tmp_path):

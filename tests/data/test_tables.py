@@ -267,6 +267,10 @@ def test_tables_that_cannot_be_encoded_are_refused():
     for values in ([1.0, np.inf, 2.0], [0.0, np.inf, 0.0]):
         with pytest.raises(InvalidInputError, match="column 0 holds infinite"):
             TabularEncoder().fit(np.array([values]).T)
+    with pytest.raises(InvalidInputError, match="too large to scale"):
+        TabularEncoder().fit(np.array([[1e200], [-1e200]]))
+    with pytest.raises(InvalidInputError, match="1200 different values, more than the 1000"):
+        TabularEncoder().fit(pd.DataFrame({"a": [str(i) for i in range(1200)]}))
     fitted = TabularEncoder().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0]}))
     with pytest.raises(InvalidInputError, match="column 'a' holds infinite"):
         fitted.transform(pd.DataFrame({"a": [np.inf]}))

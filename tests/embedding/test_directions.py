@@ -468,7 +468,7 @@ def test_the_command_line_weights_by_the_columns_of_the_file(own_folder):
             "--model",
             "logistic",
         ),
-        *(*QUICK, "--embedding", "directions", "--strategies", "example weights"),
+        *(*QUICK, "--set", "embedding=directions", "--strategies", "example weights"),
     )
     moew("weights", "run", "train.csv", "--out", "w.parquet")
     expected = pd.read_parquet("run/weights.parquet")
@@ -495,7 +495,7 @@ def test_the_command_line_does_not_weight_by_the_numbers_of_rows(own_folder):
             "--model",
             "logistic",
         ),
-        *("--metric-command", "sh score.sh {predictions}", "--response", "decision"),
-        *("--higher-is-better", *QUICK, "--embedding", "directions", "--strategies", "example weights"),
+        *("--metric-command", "sh score.sh {predictions}", "--set", "metric.response=decision"),
+        *("--higher-is-better", *QUICK, "--set", "embedding=directions", "--strategies", "example weights"),
     )
     moew("weights", "run", "valid.csv")

@@ -59,12 +59,16 @@ def test_the_command_line_needs_no_jax_and_networks_say_which_extra(own_folder):
 
     def fit(*more):
         command = ["fit", "train.csv", "--label", "y", "--id", "id", "--metric", "accuracy", "--out", "run"]
-        command += ["--batches", "1", "--batch-size", "2", "--model", "logistic", *more]
+        command += ["--candidates", "2", "--set", "batch_size=2", "--model", "logistic", *more]
         return subprocess.run(
             [sys.executable, "-c", _BEGIN + _COMMAND, *command], capture_output=True, text=True
         )
 
-    for more in (("--embedding", "autoencoder"), ("--embedding", "discriminative"), ("--model", "network")):
+    for more in (
+        ("--set", "embedding=autoencoder"),
+        ("--set", "embedding=discriminative"),
+        ("--model", "network"),
+    ):
         refused = fit(*more)
         assert refused.returncode == 2 and refused.stderr.count("\n") == 1
         assert "pip install 'moew[networks]'" in refused.stderr
