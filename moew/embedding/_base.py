@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -134,7 +134,9 @@ class BaseEmbedding(Stateful, BaseEstimator):
         return Z
 
 
-def needed_columns(names: list[str], columns: Columns | None, X: Features, n_rows: int) -> dict[str, Array]:
+def needed_columns(
+    names: Sequence[str], columns: Columns | None, X: Features, n_rows: int
+) -> dict[str, Array]:
     """The columns (n,) of these names, from `columns` or from X."""
     given = columns_from(columns, X, names)
     if missing := [name for name in names if name not in given]:

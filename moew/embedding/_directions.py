@@ -228,6 +228,11 @@ class DirectionsEmbedding(BaseEmbedding):
         return np.column_stack(parts)[:, self.kept_]
 
     @property
+    def wanted_columns(self) -> tuple[str, ...]:
+        """The names of the columns that a fitted embedding needs, of X or beside it."""
+        return tuple(column.name for column in getattr(self, "row_columns_", ()))
+
+    @property
     def dimension_names(self) -> list[str]:
         """What each dimension is about, such as "class 1" or "cost × class 1"."""
         check_is_fitted(self)
@@ -269,7 +274,7 @@ class DirectionsEmbedding(BaseEmbedding):
     def _of_columns(
         self, X: Features, n_rows: int, columns: Columns | None, sign: FloatArray
     ) -> list[FloatArray]:
-        given = needed_columns(self._names(), columns, X, n_rows)
+        given = needed_columns(self.wanted_columns, columns, X, n_rows)
         parts: list[FloatArray] = []
         for column in self.row_columns_:
             dims = column.dims(given[column.name])
@@ -281,11 +286,8 @@ class DirectionsEmbedding(BaseEmbedding):
     def _encoded(self, X: Features, n_rows: int) -> FloatArray:
         """X as numbers (n, D), without columns that only the metric has."""
         assert self.encoder_ is not None
-        features = without_columns(X, self.encoder_.names_, self._names())
+        features = without_columns(X, self.encoder_.names_, self.wanted_columns)
         return of_as_many(self.encoder_.transform(features), n_rows)
-
-    def _names(self) -> list[str]:
-        return [column.name for column in self.row_columns_]
 
     def _far(self, encoded: FloatArray, positions: IntArray, y: Labels) -> list[FloatArray]:
         """How far each row is, not standardised: by the discriminant, and along the components."""
