@@ -6,8 +6,6 @@ column; a missing or unknown category is all zeros.
 """
 
 from moew.data._chunks import CHUNK_ROWS as CHUNK_ROWS
-from moew.data._chunks import Chunk as Chunk
-from moew.data._chunks import ColumnKey as ColumnKey
 from moew.data._chunks import iter_chunks as iter_chunks
 from moew.data._chunks import iter_rows as iter_rows
 from moew.data._columns import Column as Column

@@ -17,7 +17,6 @@ from moew.inspection._scores import on_test_rows as on_test_rows
 from moew.inspection._scores import score_models as score_models
 from moew.inspection._trained import TrainedRows as TrainedRows
 from moew.inspection._trained import effective_size as effective_size
-from moew.inspection._trained import held_rows as held_rows
 from moew.inspection._trained import table_columns as table_columns
 from moew.inspection._trained import trained_rows as trained_rows
 from moew.inspection._weights import ColumnSlices as ColumnSlices

@@ -10,7 +10,6 @@ from moew.report._collect import collect as collect
 from moew.report._page import render as render
 from moew.report._page import write_report as write_report
 from moew.report._plain import setting_text as setting_text
-from moew.report._record import Report as Report
 from moew.report._record import from_json as from_json
 from moew.report._words import about_marks as about_marks
 from moew.report._words import advice as advice

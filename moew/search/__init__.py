@@ -14,7 +14,6 @@ from moew.search._evaluate import LABEL_ARRAYS as LABEL_ARRAYS
 from moew.search._evaluate import Evaluator as Evaluator
 from moew.search._evaluate import FinalModel as FinalModel
 from moew.search._evaluate import column_names as column_names
-from moew.search._evaluate import constant_model as constant_model
 from moew.search._evaluate import rule_score as rule_score
 from moew.search._front import ParetoFront as ParetoFront
 from moew.search._front import undominated as undominated
@@ -22,7 +21,6 @@ from moew.search._honest_score import HonestScore as HonestScore
 from moew.search._honest_score import gain_error_on as gain_error_on
 from moew.search._loop import Budget as Budget
 from moew.search._loop import CutOff as CutOff
-from moew.search._loop import Search as Search
 from moew.search._loop import Stopped as Stopped
 from moew.search._loop import search_side_by_side as search_side_by_side
 from moew.search._loop import trainings_of as trainings_of
