@@ -57,9 +57,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from compared_methods import LEVEL, MARKS, holm, markdown, p_value
 from joblib import Parallel, delayed
 from rivals_judge import Judge
-from rivals_tables import LEVEL, MARKS, holm, markdown, p_value
 
 from moew import MetricSearch, Rows
 from moew._util.margins import margin

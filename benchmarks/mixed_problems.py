@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import checkout  # noqa: F401  # finds experiments/, beside this folder
 import numpy as np
@@ -37,23 +37,52 @@ Split = tuple[Table, Table, Table]
 """Training, validation and test rows: the last two are of one kind, and may lack columns of the first."""
 
 
+class Drawn(NamedTuple):
+    """The rows of a split, and how many rows those of training were drawn from."""
+
+    train: Table
+    val: Table
+    test: Table
+    pool: int
+
+
 @dataclass(frozen=True)
 class MixedProblem:
     """Where rows come from, a model and a metric."""
 
     name: str
-    draw: Callable[[np.random.Generator], Split]
+    draw: Callable[[np.random.Generator], Drawn]
     model: Model
     metric: Any
     natural: bool
     origins: tuple[str, ...] = ()  # columns of the training rows that say where they come from
     task: Literal["classification", "regression"] = "classification"
 
+    kind: ClassVar[Literal["shift"]] = "shift"  # candidates are evaluated on validation rows alone
+    group_at_prediction: ClassVar[bool] = False
+
     def split(self, number: int) -> Split:
         """A random split; features are standardised by the training rows."""
         rng = np.random.default_rng([number, *self.name.encode()])
-        train, val, test = standardised(*self.draw(rng))
+        train, val, test = standardised(*self.draw(rng)[:3])
         return train, val, test.take(np.arange(min(len(test), _MOST_TEST)))
+
+    def pools(self, n_train: int, n_val: int, n_test: int) -> tuple[float, float]:
+        """How many rows those of a split are drawn from: to learn from, and to test on.
+
+        Training rows that are the same in all splits are taken as given, so that only the validation rows
+        are drawn to learn from.
+        """
+        drawn = self.draw(np.random.default_rng(0))
+        matter = len(drawn.val) + len(drawn.test)
+        if drawn.pool == len(drawn.train) + matter:  # all of one pool
+            return drawn.pool, drawn.pool
+        shares = [n for n in (len(drawn.train) / drawn.pool, len(drawn.val) / matter) if n < 1]
+        return (n_train + n_val) / shares[0], matter
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """X as moew gets it."""
+        return X
 
     def estimator(self) -> Any:
         if self.model == "logistic":
@@ -99,12 +128,12 @@ def _one_hot(values: np.ndarray, most: int = 12) -> np.ndarray:
     return np.asarray(values[:, None] == kept[None, :], dtype=float)
 
 
-def _in_order(table: Table, n_train: int, n_val: int, begins: float, rng: np.random.Generator) -> Split:
+def _in_order(table: Table, n_train: int, n_val: int, begins: float, rng: np.random.Generator) -> Drawn:
     """Rows in order of time: those after the share `begins` matter, training rows are drawn before it."""
     edge = int(begins * len(table))
     before = rng.permutation(edge)[:n_train]
     after = edge + rng.permutation(len(table) - edge)
-    return table.take(before), table.take(after[:n_val]), table.take(after[n_val:])
+    return Drawn(table.take(before), table.take(after[:n_val]), table.take(after[n_val:]), edge)
 
 
 @cache
@@ -113,7 +142,7 @@ def _bank() -> Table:
     return Table(calls.X, calls.y, {"month": calls.columns["month"]})
 
 
-def bank(rng: np.random.Generator) -> Split:
+def bank(rng: np.random.Generator) -> Drawn:
     """Calls of a bank through a crisis: the last eighth matters."""
     return _in_order(_bank(), 6000, 300, 0.875, rng)
 
@@ -124,12 +153,12 @@ def _fraud() -> Table:
     return Table(claims.X, claims.y, {"year": claims.columns["year"]})
 
 
-def car_fraud(rng: np.random.Generator) -> Split:
+def car_fraud(rng: np.random.Generator) -> Drawn:
     """Claims of three years: a part of the last, 1996, is labelled late."""
     table = _fraud()
     last = rng.permutation(np.flatnonzero(table.columns["year"] == 1996))
     before = np.flatnonzero(table.columns["year"] < 1996)
-    return table.take(before), table.take(last[:500]), table.take(last[500:])
+    return Drawn(table.take(before), table.take(last[:500]), table.take(last[500:]), len(before))
 
 
 @cache
@@ -138,12 +167,12 @@ def _weather() -> Table:
     return Table(days.X, days.y, {"year": days.columns["year"]})
 
 
-def weather(rng: np.random.Generator) -> Split:
+def weather(rng: np.random.Generator) -> Drawn:
     """Five decades of days; the last tenth of them matters."""
     return _in_order(_weather(), 5000, 300, 0.9, rng)
 
 
-def blog(rng: np.random.Generator) -> Split:
+def blog(rng: np.random.Generator) -> Drawn:
     """Posts of two years with a coarse label; those of the next spring are judged by a graded one."""
     data = datasets.load_blog()
     train, valid, test = (
@@ -154,7 +183,8 @@ def blog(rng: np.random.Generator) -> Split:
     spring = _stacked(valid, test)
     order = rng.permutation(len(spring))
     chosen, last = order[~later[order]][:300], order[later[order]]
-    return train.take(rng.permutation(len(train))[:5000]), spring.take(chosen), spring.take(last)
+    first = train.take(rng.permutation(len(train))[:5000])
+    return Drawn(first, spring.take(chosen), spring.take(last), len(train))
 
 
 def _stacked(first: Table, second: Table) -> Table:
@@ -162,13 +192,13 @@ def _stacked(first: Table, second: Table) -> Table:
     return Table(np.vstack([first.X, second.X]), np.concatenate([first.y, second.y]), columns)
 
 
-def music(rng: np.random.Generator) -> Split:
+def music(rng: np.random.Generator) -> Drawn:
     """Genres of songs as 44 annotators heard them; the truth for a hundred other songs."""
     answers, songs = datasets.load_music_crowd()
     train = Table(answers.X, answers.y, {"annotator": answers.columns["annotator"]})
     order = rng.permutation(len(songs.y))
     truth = Table(songs.X, songs.y)
-    return train, truth.take(order[:100]), truth.take(order[100:])
+    return Drawn(train, truth.take(order[:100]), truth.take(order[100:]), len(train))
 
 
 @cache
@@ -180,17 +210,17 @@ def _wines() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray
     return price, data.X[:, 0], country, variety, taster
 
 
-def wine_countries(rng: np.random.Generator) -> Split:
+def wine_countries(rng: np.random.Generator) -> Drawn:
     """Prices of wines of all countries; those of Italy matter."""
     price, points, country, variety, _ = _wines()
     X = np.column_stack([points, points**2, _one_hot(variety, 20)])
     table = Table(X, np.log(price), {"country": country})
     matters = country == "Italy"
     here, there = (rng.permutation(np.flatnonzero(which)) for which in (matters, ~matters))
-    return table.take(there[:4000]), table.take(here[:200]), table.take(here[200:])
+    return Drawn(table.take(there[:4000]), table.take(here[:200]), table.take(here[200:]), len(there))
 
 
-def wine_tasters(rng: np.random.Generator) -> Split:
+def wine_tasters(rng: np.random.Generator) -> Drawn:
     """Whether a wine gets 90 points, by nine tasters; how one of them judges matters."""
     price, points, country, variety, taster = _wines()
     X = np.column_stack([np.log(price), np.log(price) ** 2, _one_hot(variety, 20), _one_hot(country, 8)])
@@ -200,18 +230,17 @@ def wine_tasters(rng: np.random.Generator) -> Split:
     one = frequent[2]
     here = rng.permutation(np.flatnonzero(taster == one))
     there = rng.permutation(np.flatnonzero(np.isin(taster, frequent) & (taster != one)))
-    return table.take(there[:3000]), table.take(here[:200]), table.take(here[200:])
+    return Drawn(table.take(there[:3000]), table.take(here[:200]), table.take(here[200:]), len(there))
 
 
-def _hidden(table: Any, n_train: int, n_val: int) -> Callable[[np.random.Generator], Split]:
+def _hidden(table: Any, n_train: int, n_val: int) -> Callable[[np.random.Generator], Drawn]:
     """Rows of one kind with a group that the model may not see when it is used."""
 
-    def draw(rng: np.random.Generator) -> Split:
+    def draw(rng: np.random.Generator) -> Drawn:
         rows = table()
         part = Table(rows.X, rows.y, {"group": rows.columns["group"]})
-        order = rng.permutation(len(part))
-        ends = n_train, n_train + n_val
-        return part.take(order[: ends[0]]), part.take(order[ends[0] : ends[1]]), part.take(order[ends[1] :])
+        train, val, test = np.split(rng.permutation(len(part)), [n_train, n_train + n_val])
+        return Drawn(part.take(train), part.take(val), part.take(test), len(part))
 
     return draw
 
@@ -234,15 +263,16 @@ def _crime_quartiles() -> Any:
 Plant = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[np.ndarray, dict[str, np.ndarray]]]
 
 
-def _planted(table: Any, plant: Plant, n_train: int, n_val: int) -> Callable[[np.random.Generator], Split]:
-    def draw(rng: np.random.Generator) -> Split:
+def _planted(table: Any, plant: Plant, n_train: int, n_val: int) -> Callable[[np.random.Generator], Drawn]:
+    def draw(rng: np.random.Generator) -> Drawn:
         rows = table()
         order = rng.permutation(len(rows.y))
         train, val, test = np.split(order, [n_train, n_train + n_val])
         given, columns = plant(rows.X[train], rows.y[train], rng)
         whole = Table(rows.X, rows.y, dict(rows.columns))
         own = whole.take(train).columns
-        return Table(rows.X[train], given, {**own, **columns}), whole.take(val), whole.take(test)
+        first = Table(rows.X[train], given, {**own, **columns})
+        return Drawn(first, whole.take(val), whole.take(test), len(whole))
 
     return draw
 

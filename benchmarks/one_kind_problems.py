@@ -106,6 +106,12 @@ class Problem:
         train_, val_, test_ = parts
         return train_, val_, test_
 
+    def pools(self, n_train: int, n_val: int, n_test: int) -> tuple[float, float]:
+        """How many rows those of a split are drawn from: to learn from, and to test on."""
+        parts, n = self.table().parts, len(self.table())
+        of_test = n if parts is None else int((parts == 2).sum())
+        return (n if parts is None else n - of_test), of_test
+
     def features(self, X: np.ndarray) -> Any:
         """X as moew gets it: with names of columns where a decision rule may see the group."""
         if not self.group_at_prediction:

@@ -30,6 +30,12 @@ def plain(raw: np.ndarray, _columns: Columns) -> np.ndarray:
     return raw
 
 
+def raw_outputs(probabilities: np.ndarray) -> np.ndarray:
+    """Raw outputs of probabilities (n, C) of all classes."""
+    kept = np.clip(probabilities, LEAST, 1 - LEAST)
+    return np.asarray(logit(kept[:, 1]) if kept.shape[1] == 2 else np.log(kept))
+
+
 @dataclass(frozen=True)
 class Judge:
     """A problem's metric as a function of raw outputs; `classes` (C,) is None in regression."""
@@ -56,12 +62,9 @@ class Judge:
             return np.asarray(model.predict(X), dtype=float)
         if len(self.classes) == 2 and hasattr(model, "decision_function"):
             return np.asarray(model.decision_function(X), dtype=float)
-        probabilities = np.clip(model.predict_proba(X), LEAST, 1 - LEAST)
-        if len(self.classes) == 2:
-            return np.asarray(logit(probabilities[:, 1]))
-        raw = np.full((len(X), len(self.classes)), np.log(LEAST))
-        raw[:, np.searchsorted(self.classes, model.classes_)] = np.log(probabilities)
-        return raw
+        probabilities = np.zeros((len(X), len(self.classes)))
+        probabilities[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
+        return raw_outputs(probabilities)
 
     def decisions(self, raw: np.ndarray) -> np.ndarray:
         """Labels or predictions (n,), as the model itself decides."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -178,15 +178,13 @@ class Bench:
     @property
     def sizes(self) -> dict[str, Any]:
         """The numbers of rows, and how many rows each was drawn from, for error margins."""
-        parts = self.problem.table().parts
-        n = len(self.problem.table().y)
-        of_test = n if parts is None else int((parts == 2).sum())
+        learning_pool, test_pool = self.problem.pools(len(self.T), len(self.V), len(self.E))
         return {
             "n_train": len(self.T.y),
             "n_val": len(self.V.y),
             "n_test": len(self.E.y),
-            "learning_pool": n if parts is None else n - of_test,
-            "test_pool": of_test,
+            "learning_pool": learning_pool,
+            "test_pool": test_pool,
             "greater_is_better": bool(self.judge.metric.greater_is_better),
             "metric": self.judge.metric.name,
             "kind": self.problem.kind,
@@ -289,6 +287,7 @@ def run_moew(bench: Bench, **settings: Any) -> Outcome:
     )
     extra = {
         "honest": float(search.honest_score_),
+        "honest_error": float(search.result_.honest.standard_error),
         "best": float(search.best_score_),
         "gain_interval": [float(end) for end in search.result_.gain_interval],
         "halves": [first, second],
@@ -358,28 +357,42 @@ def next_on_line(tried: list[Candidate]) -> float | None:
     return None if gaps[k] < FINEST else float(places[k] + gaps[k] / 2)
 
 
+def search(
+    tries: Callable[[Any], Candidate],
+    starts: Sequence[Any],
+    watch: Watch,
+    budget: float,
+    following: Callable[[list[Candidate]], Any] = next_on_line,
+) -> list[Candidate]:
+    """Candidates, best first: those at the starts, and at the places that follow until the seconds are used,
+    but `LEAST_CANDIDATES` at least."""
+    tried: list[Candidate] = []
+    while len(tried) < LEAST_CANDIDATES or watch.seconds < budget:
+        place = starts[len(tried)] if len(tried) < len(starts) else following(tried)
+        if place is None:
+            break
+        tried.append(tries(place))
+    return sorted(tried, key=lambda candidate: -candidate.score)
+
+
 def search_class_weights(bench: Bench, budget: float, watch: Watch) -> list[Candidate]:
     """Candidates, best first: a grid on the line of weights and its refinement, or random steps."""
     n_classes = 0 if bench.classes is None else len(bench.classes)
     rng = np.random.default_rng([bench.split, n_classes])
-    tried: list[Candidate] = []
     starts: list[Any] = [0.0, *np.linspace(-REACH, REACH, N_GRID)]
     if n_classes > 2:
         counts = np.array([(bench.T.y == c).sum() for c in bench.classes])  # type: ignore[union-attr]
         starts = [np.zeros(n_classes), -np.log(counts), *rng.standard_normal((N_GRID - 1, n_classes))]
-    while len(tried) < LEAST_CANDIDATES or watch.seconds < budget:
-        if len(tried) < len(starts):
-            place = starts[len(tried)]
-        elif n_classes > 2:
-            best = max(tried, key=lambda candidate: candidate.score)
-            place = best.place + rng.choice([1.0, 0.5, 0.25]) * rng.standard_normal(n_classes)
-        else:
-            place = next_on_line(tried)
-            if place is None:
-                break
+
+    def tries(place: Any) -> Candidate:
         raw = bench.evaluated(watch, class_weights(bench, place))
-        tried.append(Candidate(place, bench.score(raw), raw))
-    return sorted(tried, key=lambda candidate: -candidate.score)
+        return Candidate(place, bench.score(raw), raw)
+
+    def step(tried: list[Candidate]) -> Any:
+        best = max(tried, key=lambda candidate: candidate.score)
+        return best.place + rng.choice([1.0, 0.5, 0.25]) * rng.standard_normal(n_classes)
+
+    return search(tries, starts, watch, budget, step if n_classes > 2 else next_on_line)
 
 
 def searched_class_weights(bench: Bench, budget: float) -> Outcomes:
@@ -396,21 +409,35 @@ def searched_class_weights(bench: Bench, budget: float) -> Outcomes:
     yield "class weights, averaged", bench.outcome(of_search, np.mean(three, axis=0))
 
 
+def odds(X: np.ndarray, X_val: np.ndarray) -> np.ndarray:
+    """The ratio (n,) of the density of validation rows to that of training rows, at these."""
+    source = np.repeat([0, 1], [len(X), len(X_val)])
+    of_rows = LogisticRegression(max_iter=300).fit(np.vstack([X, X_val]), source)
+    return np.asarray(np.exp(of_rows.decision_function(X)) * len(X) / len(X_val))
+
+
+def ratio_of_labels(y: np.ndarray, y_val: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    """The ratio (n,) of the shares of each class, or tenth of y, among validation and training rows."""
+    cuts = np.quantile(y, np.arange(1, 10) / 10) if classes is None else classes
+    codes = [np.searchsorted(cuts, labels) for labels in (y, y_val)]
+    n = max(part.max() for part in codes) + 1
+    shares, shares_val = (np.bincount(part, minlength=n) / len(part) for part in codes)
+    return np.asarray((shares_val / np.maximum(shares, 1 / len(y)))[codes[0]])
+
+
+def clipped(ratio: np.ndarray) -> np.ndarray:
+    """Weights (n,) with mean one."""
+    weights = np.clip(ratio, 0.1, 10.0)
+    return np.asarray(weights / weights.mean())
+
+
 def importance_weights(bench: Bench) -> Outcomes:
     """The ratio of rows of V to rows of T by x, and by y; the better on V of the models trained with them."""
     T, V, watch = bench.T, bench.V, Watch()
-    source = np.repeat([0, 1], [len(T.y), len(V.y)])
-    of_rows = LogisticRegression(max_iter=300).fit(np.vstack([T.X, V.X]), source)
-    by_x = np.exp(of_rows.decision_function(T.X)) * len(T.y) / len(V.y)
-    cuts = np.quantile(T.y, np.arange(1, 10) / 10) if bench.classes is None else bench.classes
-    codes_T, codes_V = np.searchsorted(cuts, T.y), np.searchsorted(cuts, V.y)
-    n = max(codes_T.max(), codes_V.max()) + 1
-    shares_T, shares_V = (np.bincount(codes, minlength=n) / len(codes) for codes in (codes_T, codes_V))
-    by_y = (shares_V / np.maximum(shares_T, 1 / len(T.y)))[codes_T]
+    by_x = odds(T.X, V.X)
     found = []
-    for name, ratio in (("by x", by_x), ("by y", by_y)):
-        clipped = np.clip(ratio, 0.1, 10.0)
-        model = bench.fit(watch, weights=clipped / clipped.mean())
+    for name, ratio in (("by x", by_x), ("by y", ratio_of_labels(T.y, V.y, bench.classes))):
+        model = bench.fit(watch, weights=clipped(ratio))
         found.append((bench.judge.score(V.y, bench.judge.outputs(model, V.X), V.columns), name, model))
     _, name, model = max(found, key=lambda one: one[0])
     yield "importance weights", bench.outcome(watch, bench.judge.outputs(model, bench.E.X), ratio=name)
@@ -440,19 +467,17 @@ def suggested(trial: Any, model: str) -> dict[str, Any]:
     }
 
 
-# What the problems' models have without a search, as near as the spaces come to it: the first candidate.
-USUAL: dict[str, dict[str, Any]] = {
-    "logistic": {"C": 1.0, "class_weight": None},
-    "ridge": {"alpha": 1.0},
-    "boosting": {
-        "num_leaves": 15,
-        "min_child_samples": 20,
-        "learning_rate": 0.1,
-        "reg_lambda": 1e-3,
-        "n_estimators": 100,
-    },
-    "network": {"learning_rate": 0.005, "l2": 1e-6, "width": 32},
-}
+def usual(estimator: Any, model: str) -> dict[str, Any]:
+    """What the model has without a search, as near as the spaces come to it: the first candidate."""
+    own = estimator.get_params()
+    if model == "logistic":
+        return {"C": own["C"], "class_weight": own["class_weight"]}
+    if model == "ridge":
+        return {"alpha": own["alpha"]}
+    if model == "boosting":
+        names = ("num_leaves", "min_child_samples", "learning_rate", "n_estimators")
+        return {"reg_lambda": 1e-3, **{name: own[name] for name in names}}
+    return {"l2": 1e-6, "learning_rate": own["learning_rate"], "width": own["hidden"][0]}
 
 
 def hyper_parameters(bench: Bench, budget: float) -> Outcomes:
@@ -462,7 +487,7 @@ def hyper_parameters(bench: Bench, budget: float) -> Outcomes:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     watch, model = Watch(), bench.problem.model
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=bench.split))
-    study.enqueue_trial(USUAL[model])
+    study.enqueue_trial(usual(bench.problem.estimator(), model))
     best: tuple[Candidate, Any] | None = None
     n = 0
     while n < LEAST_CANDIDATES or watch.seconds < budget:
@@ -544,48 +569,25 @@ def achievable(bench: Bench) -> Outcomes:
     yield "achievable", Outcome(float(np.mean(gains)), watch.fits, watch.seconds, extra)
 
 
-def run_methods(
-    problem: Problem,
-    split: int,
-    wanted: set[str],
-    budget: float | None,
-    write: Callable[[str, Outcome, float], None],
-) -> None:
-    """Run the wanted methods on one split; `write` gets (method, outcome, seconds) as each is done.
+Step = tuple[
+    tuple[str, ...], Callable[[float], Outcomes]
+]  # methods, and how their outcomes come from a budget
+Write = Callable[[str, Outcome, float], None]  # (method, outcome, seconds)
+
+
+def run_steps(steps: Sequence[Step], wanted: set[str], budget: float | None, write: Write) -> None:
+    """Run the steps that have wanted methods; `write` gets each outcome as it is done.
 
     `budget` are the fitting seconds of moew in an earlier run, None if it has not run. A method that fails
     has the value NaN and says why.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of models that have not converged, and of classes without rows
-        bench = Bench(problem, split)
-        shared = wanted.issuperset(SHARED)
-        steps: list[tuple[tuple[str, ...], Callable[[float], Outcomes]]] = [
-            *([(SHARED, lambda _: _with_and_without_others(bench))] if shared else []),
-            *(
-                ((name,), partial(_variant, bench, name))
-                for name in VARIANTS
-                if not (shared and name in SHARED)
-            ),
-            (("unweighted", "threshold"), lambda _: unweighted(bench)),
-            (("best constant",), lambda _: best_constant(bench)),
-            (
-                ("class weights", "class weights, averaged", "class weights and threshold"),
-                lambda budget: searched_class_weights(bench, budget),
-            ),
-            (("importance weights",), lambda _: importance_weights(bench)),
-            (
-                ("hyper-parameters", "hyper-parameters and threshold"),
-                lambda budget: hyper_parameters(bench, budget),
-            ),
-            (("achievable",), lambda _: achievable(bench)),
-            *(((name,), partial(_variant, bench, name)) for name in (*FEWER, *ASKED)),
-        ]
         for names, run in steps:
-            asked = [name for name in names if name in wanted and name in methods_for(problem)]
-            if not asked:
+            left = [name for name in names if name in wanted]
+            if not left:
                 continue
-            start, left = time.perf_counter(), list(asked)
+            start = time.perf_counter()
             try:
                 for name, outcome in run(budget or 0.0):
                     if name in left:
@@ -597,6 +599,30 @@ def run_methods(
                 failed = Outcome(np.nan, extra={"error": f"{type(error).__name__}: {error}"[:500]})
                 for name in left:
                     write(name, failed, time.perf_counter() - start)
+
+
+def run_methods(problem: Problem, split: int, wanted: set[str], budget: float | None, write: Write) -> None:
+    """Run the wanted methods on one split of a problem; see `run_steps`."""
+    bench = Bench(problem, split)
+    shared = wanted.issuperset(SHARED)
+    steps: list[Step] = [
+        *([(SHARED, lambda _: _with_and_without_others(bench))] if shared else []),
+        *(((name,), partial(_variant, bench, name)) for name in VARIANTS if not (shared and name in SHARED)),
+        (("unweighted", "threshold"), lambda _: unweighted(bench)),
+        (("best constant",), lambda _: best_constant(bench)),
+        (
+            ("class weights", "class weights, averaged", "class weights and threshold"),
+            lambda budget: searched_class_weights(bench, budget),
+        ),
+        (("importance weights",), lambda _: importance_weights(bench)),
+        (
+            ("hyper-parameters", "hyper-parameters and threshold"),
+            lambda budget: hyper_parameters(bench, budget),
+        ),
+        (("achievable",), lambda _: achievable(bench)),
+        *(((name,), partial(_variant, bench, name)) for name in (*FEWER, *ASKED)),
+    ]
+    run_steps(steps, wanted & set(methods_for(problem)), budget, write)
 
 
 def _variant(bench: Bench, name: str, _budget: float) -> Outcomes:

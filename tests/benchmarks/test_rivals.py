@@ -12,10 +12,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from moew.metrics import precision_at_recall, worst_class_error
 
 with importable():
+    import compared_methods as stats
     import one_kind_problems as problems
+    import problem_runs as runs
     import rivals
     import rivals_methods as methods
-    import rivals_tables as stats
+    import rivals_tables
     from rivals_judge import GroupThresholds, Judge, Offsets, Threshold, plain
 
 
@@ -130,21 +132,21 @@ def test_a_small_benchmark_writes_lines_and_tables(tmp_path, monkeypatch):
     path = tmp_path / "results.csv"
     wanted = set(methods.methods_for(problem)) - {"moew 0.1", "moew, weights alone", *methods.ASKED}
     for split in (0, 1):
-        rivals.run_split(problem, split, wanted, None, path)
-    lines = stats.read_lines(path)
+        rivals.BENCHMARK.run_split(problem, split, wanted, None, path)
+    lines = runs.read_lines(path)
     assert {method for _, _, method in lines} == wanted
     assert [line.extra["error"] for line in lines.values() if "error" in line.extra] == []
-    assert rivals.missing(lines, problem, 0, sorted(wanted), again=False) == set()
-    assert rivals.missing(lines, problem, 0, ["moew"], again=True) == {"moew"}
-    assert rivals.budget_of(lines, "small", 1) == lines["small", 1, "moew"].fit_seconds
+    assert rivals.BENCHMARK.missing(lines, problem, 0, sorted(wanted), again=False) == set()
+    assert rivals.BENCHMARK.missing(lines, problem, 0, ["moew"], again=True) == {"moew"}
+    assert runs.budget_of(lines, "small", 1) == lines["small", 1, "moew"].fit_seconds
     assert lines["small", 0, "class weights"].extra["candidates"] >= methods.LEAST_CANDIDATES
-    rivals.append(path, stats.Line("small", 0, "moew", 2.0, 1, 0.1, 0.1))
-    again = stats.read_lines(path)
+    runs.append(path, runs.Line("small", 0, "moew", 2.0, 1, 0.1, 0.1))
+    again = runs.read_lines(path)
     assert again["small", 0, "moew"].value == 2.0 and len(again) == len(lines)
-    rivals.write_all(path, lines)
-    assert stats.read_lines(path).keys() == lines.keys()
+    runs.write_all(path, lines)
+    assert runs.read_lines(path).keys() == lines.keys()
     for correction in ("rows", "overlap"):
-        text = stats.tables(lines, ["small"], correction, tmp_path / "rivals.png")
+        text = rivals_tables.tables(lines, ["small"], correction, tmp_path / "rivals.png")
         assert "worst cell ↑" in text and "### Summary" in text
     assert (tmp_path / "rivals.png").stat().st_size > 10_000
 
@@ -186,7 +188,7 @@ def test_holm_and_p_values():
 
 def _lines(method, values, **extra):
     return {
-        ("p", split, method): stats.Line(
+        ("p", split, method): runs.Line(
             "p", split, method, value, 1, 1.0, 1.0, {**extra, "halves": [value] * 2}
         )
         for split, value in enumerate(values)
@@ -204,7 +206,7 @@ def test_gains_shares_bias_and_intervals():
         **_lines("moew", [0.5, 0.61, 0.4], honest=0.4, gain_interval=[0.4, 0.495]),
         **_lines("achievable", [1.0, 1.01, 0.99]),
     }
-    results = stats.Results(lines, "overlap")
+    results = stats.Results(lines, "overlap", simple=methods.SIMPLE)
     assert results.difference("p", "moew").mean == pytest.approx((0.5 + 0.49 + 0.5) / 3)
     assert results.share("p", "moew") == pytest.approx((0.5 + 0.49 + 0.5) / 3)
     assert results.best_simple("p") == "threshold"
@@ -247,10 +249,10 @@ def test_means_over_problems():
 
 def test_the_page_ends_with_the_tables_of_the_raw_numbers():
     names = [problem.name for problem in problems.UNTOUCHED]
-    every = stats.read_lines(ROOT / rivals.OUT / "results.csv")
+    every = runs.read_lines(ROOT / rivals.BENCHMARK.out / "results.csv")
     lines = {key: line for key, line in every.items() if key[0] in names}
     page = (ROOT / "docs/rivals.md").read_text(encoding="utf-8")
-    assert page.partition(rivals.HEADING)[2] == stats.tables(lines, names, "overlap") + "\n"
+    assert page.partition(runs.HEADING)[2] == rivals_tables.tables(lines, names, "overlap") + "\n"
 
 
 def test_figures_elsewhere_are_those_of_the_page():
