@@ -116,7 +116,8 @@ def _ask(
     given: dict[str, Any] = {"X": T.X, "y": labels[0], "X_val": V.X, "y_val": labels[1], "X_test": bench.E.X}
     if library.learns_from_v:
         given |= {f"rows_{k}": rows for k, (rows, _) in enumerate(bench.folds_of_V)}
-    given |= {column: T.columns[column] for column in ("annotator", "group") if column in bench.origins}
+    named = [name for name in ("annotator", "group") if name in bench.origins]
+    given |= {name: np.asarray(T.columns[name]).astype(str) for name in named}
     with TemporaryDirectory() as folder:
         np.savez(Path(folder) / "given.npz", **given)
         (Path(folder) / "asked.json").write_text(json.dumps(asked))

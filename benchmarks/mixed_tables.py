@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from compared_methods import (
     LEVEL,
+    MARKS,
     Results,
     against_best,
     against_each,
@@ -64,13 +65,15 @@ def tables(lines: dict[Key, Line], names: Sequence[str], correction: str, pictur
         _values(results, problems, methods),
         "\n### moew and the best simple strategy\n",
         against_best(results, problems),
+        "\n### moew less each other method\n",
+        _against_every(results, problems, methods),
         "\n### Shares of the achievable gain\n",
         shares(results, methods, clear, {head: clear}),
         "\n### Mean gains over the unweighted model with tuned decisions\n",
         all_gains(results, problems, methods),
         "\n### What moew selected\n",
         selected(results, problems),
-        "\n### moew against each strategy\n",
+        "\n### How often moew is better\n",
         against_each(results, problems, methods),
         "\n### Honest scores\n",
         _honest(results, problems),
@@ -122,6 +125,21 @@ def _values(results: Results, problems: Sequence[str], methods: Sequence[str]) -
         for facts in [results.facts(problem)]
     ]
     return markdown(["method", *heads], rows)
+
+
+def _against_every(results: Results, problems: Sequence[str], methods: Sequence[str]) -> str:
+    """Differences within splits, positive where moew is better; Holm's correction is over the problems."""
+    rows = []
+    for method in methods:
+        if method == "moew":
+            continue
+        verdicts = results.verdicts(problems, "moew", lambda _, method=method: method)  # type: ignore[misc]
+        cells = []
+        for problem in problems:
+            difference = results.difference(problem, "moew", method)
+            cells.append(DASH if difference is None else f"{difference}{MARKS[verdicts[problem]]}")
+        rows.append([method, *cells])
+    return markdown(["moew −", *problems], rows)
 
 
 def honest_errors(results: Results, problem: str) -> np.ndarray:
