@@ -209,7 +209,9 @@ def _summary(results: Results, problems: Sequence[str], methods: Sequence[str]) 
         f"- Honest − test: {mean_bias(errors)} standard errors on average.",
     ]
     lines += [
-        f"- Nothing to gain, {problem}: moew's gain is {results.difference(problem, 'moew')}."
+        f"- Nothing to gain, {problem}: moew less the unweighted model with tuned decisions is "
+        f"{results.difference(problem, 'moew')}, less the unweighted model as it is "
+        f"{results.difference(problem, 'moew', 'unweighted')}."
         for problem in problems
         if problem.endswith(ALIKE)
     ]
