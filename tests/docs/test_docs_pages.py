@@ -143,8 +143,8 @@ def test_every_picture_is_there_and_shown():
 def test_results_hold_the_tables_and_figures_that_the_commands_made():
     pages = {"sampling": "figure-2", "bound": "theorem-2"}
     of_benchmarks = (
-        "active", "choosing", "default", "downsampling", "figure-1", "honest-score", "mixed", "rivals", "samplers",
-        "selection", "shifted",
+        "active", "choosing", "default", "downsampling", "figure-1", "honest-score", "mixed", "rivals",
+        "samplers", "selection", "shifted",
     )  # fmt: skip
     folders = [
         path for path in (DOCS / "results").iterdir() if path.is_dir() and path.name not in of_benchmarks
