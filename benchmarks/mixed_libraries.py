@@ -56,6 +56,7 @@ class Library:
     requirements: tuple[str, ...]
     why_not: Callable[[MixedBench], str | None]
     learns_from_v: bool = True  # whether it learns from validation rows, too
+    rounds: tuple[int | None, ...] = (None,)  # of boosting: the best on the validation rows
 
 
 BIQUALITY = "biquality-0.1", ("biquality-learn==0.1.0", "scikit-learn==1.5.*", "lightgbm==4.*")
@@ -70,7 +71,7 @@ FAIRLEARN = "fairlearn-0.15", ("fairlearn==0.15.*", "lightgbm==4.*")
 LIBRARIES = {
     "biquality-learn, IRBL": Library(*BIQUALITY, _is_classification),
     "biquality-learn, K-PDR": Library(*BIQUALITY, _is_classification),
-    "adapt, TrAdaBoost": Library(*ADAPT, _fits_any),
+    "adapt, TrAdaBoost": Library(*ADAPT, _fits_any, rounds=(2, 4, 10)),
     "cleanlab, CleanLearning": Library(*CLEANLAB, _fits_any),
     "crowd-kit, majority vote": Library(*CROWD, _has_several_answers),
     "crowd-kit, Dawid-Skene": Library(*CROWD, _has_several_answers),
@@ -92,15 +93,17 @@ def run_library(bench: MixedBench, name: str) -> Outcome:
     if why_not is not None:
         print(f"{bench.problem.name} {bench.split}, {name}: left out, {why_not}", flush=True)
         return Outcome(np.nan, extra={"left out": why_not})
-    on_V, on_E, watch = _ask(bench, name, library, python)
+    outputs, watch = _ask(bench, name, library, python)
+    best = int(np.argmax([bench.score(on_V) for on_V, _ in outputs]))
+    on_V, on_E = outputs[best]
     rule = bench.tuned(on_V)
-    return bench.outcome(watch, on_E, rule, tuned=str(rule))
+    return bench.outcome(watch, on_E, rule, tuned=str(rule), rounds=library.rounds[best])
 
 
 def _ask(
     bench: MixedBench, name: str, library: Library, python: Path
-) -> tuple[np.ndarray, np.ndarray, Watch]:
-    """Raw outputs on V and on the test rows, and what they cost."""
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], Watch]:
+    """Raw outputs on V and on the test rows for each number of rounds, and what they cost."""
     T, V, classes = bench.T, bench.V, bench.classes
     estimator = bench.problem.estimator()
     usual = type(estimator)().get_params()
@@ -111,6 +114,7 @@ def _ask(
         "n_classes": 0 if classes is None else len(classes),
         "n_folds": len(bench.folds_of_V) if library.learns_from_v else 0,
         "seed": bench.split,
+        "rounds": library.rounds,
     }
     labels = [y if classes is None else np.searchsorted(classes, y) for y in (T.y, V.y)]
     given: dict[str, Any] = {"X": T.X, "y": labels[0], "X_val": V.X, "y_val": labels[1], "X_test": bench.E.X}
@@ -127,5 +131,12 @@ def _ask(
         if ended.returncode:
             raise RuntimeError(ended.stderr.strip().splitlines()[-1] if ended.stderr.strip() else "it ended")
         with np.load(Path(folder) / "found.npz") as found:
-            outputs = [found[part] if classes is None else raw_outputs(found[part]) for part in ("V", "test")]
-            return outputs[0], outputs[1], Watch(int(found["fits"]), float(found["seconds"]))
+            outputs = [
+                (_raw(found[f"V_{k}"], classes), _raw(found[f"test_{k}"], classes))
+                for k in range(len(library.rounds))
+            ]
+            return outputs, Watch(int(found["fits"]), float(found["seconds"]))
+
+
+def _raw(scores: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    return scores if classes is None else raw_outputs(scores)

@@ -37,6 +37,7 @@ class Asked:
 
     def __init__(self, asked: dict[str, Any], given: dict[str, np.ndarray]) -> None:
         self.n_classes, self.seed = asked["n_classes"], asked["seed"]
+        self.rounds: int | None = None  # of boosting
         self.training = given["X"], given["y"]
         self.annotator, self.group = given.get("annotator"), given.get("group")
         self._kind = getattr(importlib.import_module(MODELS[asked["model"]]), asked["model"])
@@ -83,7 +84,7 @@ def tradaboost(asked: Asked, trusted: Rows) -> Scores:
     from adapt.instance_based import TrAdaBoost, TrAdaBoostR2
 
     kind = TrAdaBoost if asked.n_classes else TrAdaBoostR2
-    model = kind(asked.model(), n_estimators=10, verbose=0, random_state=asked.seed)
+    model = kind(asked.model(), n_estimators=asked.rounds, verbose=0, random_state=asked.seed)
     model.fit(*asked.training, Xt=trusted[0], yt=trusted[1])
     if not asked.n_classes:
         return lambda X: np.asarray(model.predict(X)).ravel()
@@ -157,19 +158,18 @@ def main(folder: Path) -> None:
     with np.load(folder / "given.npz") as file:
         given = dict(file)
     problem, fit, start = Asked(asked, given), FITS[asked["method"]], time.process_time()
-    trusted = given["X_val"], given["y_val"]
-    last = fit(problem, trusted)
-    if asked["n_folds"]:
-        shape = (len(trusted[1]), asked["n_classes"]) if asked["n_classes"] else len(trusted[1])
-        of_val = np.empty(shape)
+    trusted, found = (given["X_val"], given["y_val"]), {}
+    shape = (len(trusted[1]), asked["n_classes"]) if asked["n_classes"] else len(trusted[1])
+    for number, problem.rounds in enumerate(asked["rounds"]):
+        last, of_val = fit(problem, trusted), np.empty(shape)
         for k in range(asked["n_folds"]):
             rows = given[f"rows_{k}"]
             rest = np.setdiff1d(np.arange(len(trusted[1])), rows)
             of_val[rest] = fit(problem, (trusted[0][rows], trusted[1][rows]))(trusted[0][rest])
-    else:
-        of_val = last(trusted[0])
-    seconds, fits = time.process_time() - start, 1 + asked["n_folds"]
-    np.savez(folder / "found.npz", V=of_val, test=last(given["X_test"]), fits=fits, seconds=seconds)
+        found[f"V_{number}"] = of_val if asked["n_folds"] else last(trusted[0])
+        found[f"test_{number}"] = last(given["X_test"])
+    fits = len(asked["rounds"]) * (1 + asked["n_folds"])
+    np.savez(folder / "found.npz", fits=fits, seconds=time.process_time() - start, **found)
 
 
 if __name__ == "__main__":

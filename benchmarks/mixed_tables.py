@@ -86,7 +86,7 @@ def tables(lines: dict[Key, Line], names: Sequence[str], correction: str, pictur
     ]
     if picture is not None:
         strategies = [m for m in RIVALS if m in methods and m != BASELINE]
-        draw(results, problems, strategies, picture, over="the unweighted model with tuned decisions")
+        draw(results, problems, strategies, picture, over="the tuned unweighted model")
     return "\n".join(parts)
 
 
