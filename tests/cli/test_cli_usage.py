@@ -123,7 +123,7 @@ def test_help_loads_nothing_heavy():
             "--set evaluate_on as a number of folds must be at least 2",
         ),
         ((*DATA, *WORST, "--set", "evaluate_on=given"), "--set evaluate_on must be 'auto', 'validation'"),
-        ((*DATA, *WORST, "--set", "final=sum"), "'ensemble', 'average', 'smoothed', 'best'"),
+        ((*DATA, *WORST, "--set", "final=sum"), "'ensemble', 'smoothed', 'best'"),
         ((*DATA, *WORST, "--set", "stop_when=-1"), "--set stop_when must be a positive number"),
         ((*DATA, *WORST, "--set", "radius=far"), "--set radius must be a positive number"),
         ((*DATA, *WORST, "--set", "sampler.p=101"), "--set sampler.p is in percent"),

@@ -167,7 +167,7 @@ def test_the_search_downsamples_its_training_rows_and_others():
         ({"X": rows.X_test, "y": rows.y_test, "label": 0}, "not both"),
         ({"X": rows.X_test, "y": rows.y_test, "sample_weight": [1.0]}, "a number for each"),
         ({"X": rows.X_test, "y": rows.y_test, "sample_weight": -np.ones(len(w))}, "at least 0"),
-        ({"X": []}, r"not all 0; got shape \(0,\)"),
+        ({"X": []}, r"not all of them zero; got shape \(0,\)"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             search.downsample(0.4, **wrong)
