@@ -200,7 +200,8 @@ def check_weights(
     if right_shape and np.isfinite(weights).all() and (weights >= 0).all() and weights.any():
         return weights
     seen = f" with values from {weights.min()} to {weights.max()}" if right_shape and weights.size else ""
-    wanted = f" must be {'' if n is None else f'{n} '}finite numbers of at least 0, not all of them zero; got shape"
+    number = "" if n is None else f"{n} "
+    wanted = f" must be {number}finite numbers of at least 0, not all of them zero; got shape"
     raise InvalidInputError(whose, Argument(name), f"{wanted} {weights.shape}{seen}.", argument=name)
 
 
