@@ -30,6 +30,7 @@ def small(monkeypatch):
     monkeypatch.setattr(active, "all_problems", lambda: {"small": SMALL_PROBLEM})
 
 
+@pytest.mark.heavy
 def test_a_small_benchmark_writes_lines_goes_on_and_prints_tables(tmp_path, small, monkeypatch, capsys):
     run = ["run", "--jobs", "1", "--out", str(tmp_path), "--repeats"]
     active.main([*run, "2"])

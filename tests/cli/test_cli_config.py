@@ -49,6 +49,7 @@ def without_place(found):
     return {name: value for name, value in found.items() if name not in ("run", "files")}
 
 
+@pytest.mark.heavy
 def test_what_is_relative_in_a_settings_file_is_so_to_its_folder(project, monkeypatch):
     from_elsewhere = in_json("fit", "--config", "../project/run.toml")
     assert Path(from_elsewhere["run"]) == project / "found"

@@ -282,6 +282,7 @@ def test_a_threshold_is_of_the_probability_for_every_model(model):
     assert 0 < likely.sum() < len(likely)
 
 
+@pytest.mark.heavy
 def test_notes_and_names_are_the_same_everywhere():
     recall = ("--metric", "recall", "--positive", "yes", "--model", "logistic")
     shown = moew("fit", *DATA, *QUICK, *recall, "--set", "honest=0.3").stdout
@@ -353,6 +354,7 @@ def test_predictions_and_weights_are_those_of_the_python_api():
     assert result["moew"] == {"apparent": fitted.best_score_, "honest": fitted.honest_score_}
 
 
+@pytest.mark.heavy
 def test_a_network_is_that_of_the_python_api():
     fitted = python_search(NetworkClassifier(steps=30), evaluate_on="validation")
     found = in_json("fit", *LOGISTIC, *WITHOUT_FOLDS, "--model", "network", "--model-option", "steps=30")

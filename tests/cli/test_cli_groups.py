@@ -49,6 +49,7 @@ def test_new_rows_need_no_groups():
     moew("weights", "run", "test.csv", "--out", "weights.csv")
 
 
+@pytest.mark.heavy
 def test_the_same_from_settings_and_for_a_comparison():
     alone = (*VALIDATION, *ALONE, "--metric", "worst_class_error", "--test", "test.csv")
     first = in_json(*FIT, *alone)
@@ -83,6 +84,7 @@ def test_texts_stay_texts_where_a_file_holds_only_digits():
     moew(*FIT, *VALIDATION)
 
 
+@pytest.mark.heavy
 def test_groups_in_both_files_are_told():
     change("valid", lambda frame: frame.assign(patient=frame["patient"].str.replace("valid", "train")))
     assert "groups have both training and validation rows" in moew(*FIT, *VALIDATION).stderr

@@ -202,6 +202,7 @@ def test_functions_that_cannot_be_used(folder, arguments, words):
     assert words in refused("fit", *DATA, "--metric", *arguments)
 
 
+@pytest.mark.heavy
 def test_scorers_and_scores():
     alone = (*ASIDE, "--set", "final=best", "--strategies", "example weights")
     named = in_json("fit", *DATA, "--metric", "f1", "--positive", "yes", *alone, "--out", "one")
@@ -214,6 +215,7 @@ def test_scorers_and_scores():
     assert isinstance(metrics.resolve_metric(metrics.accuracy()), Metric)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("function", "told", "scorer"),
     [
@@ -236,6 +238,7 @@ def test_a_column_nobody_takes_is_said_once():
     assert done.stderr.count("neither the metric nor the decision takes the columns ['cost']") == 1
 
 
+@pytest.mark.heavy
 def test_a_cost_without_a_direction_gets_a_hint_in_the_options_words():
     given = (*DATA, "--metric", "mine:lost", "--metric-column", "cost=amount", "--out", "hint")
     done = moew("fit", *given)

@@ -75,6 +75,7 @@ def alone(*arguments):
     return done
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.heavy)])
 def test_what_the_users_code_prints_is_no_result(jobs):
     own = ("--metric", "loud:share", "--model", "loud:Model", "--set", "embedding=loud:embedding")

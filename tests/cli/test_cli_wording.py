@@ -160,6 +160,7 @@ def test_a_positive_label_is_all_that_was_missing(metric):
     moew(*TWO, *LOGISTIC, "--metric", metric, "--positive", "yes", "--set", "honest=none", *PAPER)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("metric", ["neg_mean_poisson_deviance", "neg_mean_squared_log_error", "r2"])
 def test_made_up_answers_are_such_as_these_metrics_take(metric):
     moew(*NUMBERS, *RIDGE, "--metric", metric)

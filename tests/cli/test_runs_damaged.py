@@ -80,7 +80,7 @@ def rows_for(command):
 
 CHANGES = [
     ("network", "search.json", "predict"),
-    ("logistic", "search.json", "weights"),
+    pytest.param("logistic", "search.json", "weights", marks=pytest.mark.heavy),
     ("network", "model.json", "predict"),
     pytest.param("logistic", "report.json", "report", marks=pytest.mark.heavy),
 ]

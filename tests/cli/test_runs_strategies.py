@@ -99,6 +99,7 @@ def test_every_strategy_of_two_classes(selected, strategy):
     check_folder(fitted, "test.csv")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("model", "strategy"),
     [
@@ -120,6 +121,7 @@ def test_strategies_of_three_classes(selected, own_folder, strategy, model):
     check_folder(fitted, "test.csv")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -140,6 +142,7 @@ def test_strategies_of_regression(selected, strategy):
     check_folder(fitted, "numbers.csv")
 
 
+@pytest.mark.heavy
 def test_thresholds_by_group(selected):
     for name in ("train", "valid", "test"):
         frame = pd.read_csv(f"{name}.csv")
@@ -161,6 +164,7 @@ def test_one_model_of_example_weights(selected, final):
     check_folder(fitted, "test.csv")
 
 
+@pytest.mark.heavy
 def test_damaged_averages_are_said(selected):
     selected("example weights", *BINARY)
     whole = json.loads(entries()["search.json"])

@@ -100,6 +100,7 @@ def spreadsheet(own_folder):
     return frame
 
 
+@pytest.mark.heavy
 def test_a_spreadsheets_file_gives_the_run_of_a_plain_one(spreadsheet):
     model = ("--label", "y", "--metric", "accuracy", "--model", "logistic", *QUICK)
     moew("fit", "train.csv", *model, "--separator", ";")

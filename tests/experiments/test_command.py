@@ -134,6 +134,7 @@ def test_matplotlib_is_asked_for_before_anything_runs(called, monkeypatch, capsy
     assert not called
 
 
+@pytest.mark.heavy
 def test_no_experiment_needs_optuna():
     names = ", ".join(f"experiments.{name}" for name in command.EXPERIMENTS)
     program = f"import sys; sys.modules['optuna'] = None; import {names}; from experiments import __main__"

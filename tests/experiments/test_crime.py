@@ -80,6 +80,7 @@ def test_fixed_weights_are_trained_once_for_all_aims(searches):
     assert len(list(searches.this.folder.rglob("*.npz"))) == n_files
 
 
+@pytest.mark.heavy
 def test_what_is_complete_in_the_folder_is_not_trained_again(searches):
     before = searches.of(VANILLA, 2)
     again = Searches(searches.this, {}, SIZES, n_batches=2)  # without data nothing could be trained

@@ -97,6 +97,7 @@ def test_the_digits_end_with_their_report(own_folder, small_digits, demo):
     assert float(first) == pytest.approx(np.mean([float(row.split(",")[2]) for row in rows]), abs=6e-4)
 
 
+@pytest.mark.heavy
 def test_the_plain_models_of_the_digits_are_scikit_learns(small_digits):
     repeat = digits.run_repeat(1)
     train, _, (X, y) = digits.draw_parts(1)

@@ -48,6 +48,7 @@ def _problem(sizes, loss, batch, shared):
 heavy = partial(pytest.param, marks=pytest.mark.heavy)  # the interpreter takes long
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("sizes", "activation", "loss", "batch", "l2", "shared"),
     [

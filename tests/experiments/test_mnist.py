@@ -113,6 +113,7 @@ def test_the_choice_by_posterior_mean_has_the_embedding_of_its_search(rows, tmp_
     assert found[5, f"moew, {ARGMAX}"].n == 1 and not kept.exists()
 
 
+@pytest.mark.heavy
 def test_the_seconds_of_some_settings_stand_beside_those_of_all(rows, tmp_path):
     (tmp_path / "mnist").mkdir()
     whole = {"experiment": "mnist", "options": {}, "seconds": 7.0}
@@ -157,6 +158,7 @@ def end(*_, **more):
     raise OutOfTimeError("time is up")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_an_interrupted_run_ends_with_the_same_numbers(rows, tmp_path, n_jobs):
     arm = Learned(np.eye(10)[rows.train.y][None], 1.0, GpBucb(), seed=1)
@@ -218,6 +220,7 @@ def test_repeats_share_rows_but_not_their_chance(rows, tmp_path, arm):
     assert len(set(found)) == 6
 
 
+@pytest.mark.heavy
 def test_a_score_that_is_undefined_is_missing_and_nothing_else_is_lost(rows, tmp_path):
     problem = small_problem(rows, 5)
 

@@ -81,6 +81,7 @@ def test_searches_that_are_trained_together_cannot_stop_one_by_one():
         train_repeats(None, [stopping, second], None)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("trade_off", [0.0, 1.0])
 def test_the_trade_off_of_repeats_stands_at_the_features_as_in_the_paper(trade_off):
     rng = np.random.default_rng(1)

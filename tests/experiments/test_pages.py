@@ -60,6 +60,7 @@ def test_the_scores_are_in_0_to_1_and_differ_by_share(rows, tmp_path):
     assert (tests[0.05] != tests[0.4]).all()
 
 
+@pytest.mark.heavy
 def test_uniform_models_are_evaluated_at_a_share_as_those_of_its_search(rows, tmp_path):
     data = pages.Pages(Options(repeats=2, steps=20), rows)
     problem = data.problem(pages.STATED, 2)

@@ -68,6 +68,7 @@ def test_importance_weights_bring_the_training_share_to_that_of_the_test(clients
         assert (pi * y).mean() == pytest.approx(y_val.mean())
 
 
+@pytest.mark.heavy
 def test_what_is_recorded_is_the_metric_of_models_and_rows_at_hand(clients):
     """The threshold blocks 5 % of the validation rows, and the same threshold decides on the test rows."""
     rows = spam.Spam(Options(repeats=2, steps=30), clients, 1, SIZES)

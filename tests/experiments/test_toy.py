@@ -47,6 +47,7 @@ def test_repeats_depend_on_seed_and_number_only(monkeypatch):
     assert run(3) != run(4)
 
 
+@pytest.mark.heavy
 def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(figure_1, "N_TEST", 2_000)
     monkeypatch.setattr(figure_1, "N_BATCHES", 1)

@@ -147,6 +147,7 @@ def test_points_are_scaled_by_the_training_rows_alone():
     np.testing.assert_allclose(tested * points.std() + points.mean(), parts.test.X[0, :, -1], atol=1e-3)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["scripts", "text"])
 def test_embeddings_differ_between_repeats_and_have_their_range(kind):
     Z = Wine(Options(repeats=3, steps=15), wines(600), 100).embedding(kind, 8, 2)
@@ -184,6 +185,7 @@ def test_flags_are_the_values_met_most_often():
     )
 
 
+@pytest.mark.heavy
 def test_the_two_datasets_at_hand(real_data):
     try:
         words, full = wine.datasets(None)

@@ -95,6 +95,7 @@ def _stopping_with_scikit_learn(spec, X, y, w, seed):
     return checks, best, stopped
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("batch_size", [8, None])
 def test_early_stopping_keeps_the_best_parameters_of_each(batch_size):
     rng = np.random.default_rng(0)

@@ -561,6 +561,7 @@ def test_a_report_is_written_to_a_file(tmp_path):
     assert path.read_text(encoding="utf-8") == render(collect(search, Rows(rows.X, rows.y)))
 
 
+@pytest.mark.heavy
 def test_many_columns_and_classes_stay_small():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((900, 600)), np.arange(900) % 300

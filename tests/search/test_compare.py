@@ -56,6 +56,7 @@ def test_a_deterministic_model_stands_for_all_and_the_table_says_so():
     assert result["moew"].test.mean() < error
 
 
+@pytest.mark.heavy
 def test_a_random_model_is_trained_as_often_by_every_method():
     forest = RandomForestClassifier(2, max_depth=2)
     result = compare(forest, metric="balanced_accuracy", decision=ShareSelected(0.5))
@@ -117,6 +118,7 @@ def test_importance_weights_by_label_correct_a_label_shift():
     assert -table["unweighted"].test.mean() > wanted + 0.02
 
 
+@pytest.mark.heavy
 def test_repeats_have_evaluation_rows_of_their_own_as_fits_with_other_seeds_have():
     given = compare(LogisticRegression(), repeats=3)["unweighted"].apparent
     assert len(set(given)) == 3

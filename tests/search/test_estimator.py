@@ -376,6 +376,7 @@ def test_a_threshold_of_the_score_for_models_without_probabilities():
     assert np.array_equal(search.predict(rows.X_test), above.astype(int))
 
 
+@pytest.mark.heavy
 def test_equal_rates_take_the_group_from_x_or_columns():
     X, y = mixed_frame(400)
     rule = EqualFalsePositiveRates(coverage=0.4)
@@ -478,6 +479,7 @@ def test_a_candidate_that_fails_is_recorded_and_skipped():
     assert any("too far apart" in note for note in search.result_.notes)
 
 
+@pytest.mark.heavy
 def test_a_fixed_random_state_inside_stays():
     rows = shifted_classes()
     inner = LGBMClassifier(n_estimators=3, subsample=0.5, subsample_freq=1, random_state=5, verbose=-1)

@@ -43,6 +43,7 @@ def test_every_answer_of_a_search_is_given_alone(rule, settings):
     assert set(asked) == {"SequentialBackend"}
 
 
+@pytest.mark.heavy
 def test_every_answer_of_a_comparison_is_given_alone():
     asked.clear()
     given = {"validation": (ROWS.X_val, ROWS.y_val), "test": (ROWS.X_val, ROWS.y_val)}

@@ -152,6 +152,7 @@ def test_training_columns_that_nothing_uses_are_named():
     evaluated(rows, metric=by_amount, embedding=["amuont"])  # used
 
 
+@pytest.mark.heavy
 def test_a_feature_that_the_metric_takes_gives_no_thresholds_by_group():
     """Not for two classes, and several classes and numbers are searched as ever."""
 

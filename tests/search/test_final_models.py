@@ -304,6 +304,7 @@ def test_every_decision_is_tuned_for_two_classes():
     assert search.unweighted_score_ >= plain.unweighted_score_
 
 
+@pytest.mark.heavy
 def test_every_decision_is_tuned_for_three_classes():
     search = fitted(rows=THREE, decision="tuned", n_candidates=4)
     assert isinstance(search.decision_, ClassOffsets)

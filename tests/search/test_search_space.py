@@ -228,6 +228,7 @@ def test_a_space_where_all_fails_leaves_the_other_strategies():
     assert search.result_.n_failed == 6
 
 
+@pytest.mark.heavy
 def test_compare_has_a_row_of_hyper_parameters_with_the_whole_budget():
     X, y = rows()
     search = MetricSearch.from_settings(

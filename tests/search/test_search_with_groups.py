@@ -254,6 +254,7 @@ def test_a_stored_study_knows_its_groups(own_folder):
             fit(other)
 
 
+@pytest.mark.heavy
 def test_test_rows_of_a_group_are_drawn_together():
     """Every test row eight times: the margin is as with the rows once."""
     search = small_search("accuracy", None, honest=None, strategies="example weights")

@@ -248,6 +248,7 @@ def test_with_one_strategy_that_is_always_best_the_selection_adds_nothing():
     assert verdict.optimism == pytest.approx(0.05)
 
 
+@pytest.mark.heavy
 def test_a_tuned_threshold_is_selected_for_a_rare_class():
     """300 rows with about 20 positives, evaluated by F1: a noisy gain, and nothing beyond chance, but
     large."""

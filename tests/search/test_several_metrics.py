@@ -304,6 +304,7 @@ def test_columns_of_all_metrics_are_needed():
         search.fit(X[TRAIN], Y[TRAIN])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("decision", ["tuned", Tuned(by="group")])
 def test_tuned_decisions_of_every_candidate_keep_the_bound(decision):
     """Precision alone is best for a model that selects next to nobody."""

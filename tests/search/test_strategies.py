@@ -117,6 +117,7 @@ def test_importance_weights_are_tried_wherever_validation_rows_differ():
     assert IMPORTANCE in strategies_of(X=csr_matrix(ROWS.X), given=sparse, embedding="label")
 
 
+@pytest.mark.heavy
 def test_shares_of_classes_that_differ_by_chance_are_no_shift():
     found = []
     for seed in range(40):
