@@ -145,12 +145,14 @@ def load(
     from moew.search._estimator import MetricSearch
 
     fitted, features, _ = load_fitted(Path(path), trusted, objects)
-    search = MetricSearch(**fitted.settings.parameters())
-    if isinstance(features, int):
-        search.n_features_in_ = features
-    else:
-        search.n_features_in_, search.feature_names_in_ = len(features), np.asarray(features, dtype=object)
-    search._keep(fitted)
+    with reading(Path(path) / _SEARCH):
+        search = MetricSearch(**fitted.settings.parameters())
+        if isinstance(features, int):
+            search.n_features_in_ = features
+        else:
+            search.n_features_in_ = len(features)
+            search.feature_names_in_ = np.asarray(features, dtype=object)
+        search._keep(fitted)
     return search
 
 
