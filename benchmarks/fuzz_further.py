@@ -101,11 +101,12 @@ def further_settings(rng: Rng, problem: Problem, metric: Any) -> tuple[Any, dict
     model = None
     classes = problem.n_classes
     if chance(rng, 0.15):
-        others = [one for one in _ALSO[classes] if one[0] != metric and chance(rng, 0.7)] or _ALSO[classes][
+        named = getattr(metric, "registry_name", "") or metric
+        others = [one for one in _ALSO[classes] if one[0] != named and chance(rng, 0.7)] or _ALSO[classes][
             :1
         ]
         settings["metric"] = [metric, *(name for name, _ in others)]
-        if metric in (name for name, _ in others) or metric is None:
+        if named in (name for name, _ in others) or metric is None:
             settings["metric"] = settings["metric"][1:]
         if chance(rng, 0.3):
             settings["metric"] = {f"my {k}": one for k, one in enumerate(settings["metric"])}

@@ -63,7 +63,7 @@ def iter_rows(source: Any, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[Features
 def _pieces(source: Any, chunk_rows: int) -> Iterator[tuple[Features, Labels | None]]:
     """At most `chunk_rows` rows at a time, with their labels where the source gives pairs."""
     COUNT.check("chunk_rows", chunk_rows)
-    size = int(chunk_rows)
+    size = min(int(chunk_rows), 2**31)  # Arrow takes no larger one
     for table in _tables(source, size):
         X, y = map(_opened, table) if _is_pair(table) else (table, None)
         if not _is_table(X):

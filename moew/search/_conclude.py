@@ -220,6 +220,7 @@ def _result(
     honest, unweighted, error = honest_scores(prepared, both, (final, plain), verdict.optimism)
     is_same = UNWEIGHTED not in end.searches  # it is a search of its own where α = 0 is another model
     ours = [candidate for candidate in end.pool.candidates if candidate.study is study]
+    own = {one.trial.number: one.trial for one in ours}  # with values on the rows that count
     best = ours[select_best(np.array([one.value for one in ours]), study.greater_is_better)].trial
     alpha_zero = unweighted if is_same else no_honest_score(math.nan, "it has no value")
     if not is_same and ours[0].trial.number == 0:  # nothing was chosen, so it is honest
@@ -242,7 +243,7 @@ def _result(
     return SearchResult(
         metric=evaluator.metric.name,
         greater_is_better=evaluator.metric.greater_is_better,
-        trials=tuple(main.trials),
+        trials=tuple(own.get(trial.number, trial) for trial in main.trials),
         best_number=best.number,
         honest=honest,
         alpha_zero=alpha_zero,
@@ -345,7 +346,8 @@ class Pool:
                 value = prepared.evaluator.value(predictions, rows)
             except Exception:  # undefined on these rows
                 value = math.nan
-            found.append(replace(candidate, predictions=predictions, value=value))
+            trial = replace(candidate.trial, value=value)
+            found.append(replace(candidate, predictions=predictions, value=value, trial=trial))
         return replace(self, prepared=prepared, candidates=found)
 
     def chooser(self, effort: Effort) -> Chooser:

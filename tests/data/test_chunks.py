@@ -213,6 +213,7 @@ def test_rows_without_labels_come_from_every_kind_of_source(tmp_path):
         assert all(0 < chunk.shape[0] <= 33 for chunk in chunks)
         found = [chunk.toarray() if hasattr(chunk, "toarray") else np.asarray(chunk) for chunk in chunks]
         np.testing.assert_array_equal(np.concatenate(found), ARRAY)
+        assert sum(chunk.shape[0] for chunk in iter_rows(source, chunk_rows=2**70)) == len(ARRAY)
 
 
 def test_rows_without_labels_that_cannot_be_read_are_refused(tmp_path):

@@ -99,6 +99,10 @@ def test_what_the_end_of_a_search_contradicts_is_not_evaluated_on(monkeypatch):
     # Scores are from models of all training rows, as the final one is.
     plain = LogisticRegression().fit(*training).score(*validation)
     assert result.unweighted.apparent == pytest.approx(plain, abs=1e-12)
+    # Candidates were evaluated in the folds of the search; their values are now those on the validation rows.
+    values = [trial.value for trial in result.trials]
+    assert result.best_trial.value == max(values)
+    assert all(value * 300 == pytest.approx(round(value * 300), abs=1e-9) for value in values)
 
 
 def test_a_column_that_the_metric_reads_may_differ_alone():
