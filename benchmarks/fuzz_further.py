@@ -102,9 +102,7 @@ def further_settings(rng: Rng, problem: Problem, metric: Any) -> tuple[Any, dict
     classes = problem.n_classes
     if chance(rng, 0.15):
         named = getattr(metric, "registry_name", "") or metric
-        others = [one for one in _ALSO[classes] if one[0] != named and chance(rng, 0.7)] or _ALSO[classes][
-            :1
-        ]
+        others = [one for one in _ALSO[classes] if one[0] != named and chance(rng, 0.7)] or _ALSO[classes][:1]
         settings["metric"] = [metric, *(name for name, _ in others)]
         if named in (name for name, _ in others) or metric is None:
             settings["metric"] = settings["metric"][1:]
