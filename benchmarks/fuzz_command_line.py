@@ -130,7 +130,8 @@ def _check_run(out: Path, frame: Any, train: Path, n_classes: int) -> None:
     weighed = out.parent / "weights.csv"
     run(["weights", str(out), str(train), "--out", str(weighed)], sound=True)
     there = pd.read_csv(weighed).set_index("id")["weight"]
-    expect_close(there[weights["id"]].to_numpy(), weights["weight"].to_numpy(), "moew weights", rtol=1e-6)
+    if not result["rows"]["validation"]:  # else importance weights of training rows are cross-fitted
+        expect_close(there[weights["id"]].to_numpy(), weights["weight"].to_numpy(), "moew weights", rtol=1e-6)
     run(["report", str(out)], sound=True)
 
 
