@@ -27,7 +27,7 @@ from moew.inspection import landscape as make_landscape
 from moew.search import FittedSearch, MetricSearch, SearchResult, fitted_search, undominated
 from moew.types import Features, Labels
 
-BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
+BLUE, ORANGE, GREEN = COLOURS[:3]
 GREY = "0.45"
 
 

@@ -15,12 +15,11 @@ from moew.search._loop import Search
 from moew.search._prepare import Prepared
 from moew.search._strategies._strategy import ALL_CANDIDATES as ALL_CANDIDATES
 from moew.search._strategies._strategy import AND_TUNED as AND_TUNED
-from moew.search._strategies._strategy import NO_SHARE, Candidates
+from moew.search._strategies._strategy import NO_SHARE, Candidates, zero_is_unweighted
 from moew.search._strategies._strategy import Choose as Choose
 from moew.search._strategies._strategy import Strategy as Strategy
 from moew.search._strategies._strategy import Variant as Variant
 from moew.search._strategies._strategy import with_tuned_decisions as with_tuned_decisions
-from moew.search._strategies._strategy import zero_is_unweighted as zero_is_unweighted
 from moew.search._strategies.class_weights import ClassWeights, PowersOfTheTarget
 from moew.search._strategies.example_weights import ExampleWeights as ExampleWeights
 from moew.search._strategies.example_weights import RandomWeights
